@@ -1,0 +1,1 @@
+"""The results database: schema, migrations, every query. Rows and transactions; no statistics."""

@@ -1,0 +1,105 @@
+"""What can go wrong in the results database, and who acts.
+
+* StorageError
+  - StorageUnavailable   it cannot be opened or did not answer      (mend the URL or the server, resume)
+  - SchemaMissing        it holds no Winnow tables                  (check the URL, or run a campaign)
+  - SchemaOutdated       an older Winnow wrote it                   (`winnow db upgrade`)
+  - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
+  - CampaignNotFound     no campaign of that name                   (fix the name)
+  - ConflictingRecord    a row breaks a constraint                  (a bug: report it, do not retry)
+  - QueryRefused         a statement of the user's did not run      (fix the statement)
+  - LeaseHeld            another process runs the campaign          (wait, or stop that process)
+  - LeaseLost            another process took the campaign over     (stop: that process goes on)
+"""
+
+import datetime as dt
+
+
+class StorageError(Exception):
+    """Root of what the results database raises."""
+
+
+class StorageUnavailable(StorageError):
+    """The database cannot be opened or did not answer."""
+
+    def __init__(self, url: str, cause: str) -> None:
+        super().__init__(
+            f"the results database {url} is unavailable: {cause}; "
+            "check that the path or server exists and can be written, then run the command again"
+        )
+        self.url = url
+
+
+class SchemaMissing(StorageError):
+    """The database holds no Winnow tables."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url} holds no Winnow results; check the URL (--storage), or run a campaign first")
+        self.url = url
+
+
+class SchemaOutdated(StorageError):
+    """An older Winnow wrote the database."""
+
+    def __init__(self, url: str, found: str, expected: str) -> None:
+        super().__init__(
+            f"{url} has schema revision {found}, this Winnow needs {expected}; "
+            f"run: winnow db upgrade --storage {url}"
+        )
+        self.found = found
+        self.expected = expected
+
+
+class SchemaTooNew(StorageError):
+    """A newer Winnow wrote the database."""
+
+    def __init__(self, url: str, found: str, expected: str) -> None:
+        super().__init__(
+            f"{url} has schema revision {found}, which this Winnow (newest known: {expected}) does not know; "
+            "install the Winnow that wrote it, or a newer one"
+        )
+        self.found = found
+        self.expected = expected
+
+
+class CampaignNotFound(StorageError):
+    """No campaign of that name."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        there = f"there are: {', '.join(known)}" if known else "there are none in this database"
+        super().__init__(f"no campaign is named '{name}'; {there}")
+        self.name = name
+
+
+class ConflictingRecord(StorageError):
+    """A row breaks a constraint of the schema."""
+
+
+class QueryRefused(StorageError):
+    """A statement of the user's did not run; the connection is read-only."""
+
+
+class LeaseHeld(StorageError):
+    """Another process runs the campaign."""
+
+    def __init__(
+        self, campaign: str, holder: str, heartbeat_at: dt.datetime, expires_at: dt.datetime
+    ) -> None:
+        super().__init__(
+            f"campaign '{campaign}' is being run by {holder} "
+            f"(last heartbeat {heartbeat_at:%Y-%m-%d %H:%M:%S} UTC); stop that process, or wait: "
+            f"without a heartbeat the lease ends at {expires_at:%H:%M:%S} UTC"
+        )
+        self.campaign = campaign
+        self.holder = holder
+
+
+class LeaseLost(StorageError):
+    """Another process took the campaign over; nothing more may be written by this one."""
+
+    def __init__(self, campaign_id: int) -> None:
+        super().__init__(
+            f"this process lost its lease on campaign {campaign_id}: another process took it over "
+            "and goes on; nothing was written since"
+        )
+        self.campaign_id = campaign_id

@@ -1,0 +1,124 @@
+"""One writer per campaign: a lease with a heartbeat, and a token that fences off whoever lost it.
+
+A process that was frozen and thawed still believes it holds the lease. It cannot know better, so the
+database does: every takeover raises the token, and every writing transaction shows the token it was given.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from storage.database import Database
+from storage.errors import LeaseHeld, LeaseLost
+from storage.models import Campaign, Lease
+from storage.records import Holder, LeaseRecord
+
+
+def acquire(
+    database: Database,
+    campaign_id: int,
+    holder: Holder,
+    *,
+    now: dt.datetime,
+    lifetime: dt.timedelta,
+    is_gone: Callable[[Holder], bool],
+) -> LeaseRecord:
+    """Take the lease, or take over a stale one.
+
+    Args:
+        database: Where the campaign lives.
+        campaign_id: The campaign to write to.
+        holder: The process that asks.
+        now: The present moment.
+        lifetime: How long the lease lasts without a heartbeat.
+        is_gone: Whether a holder is known to be dead, so that nobody waits for its lease to run out.
+
+    Raises:
+        LeaseHeld: If another live process holds it.
+    """
+    with database.writing() as session:
+        row = session.get(Lease, campaign_id, with_for_update=True)
+        if row is not None and not _is_free(row, holder, now, is_gone):
+            name = session.scalar(select(Campaign.name).where(Campaign.id == campaign_id))
+            raise LeaseHeld(str(name), str(_holder(row)), row.heartbeat_at, row.expires_at)
+        if row is None:
+            row = Lease(campaign_id=campaign_id, token=0)
+            session.add(row)
+        row.token += 1
+        row.host, row.pid, row.process_started_at = holder.host, holder.pid, holder.process_started_at
+        row.heartbeat_at, row.expires_at, row.released_at = now, now + lifetime, None
+        return _record(row)
+
+
+def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime, lifetime: dt.timedelta) -> None:
+    """Send a heartbeat.
+
+    Raises:
+        LeaseLost: If another process took the campaign over.
+    """
+    with writing_under(database, lease) as session:
+        session.execute(
+            update(Lease)
+            .where(Lease.campaign_id == lease.campaign_id)
+            .values(heartbeat_at=now, expires_at=now + lifetime)
+        )
+
+
+def release(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
+    """Give the lease back; a lease that was lost meanwhile is left to its new holder."""
+    with database.writing() as session:
+        session.execute(
+            update(Lease)
+            .where(Lease.campaign_id == lease.campaign_id, Lease.token == lease.token)
+            .values(released_at=now)
+        )
+
+
+@contextmanager
+def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, None, None]:
+    """A unit of work that commits only while the lease is still ours.
+
+    Raises:
+        LeaseLost: If another process took the campaign over; nothing is written.
+    """
+    with database.writing() as session:
+        token = session.scalar(
+            select(Lease.token).where(Lease.campaign_id == lease.campaign_id).with_for_update()
+        )
+        if token != lease.token:
+            raise LeaseLost(lease.campaign_id)
+        yield session
+
+
+def find(session: Session, campaign_id: int) -> LeaseRecord | None:
+    """The last lease of a campaign, live or not."""
+    row = session.get(Lease, campaign_id)
+    return None if row is None else _record(row)
+
+
+def is_live(lease: LeaseRecord, *, now: dt.datetime, is_gone: Callable[[Holder], bool]) -> bool:
+    """Whether somebody is writing under this lease, as far as can be known from here."""
+    return lease.released_at is None and lease.expires_at > now and not is_gone(lease.holder)
+
+
+def _is_free(row: Lease, asker: Holder, now: dt.datetime, is_gone: Callable[[Holder], bool]) -> bool:
+    lease = _record(row)
+    return lease.holder == asker or not is_live(lease, now=now, is_gone=is_gone)
+
+
+def _holder(row: Lease) -> Holder:
+    return Holder(host=row.host, pid=row.pid, process_started_at=row.process_started_at)
+
+
+def _record(row: Lease) -> LeaseRecord:
+    return LeaseRecord(
+        campaign_id=row.campaign_id,
+        token=row.token,
+        holder=_holder(row),
+        heartbeat_at=row.heartbeat_at,
+        expires_at=row.expires_at,
+        released_at=row.released_at,
+    )

@@ -1,0 +1,205 @@
+"""Create the tables."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "datasets",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("fingerprint", sa.String(length=64), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("n_examples", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_datasets"),
+        sa.UniqueConstraint("fingerprint", name="uq_datasets_fingerprint"),
+    )
+    op.create_table(
+        "examples",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=255), nullable=False),
+        sa.Column("fields", sa.JSON(), nullable=False),
+        sa.Column("targets", sa.JSON(), nullable=False),
+        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_examples_dataset_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_examples"),
+        sa.UniqueConstraint("dataset_id", "key", name="uq_examples_dataset_id_key"),
+        sa.UniqueConstraint("dataset_id", "position", name="uq_examples_dataset_id_position"),
+    )
+    op.create_table(
+        "campaigns",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("objective", sa.String(length=32), nullable=False),
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("seed", sa.Integer(), nullable=False),
+        sa.Column("spec", sa.JSON(), nullable=False),
+        sa.Column("execution", sa.JSON(), nullable=False),
+        sa.Column("versions", sa.JSON(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_campaigns_dataset_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_campaigns"),
+        sa.UniqueConstraint("name", name="uq_campaigns_name"),
+    )
+    op.create_index("ix_campaigns_dataset_id", "campaigns", ["dataset_id"], unique=False)
+    op.create_table(
+        "candidates",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("model", sa.JSON(), nullable=False),
+        sa.Column("prompt", sa.JSON(), nullable=False),
+        sa.Column("sampling", sa.JSON(), nullable=False),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_candidates_campaign_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_candidates"),
+        sa.UniqueConstraint("campaign_id", "name", name="uq_candidates_campaign_id_name"),
+        sa.UniqueConstraint("campaign_id", "position", name="uq_candidates_campaign_id_position"),
+    )
+    op.create_table(
+        "rounds",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("arms", sa.JSON(), nullable=False),
+        sa.Column("examples", sa.JSON(), nullable=False),
+        sa.Column("planned_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_rounds_campaign_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_rounds"),
+        sa.UniqueConstraint("campaign_id", "number", name="uq_rounds_campaign_id_number"),
+    )
+    op.create_table(
+        "generations",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("model", sa.String(length=255), nullable=False),
+        sa.Column("prompt", sa.Text(), nullable=False),
+        sa.Column("seed", sa.Integer(), nullable=False),
+        sa.Column("replicate", sa.Integer(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("finish_reason", sa.String(length=32), nullable=False),
+        sa.Column("input_tokens", sa.Integer(), nullable=False),
+        sa.Column("output_tokens", sa.Integer(), nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("engine", sa.String(length=255), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint(
+            "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0",
+            name="ck_generations_counts_not_negative",
+        ),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_generations_round_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_generations"),
+        sa.UniqueConstraint("key", name="uq_generations_key"),
+    )
+    op.create_index("ix_generations_round_id", "generations", ["round_id"], unique=False)
+    op.create_table(
+        "comparisons",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("candidate_a_id", sa.Integer(), nullable=False),
+        sa.Column("candidate_b_id", sa.Integer(), nullable=True),
+        sa.Column("example_id", sa.Integer(), nullable=False),
+        sa.Column("generation_a_id", sa.Integer(), nullable=True),
+        sa.Column("generation_b_id", sa.Integer(), nullable=True),
+        sa.Column("judge", sa.String(length=64), nullable=False),
+        sa.Column("answer", sa.Text(), nullable=True),
+        sa.Column("outcome", sa.Float(), nullable=True),
+        sa.Column("reason", sa.String(length=64), nullable=True),
+        sa.Column("detail", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "(outcome IS NULL) = (reason IS NOT NULL)", name="ck_comparisons_outcome_or_reason"
+        ),
+        sa.CheckConstraint("outcome BETWEEN -1 AND 1", name="ck_comparisons_outcome_range"),
+        sa.ForeignKeyConstraint(["candidate_a_id"], ["candidates.id"], name="fk_comparisons_candidate_a_id"),
+        sa.ForeignKeyConstraint(["candidate_b_id"], ["candidates.id"], name="fk_comparisons_candidate_b_id"),
+        sa.ForeignKeyConstraint(["example_id"], ["examples.id"], name="fk_comparisons_example_id"),
+        sa.ForeignKeyConstraint(
+            ["generation_a_id"], ["generations.id"], name="fk_comparisons_generation_a_id"
+        ),
+        sa.ForeignKeyConstraint(
+            ["generation_b_id"], ["generations.id"], name="fk_comparisons_generation_b_id"
+        ),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_comparisons_round_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_comparisons"),
+        sa.UniqueConstraint("round_id", "position", name="uq_comparisons_round_id_position"),
+    )
+    op.create_index("ix_comparisons_candidate_b_id", "comparisons", ["candidate_b_id"], unique=False)
+    op.create_index("ix_comparisons_example_id", "comparisons", ["example_id"], unique=False)
+    op.create_index(
+        "uq_comparisons_candidate_example",
+        "comparisons",
+        ["candidate_a_id", "example_id"],
+        unique=True,
+        sqlite_where=sa.text("candidate_b_id IS NULL"),
+        postgresql_where=sa.text("candidate_b_id IS NULL"),
+    )
+    op.create_table(
+        "games",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("comparison_id", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("placement", sa.String(length=16), nullable=False),
+        sa.Column("judge", sa.String(length=64), nullable=False),
+        sa.Column("reply", sa.Text(), nullable=False),
+        sa.Column("verdict", sa.Float(), nullable=True),
+        sa.Column("reason", sa.String(length=64), nullable=True),
+        sa.CheckConstraint("placement IN ('original', 'swapped')", name="ck_games_placement_known"),
+        sa.CheckConstraint("(verdict IS NULL) = (reason IS NOT NULL)", name="ck_games_verdict_or_reason"),
+        sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_games_comparison_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_games"),
+        sa.UniqueConstraint("comparison_id", "number", name="uq_games_comparison_id_number"),
+    )
+    op.create_table(
+        "decisions",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("best_candidate_id", sa.Integer(), nullable=True),
+        sa.Column("estimates", sa.JSON(), nullable=False),
+        sa.Column("lower", sa.JSON(), nullable=False),
+        sa.Column("upper", sa.JSON(), nullable=False),
+        sa.Column("stop", sa.Boolean(), nullable=False),
+        sa.Column("reason", sa.String(length=64), nullable=False),
+        sa.Column("decided_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["best_candidate_id"], ["candidates.id"], name="fk_decisions_best_candidate_id"
+        ),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_decisions_round_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_decisions"),
+        sa.UniqueConstraint("round_id", name="uq_decisions_round_id"),
+    )
+    op.create_table(
+        "leases",
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("token", sa.Integer(), nullable=False),
+        sa.Column("host", sa.String(length=255), nullable=False),
+        sa.Column("pid", sa.Integer(), nullable=False),
+        sa.Column("process_started_at", sa.Float(), nullable=False),
+        sa.Column("heartbeat_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("released_at", sa.DateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_leases_campaign_id"),
+        sa.PrimaryKeyConstraint("campaign_id", name="pk_leases"),
+    )
+
+
+def downgrade() -> None:
+    op.drop_table("leases")
+    op.drop_table("decisions")
+    op.drop_table("games")
+    op.drop_table("comparisons")
+    op.drop_table("generations")
+    op.drop_table("rounds")
+    op.drop_table("candidates")
+    op.drop_table("campaigns")
+    op.drop_table("examples")
+    op.drop_table("datasets")

@@ -1,0 +1,265 @@
+"""The schema, in the order the data flows. Rows are inserted, not rewritten; leases are the one exception.
+
+`campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score.
+"""
+
+import datetime as dt
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator
+
+NAMING_CONVENTION = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class UtcDateTime(TypeDecorator[dt.datetime]):
+    """An aware datetime, kept in UTC; SQLite drops time zones, so it is given and read back there as UTC."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
+        """Refuse naive times: nobody can say later which clock they were read from."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"a time without a zone cannot be stored: {value!r}")
+        in_utc = value.astimezone(dt.UTC)
+        return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
+
+    def process_result_value(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
+        """Give back what was stored, aware."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+
+
+class Base(DeclarativeBase):
+    """All constraints are named, so that a migration can drop them on every database."""
+
+    metadata = MetaData(naming_convention=NAMING_CONVENTION)
+    type_annotation_map = {  # noqa: RUF012 -- SQLAlchemy reads it as a plain class attribute
+        dt.datetime: UtcDateTime(),
+        dict[str, Any]: JSON(),
+        list[Any]: JSON(),
+    }
+
+
+class Dataset(Base):
+    """One content of a benchmark; the same file read twice is one dataset."""
+
+    __tablename__ = "datasets"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64), unique=True)
+    """SHA-256 of the canonical content, hexadecimal."""
+    name: Mapped[str] = mapped_column(String(255))
+    path: Mapped[str] = mapped_column(Text)
+    n_examples: Mapped[int]
+    created_at: Mapped[dt.datetime]
+
+
+class Example(Base):
+    """One row of a dataset."""
+
+    __tablename__ = "examples"
+    __table_args__ = (UniqueConstraint("dataset_id", "position"), UniqueConstraint("dataset_id", "key"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
+    position: Mapped[int]
+    """Index of the example in algorithms, from 0."""
+    key: Mapped[str] = mapped_column(String(255))
+    fields: Mapped[dict[str, Any]]
+    """What a template may show to a model."""
+    targets: Mapped[list[Any]]
+    """Accepted answers; never shown to a model."""
+
+
+class Campaign(Base):
+    """One question asked of one dataset and a fixed set of candidates."""
+
+    __tablename__ = "campaigns"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    objective: Mapped[str] = mapped_column(String(32))
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
+    seed: Mapped[int]
+    spec: Mapped[dict[str, Any]]
+    """The identity of the campaign, frozen at its first run."""
+    execution: Mapped[dict[str, Any]]
+    """How it is run: may change from one run to the next."""
+    versions: Mapped[dict[str, Any]]
+    """Releases of Winnow and of what it stands on, at the first run."""
+    created_at: Mapped[dt.datetime]
+
+
+class Candidate(Base):
+    """One model x prompt x sampling of a campaign."""
+
+    __tablename__ = "candidates"
+    __table_args__ = (UniqueConstraint("campaign_id", "position"), UniqueConstraint("campaign_id", "name"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
+    position: Mapped[int]
+    """Index of the arm in algorithms, from 0."""
+    name: Mapped[str] = mapped_column(String(255))
+    model: Mapped[dict[str, Any]]
+    prompt: Mapped[dict[str, Any]]
+    sampling: Mapped[dict[str, Any]]
+
+
+class Round(Base):
+    """One plan: the pairs an algorithm asked for, stored before anything is generated."""
+
+    __tablename__ = "rounds"
+    __table_args__ = (UniqueConstraint("campaign_id", "number"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
+    number: Mapped[int]
+    arms: Mapped[list[Any]]
+    """Candidate position of each planned comparison, or a pair of positions for duels."""
+    examples: Mapped[list[Any]]
+    """Example position of each planned comparison."""
+    planned_at: Mapped[dt.datetime]
+
+
+class Generation(Base):
+    """One text a model produced. Shared by all campaigns: `key` holds everything that determines it."""
+
+    __tablename__ = "generations"
+    __table_args__ = (
+        CheckConstraint(
+            "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0", name="counts_not_negative"
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(64), unique=True)
+    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate."""
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), index=True)
+    """The round that paid for it."""
+    model: Mapped[str] = mapped_column(String(255))
+    prompt: Mapped[str] = mapped_column(Text)
+    seed: Mapped[int]
+    replicate: Mapped[int]
+    text: Mapped[str] = mapped_column(Text)
+    finish_reason: Mapped[str] = mapped_column(String(32))
+    input_tokens: Mapped[int]
+    output_tokens: Mapped[int]
+    seconds: Mapped[float]
+    engine: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[dt.datetime]
+
+
+class Comparison(Base):
+    """One scored pair: a candidate on an example (candidate_b NULL), or two candidates on one example."""
+
+    __tablename__ = "comparisons"
+    __table_args__ = (
+        UniqueConstraint("round_id", "position"),
+        CheckConstraint("outcome BETWEEN -1 AND 1", name="outcome_range"),
+        CheckConstraint("(outcome IS NULL) = (reason IS NOT NULL)", name="outcome_or_reason"),
+        # A benchmark pair is scored once; a duel may meet the same example again.
+        Index(
+            "uq_comparisons_candidate_example",
+            "candidate_a_id",
+            "example_id",
+            unique=True,
+            sqlite_where=text("candidate_b_id IS NULL"),
+            postgresql_where=text("candidate_b_id IS NULL"),
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"))
+    position: Mapped[int]
+    candidate_a_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"))
+    candidate_b_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"), index=True)
+    example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), index=True)
+    generation_a_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
+    generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
+    judge: Mapped[str] = mapped_column(String(64))
+    answer: Mapped[str | None] = mapped_column(Text)
+    """What the judge read from the output."""
+    outcome: Mapped[float | None]
+    """Score or preference; NULL when there is none, which is not a zero."""
+    reason: Mapped[str | None] = mapped_column(String(64))
+    """Why there is no outcome."""
+    detail: Mapped[str | None] = mapped_column(Text)
+    """The reason in a sentence, where there is more to say."""
+
+
+class Game(Base):
+    """One call of a model judge behind a comparison."""
+
+    __tablename__ = "games"
+    __table_args__ = (
+        UniqueConstraint("comparison_id", "number"),
+        CheckConstraint("placement IN ('original', 'swapped')", name="placement_known"),
+        CheckConstraint("(verdict IS NULL) = (reason IS NOT NULL)", name="verdict_or_reason"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
+    number: Mapped[int]
+    placement: Mapped[str] = mapped_column(String(16))
+    judge: Mapped[str] = mapped_column(String(64))
+    reply: Mapped[str] = mapped_column(Text)
+    verdict: Mapped[float | None]
+    reason: Mapped[str | None] = mapped_column(String(64))
+
+
+class Decision(Base):
+    """What was believed once a round's outcomes were in; written in the same transaction as they are."""
+
+    __tablename__ = "decisions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), unique=True)
+    best_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
+    estimates: Mapped[list[Any]]
+    """One number per candidate position; null where nothing is known."""
+    lower: Mapped[list[Any]]
+    upper: Mapped[list[Any]]
+    stop: Mapped[bool]
+    reason: Mapped[str] = mapped_column(String(64))
+    decided_at: Mapped[dt.datetime]
+
+
+class Lease(Base):
+    """Who may write to a campaign. `token` grows at every takeover; a writer shows the one it was given."""
+
+    __tablename__ = "leases"
+
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
+    token: Mapped[int]
+    host: Mapped[str] = mapped_column(String(255))
+    pid: Mapped[int]
+    process_started_at: Mapped[float]
+    """Seconds since the epoch, as the system tells it; a later process may get the same pid."""
+    heartbeat_at: Mapped[dt.datetime]
+    expires_at: Mapped[dt.datetime]
+    released_at: Mapped[dt.datetime | None]

@@ -1,0 +1,153 @@
+"""What goes into and comes out of the database: frozen values, never live rows."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewExample:
+    """One row of a dataset that is about to be stored."""
+
+    key: str
+    fields: Mapping[str, Any]
+    targets: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCandidate:
+    """One model x prompt x sampling that is about to be stored."""
+
+    name: str
+    model: Mapping[str, Any]
+    prompt: Mapping[str, Any]
+    sampling: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecord:
+    """A campaign as it was opened."""
+
+    id: int
+    name: str
+    objective: str
+    dataset_id: int
+    seed: int
+    spec: Mapping[str, Any]
+    execution: Mapping[str, Any]
+    versions: Mapping[str, Any]
+    created_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRecord:
+    """A planned round: `arms[p]` on `examples[p]` for every position p."""
+
+    id: int
+    number: int
+    arms: Sequence[Any]
+    examples: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldRound:
+    """A round with its outcomes, in planned order; None where a comparison was not scored."""
+
+    number: int
+    arms: Sequence[Any]
+    examples: Sequence[int]
+    outcomes: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewGeneration:
+    """One text that is about to be stored; `key` holds everything that determines it."""
+
+    key: str
+    model: str
+    prompt: str
+    seed: int
+    replicate: int
+    text: str
+    finish_reason: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    engine: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredText:
+    """A stored generation, as far as a judge needs it."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewComparison:
+    """One scored pair that is about to be stored: an outcome, or the reason there is none."""
+
+    position: int
+    candidate_a_id: int
+    example_id: int
+    judge: str
+    candidate_b_id: int | None = None
+    generation_a_id: int | None = None
+    generation_b_id: int | None = None
+    answer: str | None = None
+    outcome: float | None = None
+    reason: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDecision:
+    """What is believed after a round; one number per candidate position, None where nothing is known."""
+
+    best_candidate_id: int | None
+    estimates: Sequence[float | None]
+    lower: Sequence[float | None]
+    upper: Sequence[float | None]
+    stop: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRecord:
+    """A stored decision."""
+
+    round_number: int
+    best: str | None
+    """Name of the best candidate."""
+    estimates: Sequence[float | None]
+    lower: Sequence[float | None]
+    upper: Sequence[float | None]
+    stop: bool
+    reason: str
+    decided_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A process that runs a campaign."""
+
+    host: str
+    pid: int
+    process_started_at: float
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRecord:
+    """A lease as stored: live until `expires_at` unless released."""
+
+    campaign_id: int
+    token: int
+    holder: Holder
+    heartbeat_at: dt.datetime
+    expires_at: dt.datetime
+    released_at: dt.datetime | None

@@ -1,0 +1,303 @@
+"""Every query of a running campaign. Frozen records come out, in a stated order."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Insert, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from storage.errors import CampaignNotFound
+from storage.models import (
+    Campaign,
+    Candidate,
+    Comparison,
+    Dataset,
+    Decision,
+    Example,
+    Generation,
+    Round,
+)
+from storage.records import (
+    CampaignRecord,
+    DecisionRecord,
+    NewCandidate,
+    NewComparison,
+    NewDecision,
+    NewExample,
+    NewGeneration,
+    RoundRecord,
+    StoredText,
+    ToldRound,
+)
+
+ROWS_AT_ONCE = 10_000
+"""Rows fetched together when a whole campaign is read."""
+
+KEYS_PER_QUERY = 500
+"""Below the number of bound parameters every supported database accepts."""
+
+
+def campaigns(session: Session) -> list[CampaignRecord]:
+    """All campaigns, oldest first."""
+    return [_campaign(row) for row in session.scalars(select(Campaign).order_by(Campaign.id))]
+
+
+def find_campaign(session: Session, name: str) -> CampaignRecord | None:
+    """The campaign of that name, if there is one."""
+    row = session.scalar(select(Campaign).where(Campaign.name == name))
+    return None if row is None else _campaign(row)
+
+
+def get_campaign(session: Session, name: str) -> CampaignRecord:
+    """The campaign of that name.
+
+    Raises:
+        CampaignNotFound: If there is none; the error lists those there are.
+    """
+    found = find_campaign(session, name)
+    if found is None:
+        raise CampaignNotFound(name, list(session.scalars(select(Campaign.name).order_by(Campaign.name))))
+    return found
+
+
+def ensure_dataset(
+    session: Session,
+    *,
+    fingerprint: str,
+    name: str,
+    path: str,
+    examples: Sequence[NewExample],
+    now: dt.datetime,
+) -> int:
+    """The id of the dataset with this content, stored now unless it already was."""
+    found = session.scalar(select(Dataset.id).where(Dataset.fingerprint == fingerprint))
+    if found is not None:
+        return found
+    dataset = Dataset(fingerprint=fingerprint, name=name, path=path, n_examples=len(examples), created_at=now)
+    session.add(dataset)
+    session.flush()
+    rows = [
+        {
+            "dataset_id": dataset.id,
+            "position": position,
+            "key": example.key,
+            "fields": dict(example.fields),
+            "targets": list(example.targets),
+        }
+        for position, example in enumerate(examples)
+    ]
+    session.execute(insert(Example), rows)
+    return dataset.id
+
+
+def add_campaign(
+    session: Session,
+    *,
+    name: str,
+    objective: str,
+    dataset_id: int,
+    seed: int,
+    spec: Mapping[str, Any],
+    execution: Mapping[str, Any],
+    versions: Mapping[str, Any],
+    candidates: Sequence[NewCandidate],
+    now: dt.datetime,
+) -> CampaignRecord:
+    """Store a campaign with its candidates, in the order of their arms."""
+    row = Campaign(
+        name=name,
+        objective=objective,
+        dataset_id=dataset_id,
+        seed=seed,
+        spec=dict(spec),
+        execution=dict(execution),
+        versions=dict(versions),
+        created_at=now,
+    )
+    session.add(row)
+    session.flush()
+    session.execute(
+        insert(Candidate),
+        [
+            {"campaign_id": row.id, "position": position, **asdict(candidate)}
+            for position, candidate in enumerate(candidates)
+        ],
+    )
+    return _campaign(row)
+
+
+def set_execution(session: Session, campaign_id: int, execution: Mapping[str, Any]) -> None:
+    """Replace what may change between runs of one campaign."""
+    session.get_one(Campaign, campaign_id).execution = dict(execution)
+
+
+def candidate_ids(session: Session, campaign_id: int) -> list[int]:
+    """Ids of a campaign's candidates, by arm."""
+    return list(
+        session.scalars(
+            select(Candidate.id).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+        )
+    )
+
+
+def candidate_names(session: Session, campaign_id: int) -> list[str]:
+    """Names of a campaign's candidates, by arm."""
+    return list(
+        session.scalars(
+            select(Candidate.name).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+        )
+    )
+
+
+def example_ids(session: Session, dataset_id: int) -> list[int]:
+    """Ids of a dataset's examples, by position."""
+    return list(
+        session.scalars(select(Example.id).where(Example.dataset_id == dataset_id).order_by(Example.position))
+    )
+
+
+def examples(session: Session, dataset_id: int) -> list[NewExample]:
+    """The content of a dataset, by position."""
+    rows = session.execute(
+        select(Example.key, Example.fields, Example.targets)
+        .where(Example.dataset_id == dataset_id)
+        .order_by(Example.position)
+    )
+    return [NewExample(key=key, fields=fields, targets=targets) for key, fields, targets in rows]
+
+
+def add_round(
+    session: Session,
+    campaign_id: int,
+    *,
+    number: int,
+    arms: Sequence[Any],
+    examples: Sequence[int],
+    now: dt.datetime,
+) -> RoundRecord:
+    """Store the plan of a round."""
+    row = Round(
+        campaign_id=campaign_id, number=number, arms=list(arms), examples=list(examples), planned_at=now
+    )
+    session.add(row)
+    session.flush()
+    return _round(row)
+
+
+def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
+    """The round that was planned and has no decision yet; there is at most one."""
+    row = session.scalar(
+        select(Round)
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
+        .order_by(Round.number)
+    )
+    return None if row is None else _round(row)
+
+
+def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
+    """All finished rounds with their outcomes, in order; a bounded number of rows in memory at a time."""
+    finished = (
+        select(Round.number, Round.arms, Round.examples)
+        .join(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number)
+    )
+    scores = (
+        select(Comparison.outcome)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position)
+    )
+    outcomes = iter(session.scalars(scores.execution_options(yield_per=ROWS_AT_ONCE)))
+    for number, arms, examples in session.execute(finished.execution_options(yield_per=ROWS_AT_ONCE)):
+        yield ToldRound(
+            number=number, arms=arms, examples=examples, outcomes=list(islice(outcomes, len(examples)))
+        )
+
+
+def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
+    """The stored generations among `keys`."""
+    found: dict[str, StoredText] = {}
+    for start in range(0, len(keys), KEYS_PER_QUERY):
+        rows = session.execute(
+            select(Generation.key, Generation.id, Generation.text).where(
+                Generation.key.in_(keys[start : start + KEYS_PER_QUERY])
+            )
+        )
+        found.update({key: StoredText(id=id_, text=text) for key, id_, text in rows})
+    return found
+
+
+def add_generations(
+    session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
+) -> None:
+    """Store texts. One that another campaign stored meanwhile stays as it is: its key determines it."""
+    if generations:
+        rows = [{"round_id": round_id, "created_at": now, **asdict(row)} for row in generations]
+        session.execute(_insert_unless_there(session, "key"), rows)
+
+
+def add_outcomes(
+    session: Session,
+    round_id: int,
+    comparisons: Sequence[NewComparison],
+    decision: NewDecision,
+    now: dt.datetime,
+) -> None:
+    """Store what a round found and what is decided from it; call it in one transaction."""
+    session.execute(insert(Comparison), [{"round_id": round_id, **asdict(row)} for row in comparisons])
+    session.execute(insert(Decision), [{"round_id": round_id, "decided_at": now, **asdict(decision)}])
+
+
+def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
+    """What is believed now, or None before the first round is finished."""
+    row = session.execute(
+        select(Round.number, Candidate.name, Decision)
+        .join(Decision, Decision.round_id == Round.id)
+        .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    number, best, decision = row
+    return DecisionRecord(
+        round_number=number,
+        best=best,
+        estimates=decision.estimates,
+        lower=decision.lower,
+        upper=decision.upper,
+        stop=decision.stop,
+        reason=decision.reason,
+        decided_at=decision.decided_at,
+    )
+
+
+def _insert_unless_there(session: Session, column: str) -> Insert:
+    if session.get_bind().dialect.name == "postgresql":
+        return postgresql.insert(Generation).on_conflict_do_nothing(index_elements=[column])
+    return sqlite.insert(Generation).on_conflict_do_nothing(index_elements=[column])
+
+
+def _campaign(row: Campaign) -> CampaignRecord:
+    return CampaignRecord(
+        id=row.id,
+        name=row.name,
+        objective=row.objective,
+        dataset_id=row.dataset_id,
+        seed=row.seed,
+        spec=row.spec,
+        execution=row.execution,
+        versions=row.versions,
+        created_at=row.created_at,
+    )
+
+
+def _round(row: Round) -> RoundRecord:
+    return RoundRecord(id=row.id, number=row.number, arms=row.arms, examples=row.examples)
