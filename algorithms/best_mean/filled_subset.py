@@ -1,0 +1,48 @@
+"""Filled Subset: all arms on one random example, then on the next."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import Stopping
+from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+
+
+class FilledSubset:
+    """Ask every arm on the same examples, drawn uniformly: the baseline that evaluates a smaller benchmark.
+
+    A batch is as many whole examples as fit in `batch_size`, and at least one: it is larger than
+    `batch_size` when there are more arms than that. Only the budget cuts an example short.
+
+    Args:
+        setting: The problem and the common parameters.
+
+    Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 4 (Filled Subset).
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._batch_size = setting.batch_size
+        self._matrix = ScoreMatrix(setting)
+        self._stopping = Stopping(setting, self._matrix)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose all free pairs of one example or several, grouped by example."""
+        matrix = self._matrix
+        means = matrix.means
+        open_examples = np.flatnonzero(matrix.free_of_example)
+        if self._stopping.room(means, 1) == 0 or open_examples.size == 0:
+            return EMPTY_BATCH
+        whole = max(1, self._batch_size // int(matrix.active.sum()))
+        chosen = rng.choice(open_examples, size=min(whole, open_examples.size), replace=False)
+        columns, arms = np.nonzero(matrix.is_free(np.arange(matrix.n_arms), chosen[:, np.newaxis]))
+        size = self._stopping.room(means, arms.size)
+        return matrix.ask(arms[:size], chosen[columns[:size]])
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN where unscored."""
+        self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
+
+    def decision(self) -> Decision:
+        """Recommend the arm with the highest mean."""
+        return self._stopping.decision(self._matrix.means)

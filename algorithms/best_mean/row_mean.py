@@ -1,0 +1,44 @@
+"""Row Mean Imputation: random pairs, arms ranked by the mean of what was seen."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import Stopping
+from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+
+
+class RowMean:
+    """Ask pairs drawn uniformly from all that are free: the baseline that adapts to nothing.
+
+    Args:
+        setting: The problem and the common parameters.
+
+    Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 3 (Row Mean Imputation).
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._batch_size = setting.batch_size
+        self._matrix = ScoreMatrix(setting)
+        self._stopping = Stopping(setting, self._matrix)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose a batch over all arms, grouped by arm."""
+        matrix = self._matrix
+        size = self._stopping.room(matrix.means, min(self._batch_size, int(matrix.free_of_arm.sum())))
+        if size == 0:
+            return EMPTY_BATCH
+        # Uniform pairs in two steps: how many of each row, then which of the row.
+        counts = rng.multivariate_hypergeometric(matrix.free_of_arm, size, method="marginals")
+        arms = np.flatnonzero(counts)
+        examples = [matrix.draw(int(arm), int(counts[arm]), rng) for arm in arms]
+        return matrix.ask(np.repeat(arms, counts[arms]), np.concatenate(examples))
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN where unscored."""
+        self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
+
+    def decision(self) -> Decision:
+        """Recommend the arm with the highest mean."""
+        return self._stopping.decision(self._matrix.means)

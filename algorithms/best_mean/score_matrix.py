@@ -1,0 +1,145 @@
+"""Which pairs of the K x n score matrix were asked and told, and what that adds up to per arm.
+
+A round costs O(K + B), plus O(n) for each arm that is drawn from; nothing costs O(K n).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_mean.setting import Setting
+from algorithms.errors import (
+    MalformedBatch,
+    OutcomeOutOfRange,
+    PairAlreadyTold,
+    PairOutsideGrid,
+    PairRepeated,
+)
+from algorithms.protocols import Batch, BoolArray, FloatArray, IntArray
+
+LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
+
+
+class ScoreMatrix:
+    """The revealed part of the score matrix.
+
+    A pair is free until it is asked or told. An arm is set aside for good as soon as at least 8 of its
+    pairs were told and more than `max_unscored` of them are unscored; it then has no free pairs.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.n_arms = setting.n_arms
+        self.n_examples = setting.n_examples
+        self._max_unscored = setting.max_unscored
+        shape = (setting.n_arms, setting.n_examples)
+        self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
+        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), asked or told
+        self.told = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
+        self.scored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told with a score
+        self.sums = np.zeros(setting.n_arms)  # (K,) sums of the scores
+        self.pending = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
+        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not set aside
+        self.free_of_arm = np.full(setting.n_arms, setting.n_examples)  # (K,)
+        self.free_of_example = np.full(setting.n_examples, setting.n_arms)  # (n,) of active arms
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of each arm's scores, shape (K,); NaN where it has none."""
+        means = np.full(self.n_arms, np.nan)
+        np.divide(self.sums, self.scored, out=means, where=self.scored > 0)
+        return means
+
+    def is_free(self, arms: IntArray, examples: IntArray) -> BoolArray:
+        """Whether pairs may be asked; the arguments are broadcast against each other."""
+        return self.active[arms] & ~self._taken[arms, examples]
+
+    def pick(self, bounds: FloatArray, rng: np.random.Generator) -> int | None:
+        """The arm with free pairs whose bound, shape (K,), is highest; None if no arm has free pairs.
+
+        Ties go to the arms with the fewest pending pairs, and among those are broken uniformly at random.
+        """
+        arms = np.flatnonzero(self.free_of_arm)
+        if arms.size == 0:
+            return None
+        arms = arms[bounds[arms] == bounds[arms].max()]
+        arms = arms[self.pending[arms] == self.pending[arms].min()]
+        return int(arms[rng.integers(arms.size)])
+
+    def draw(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
+        """Draw examples uniformly, without replacement and in random order, from an arm's free ones.
+
+        Returns:
+            Shape (min(size, free_of_arm[arm]),).
+        """
+        free = np.flatnonzero(~self._taken[arm])
+        return rng.choice(free, size=min(size, free.size), replace=False)
+
+    def ask(self, arms: ArrayLike, examples: IntArray) -> Batch:
+        """Make a batch of free pairs and remember them as pending; `arms` is one arm or shape (B,)."""
+        batch = Batch(np.broadcast_to(np.asarray(arms, dtype=np.int64), examples.shape), examples)
+        self._take(batch.arms, batch.examples)
+        self.pending += np.bincount(batch.arms, minlength=self.n_arms)
+        return batch
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
+        """Reveal the scores of a batch, asked here or not.
+
+        Args:
+            batch: B pairs that were never told.
+            outcomes: Shape (B,), scores in [0, 1], NaN where unscored.
+
+        Returns:
+            The outcomes as an array of shape (B,).
+
+        Raises:
+            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+        """
+        arms, examples = batch.arms, batch.examples
+        scores = self._checked(batch, outcomes)
+        was_taken = self._taken[arms, examples]
+        self.pending -= np.bincount(arms[was_taken], minlength=self.n_arms)
+        self._take(arms[~was_taken], examples[~was_taken])
+        self._told[arms, examples] = True
+        is_scored = ~np.isnan(scores)
+        self.told += np.bincount(arms, minlength=self.n_arms)
+        self.scored += np.bincount(arms[is_scored], minlength=self.n_arms)
+        self.sums += np.bincount(arms, weights=np.where(is_scored, scores, 0.0), minlength=self.n_arms)
+        self._set_aside()
+        return scores
+
+    def _take(self, arms: IntArray, examples: IntArray) -> None:
+        self._taken[arms, examples] = True
+        in_play = self.active[arms]
+        self.free_of_arm -= np.bincount(arms[in_play], minlength=self.n_arms)
+        np.subtract.at(self.free_of_example, examples[in_play], 1)
+
+    def _set_aside(self) -> None:
+        too_many = self.told - self.scored > self._max_unscored * self.told
+        for arm in np.flatnonzero(self.active & too_many & (self.told >= LEAST_TOLD_TO_SET_ASIDE)):
+            self.active[arm] = False
+            self.free_of_arm[arm] = 0
+            self.free_of_example -= ~self._taken[arm]
+
+    def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
+        """The outcomes as floats, if nothing speaks against them."""
+        arms, examples = batch.arms, batch.examples
+        if arms.ndim != 1:
+            raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
+        scores = np.array(outcomes, dtype=np.float64)
+        if scores.shape != arms.shape:
+            raise MalformedBatch("outcomes", f"of shape {arms.shape}", f"shape {scores.shape}")
+        inside = (arms >= 0) & (arms < self.n_arms) & (examples >= 0) & (examples < self.n_examples)
+        if (where := _first(~inside)) is not None:
+            raise PairOutsideGrid(int(arms[where]), int(examples[where]), self.n_arms, self.n_examples)
+        if (where := _first(self._told[arms, examples])) is not None:
+            raise PairAlreadyTold(int(arms[where]), int(examples[where]))
+        pairs = np.sort(arms * self.n_examples + examples)
+        if (where := _first(pairs[1:] == pairs[:-1])) is not None:
+            raise PairRepeated(*map(int, divmod(pairs[where], self.n_examples)))
+        if (where := _first((scores < 0.0) | (scores > 1.0))) is not None:
+            arm, example = int(arms[where]), int(examples[where])
+            raise OutcomeOutOfRange(arm, example, float(scores[where]), "in [0, 1]")
+        return scores
+
+
+def _first(flags: BoolArray) -> int | None:
+    return int(flags.argmax()) if flags.any() else None

@@ -1,0 +1,76 @@
+"""When a best-mean selector stops, what it then says, and how much it may ask until then."""
+
+import numpy as np
+
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.confidence import FinitePopulationIntervals
+from algorithms.protocols import Batch, Decision, FloatArray, Reason
+
+INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
+
+
+class Stopping:
+    """The stopping rule over a score matrix whose examples are drawn uniformly from each arm's untold ones.
+
+    With `delta`, it stops as separated when the best arm's lower end reaches every other active arm's upper
+    end minus `epsilon`. The probability that it ever does so while the mean of the best arm is more than
+    `epsilon` below the highest mean of the arms not set aside is at most `delta`, under the assumptions of
+    `FinitePopulationIntervals`. Arms set aside are neither best nor waited for.
+    """
+
+    def __init__(self, setting: Setting, matrix: ScoreMatrix) -> None:
+        self._setting = setting
+        self._matrix = matrix
+        alpha = INTERVAL_DELTA if setting.delta is None else setting.delta
+        self._intervals = FinitePopulationIntervals(setting.n_arms, setting.n_examples, alpha)
+
+    def tell(self, batch: Batch, scores: FloatArray) -> None:
+        """Follow the matrix, which has accepted these scores."""
+        self._intervals.update(batch.arms, scores)
+
+    def room(self, estimates: FloatArray, wanted: int) -> int:
+        """How many of the pairs wanted may be asked, given the estimates of `decision`; 0 when stopped."""
+        if self._reason(estimates) != "running":
+            return 0
+        if self._setting.budget is None:
+            return wanted
+        spent = int(self._matrix.told.sum() + self._matrix.pending.sum())
+        return min(wanted, max(0, self._setting.budget - spent))
+
+    def decision(self, estimates: FloatArray) -> Decision:
+        """The decision when arms are ranked by these estimates, shape (K,), NaN where unknown."""
+        reason = self._reason(estimates)
+        return Decision(
+            best=self._best(estimates),
+            estimates=estimates.copy(),
+            lower=self._intervals.lower,
+            upper=self._intervals.upper,
+            stop=reason != "running",
+            reason=reason,
+        )
+
+    def _reason(self, estimates: FloatArray) -> Reason:
+        matrix, budget = self._matrix, self._setting.budget
+        if not matrix.active.any():
+            return "all-set-aside"
+        if self._setting.delta is not None and self._is_separated(self._best(estimates)):
+            return "separated"
+        if (matrix.told[matrix.active] == matrix.n_examples).all():
+            return "exhausted"
+        if budget is not None and matrix.told.sum() >= budget:
+            return "budget"
+        return "running"
+
+    def _best(self, estimates: FloatArray) -> int | None:
+        eligible = np.where(self._matrix.active & ~np.isnan(estimates), estimates, -np.inf)
+        best = int(eligible.argmax())
+        return best if eligible[best] > -np.inf else None
+
+    def _is_separated(self, best: int | None) -> bool:
+        if best is None:
+            return False
+        rivals = self._matrix.active.copy()
+        rivals[best] = False
+        highest = self._intervals.upper.max(initial=-np.inf, where=rivals)
+        return bool(self._intervals.lower[best] >= highest - self._setting.epsilon)

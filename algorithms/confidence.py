@@ -1,0 +1,156 @@
+"""Time-uniform confidence intervals for the means of finite populations sampled without replacement.
+
+Letters as in Waudby-Smith & Ramdas: N examples per arm, t of them drawn so far, x_t the score drawn t-th,
+S_t = x_1 + ... + x_t, m a candidate for the arm's mean; K arms, G grid points, J bet sizes, B scores at once.
+
+If the mean is m, the examples left before draw t have mean mu_t(m) = (N m - S_{t-1}) / (N - t + 1). So the
+capital prod_{s <= t} (1 + lambda_s (x_s - mu_s(m))) is a non-negative martingale that starts at 1 whenever
+lambda_s depends on the past only and lies in [0, 1 / mu_s(m)]; by Ville's inequality it ever reaches
+1 / alpha with probability at most alpha. A mean under which it does is refuted as too low.
+
+Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS;
+Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1).
+"""
+
+import numpy as np
+
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import FloatArray, IntArray
+
+MOST_STAKED = 0.75  # share of the capital that one draw may cost; below 1, so that capital stays positive
+LEAST_MEAN = 1e-12  # a smaller mu caps no bet: no draw below it is left to lose on
+MOST_GAINED = 1e300  # in one batch; finite, since infinity times a capital that underflowed is undefined
+FIRST_HORIZON, HORIZON_RATIO = 16.0, 4.0  # the bet best for T draws is nearly so from T / 4 to 4 T
+GRID_POINTS = 1025
+
+
+class FinitePopulationIntervals:
+    """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
+
+    P(lower_i <= mean_i <= upper_i for every arm i after every update) >= 1 - alpha: at every round at once,
+    hence at any stopping time, whatever the scores in [0, 1]. It is assumed that every example is drawn
+    uniformly from those of its arm not drawn before; that scores come in the order of the draws, or in an
+    order chosen without looking at them; and that no score depends on when it is asked for. Which arm is
+    drawn from next may depend on all that was told.
+
+    Every arm has alpha / K, half of it for either end (union bounds). An unscored pair may be worth anything
+    in [0, 1]: the lower end counts it as 0 and the upper end as 1, so that the interval holds for every
+    completion.
+    """
+
+    def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
+        if not 0.0 < alpha < 1.0:
+            raise InvalidParameter("alpha", alpha, "in (0, 1)")
+        self._n_examples = n_examples
+        # Equidistant in arcsin(sqrt(m)): cells are narrow where scores of that mean vary little.
+        self._grid = (1.0 - np.cos(np.linspace(0.0, np.pi, GRID_POINTS))) / 2.0  # (G,)
+        level = alpha / (2.0 * n_arms)
+        self._too_low = Wealth(n_arms, n_examples, level, self._grid)
+        self._too_high = Wealth(n_arms, n_examples, level, self._grid)
+        self._first = np.zeros(n_arms, dtype=np.int64)  # (K,) grid point at the lower end
+        self._last = np.full(n_arms, GRID_POINTS - 1)  # (K,) grid point at the upper end
+        self._drawn = np.zeros(n_arms, dtype=np.int64)  # (K,)
+        self._low_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
+        self._high_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
+        self._unsettled: list[tuple[IntArray, FloatArray]] = []
+
+    def update(self, arms: IntArray, scores: FloatArray) -> None:
+        """Absorb scores in the order of their draws; the work is done when the ends are next read.
+
+        Args:
+            arms: Shape (B,).
+            scores: Shape (B,), in [0, 1], NaN where unscored.
+        """
+        self._unsettled.append((arms, scores))
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower ends, shape (K,)."""
+        return self._ends(self._first)
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper ends, shape (K,)."""
+        return self._ends(self._last)
+
+    def _ends(self, points: IntArray) -> FloatArray:
+        for arms, scores in self._unsettled:
+            for arm in np.unique(arms):
+                self._settle(arm, scores[arms == arm])
+        self._unsettled.clear()
+        # What is left to draw is worth at least 0 and at most 1 each: certain, so it has the last word.
+        least = self._low_sums / self._n_examples
+        most = (self._high_sums + (self._n_examples - self._drawn)) / self._n_examples
+        return np.clip(self._grid[points], least, most)
+
+    def _settle(self, arm: int, scores: FloatArray) -> None:
+        low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
+        self._drawn[arm] += len(scores)
+        self._low_sums[arm] += low.cumsum()[-1]
+        self._high_sums[arm] += high.cumsum()[-1]
+        first, last, end = self._first[arm], self._last[arm], GRID_POINTS - 1
+        first += self._too_low.bet(arm, low, slice(first + 1, last))
+        # A mean is too high where one minus it is too low, and the grid is its own mirror image.
+        last -= self._too_high.bet(arm, 1.0 - high, slice(end - last + 1, end - first))
+        self._first[arm], self._last[arm] = first, last
+
+
+class Wealth:
+    """The capital of bets, one per arm and grid point m, that the arm's mean is higher than m.
+
+    It is the average over J bet sizes sqrt(2 log(1/level) / (T v_t)), each the best for its own number of
+    draws T, with v_t the variance of the draws before t; capped at c / mu_t(m), c = MOST_STAKED. Where the
+    cap binds, a factor is 1 + c x / mu - c, elsewhere 1 + lambda x - lambda mu: neither increases in mu. So
+    capital does not increase in m: a grid point refuted refutes all below it, and an end put on that point
+    is rounded outward. Capital is kept up only where it is asked for, as refuted points need none.
+    """
+
+    def __init__(self, n_arms: int, n_examples: int, level: float, grid: FloatArray) -> None:
+        n_sizes = 1 + max(0, int(np.log(n_examples / FIRST_HORIZON) / np.log(HORIZON_RATIO)))
+        horizons = FIRST_HORIZON * HORIZON_RATIO ** np.arange(n_sizes)
+        self._scales = np.sqrt(2.0 * np.log(1.0 / level) / horizons)[:, np.newaxis]  # (J, 1)
+        self._level = level
+        self._n_examples = n_examples
+        self._totals = n_examples * grid  # (G,) N m
+        self._capital = np.ones((n_arms, n_sizes, grid.size))  # (K, J, G)
+        self._drawn = np.zeros(n_arms, dtype=np.int64)  # (K,)
+        self._sums = np.zeros(n_arms)  # (K,) S_t
+        self._squares = np.zeros(n_arms)  # (K,) squared deviations from the running means
+
+    def capital(self, arm: int) -> FloatArray:
+        """The capital of an arm, shape (G,), at all grid points."""
+        return np.mean(self._capital[arm], axis=0, dtype=np.float64)
+
+    def bet(self, arm: int, scores: FloatArray, window: slice) -> int:
+        """Bet on the next scores of an arm, shape (B,), at the grid points of a window.
+
+        Returns:
+            How many points of the window are refuted, at probability `level` of ever refuting the mean;
+            they are the first ones.
+        """
+        drawn = self._drawn[arm] + np.arange(len(scores))  # (B,) t - 1
+        sums = self._sums[arm] + _before(scores)  # (B,) S_{t-1}
+        # Half a draw of 1/2, and a variance of 1/4, stand in for the draws not yet made.
+        means = (0.5 + sums + scores) / (drawn + 2)
+        squares = (scores - means) ** 2
+        deviations = np.sqrt((0.25 + self._squares[arm] + _before(squares)) / (drawn + 1))  # (B,) without x_t
+        left = (self._totals[window] - sums[:, np.newaxis]) / (self._n_examples - drawn)[
+            :, np.newaxis
+        ]  # (B, G)
+        caps = MOST_STAKED / np.maximum(left, LEAST_MEAN)
+        factors = np.minimum((self._scales / deviations)[:, :, np.newaxis], caps)  # (J, B, G)
+        factors *= scores[:, np.newaxis] - left
+        factors += 1.0
+        capital = self._capital[arm, :, window]  # (J, G), a view
+        with np.errstate(over="ignore"):  # infinite capital refutes as well as any
+            capital *= np.minimum(np.multiply.reduce(factors, axis=1), MOST_GAINED)
+            refuted = capital.mean(axis=0) >= 1.0 / self._level
+        self._drawn[arm] += len(scores)
+        self._sums[arm] = sums[-1] + scores[-1]
+        self._squares[arm] += squares.sum()
+        return int(np.count_nonzero(refuted))
+
+
+def _before(values: FloatArray) -> FloatArray:
+    """Sums of the values before each one, shape (B,)."""
+    return np.concatenate(([0.0], values[:-1].cumsum()))

@@ -1,0 +1,125 @@
+"""What can go wrong in the algorithms.
+
+* AlgorithmError
+  - UnknownSelector       no selector has this name                        (fix the name)
+  - SelectorNotLoadable   a third party's selector cannot be used          (fix or remove that package)
+  - UnknownParameter      the selector has no parameter of this name       (fix the name)
+  - InvalidParameter      a parameter has the wrong type or is out of range (fix the value)
+  - RefusedTell           outcomes that cannot be right; nothing was changed
+    - MalformedBatch      arrays of the wrong shape or type
+    - PairOutsideGrid     an arm or an example that does not exist
+    - PairRepeated        the same pair twice in one batch
+    - PairAlreadyTold     a pair whose outcome is known
+    - OutcomeOutOfRange   an outcome that is neither allowed nor NaN
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+class AlgorithmError(Exception):
+    """Anything that goes wrong in the algorithms."""
+
+
+class UnknownSelector(AlgorithmError):
+    """No selector has this name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"no selector is called {name!r}{_did_you_mean(name, known)}; known: {', '.join(known)}"
+        )
+        self.name = name
+        self.known = tuple(known)
+
+
+class SelectorNotLoadable(AlgorithmError):
+    """A third party's selector cannot be used."""
+
+    def __init__(self, name: str, path: str, why: str) -> None:
+        super().__init__(f"selector {name!r} ({path}) cannot be used: {why}")
+        self.name = name
+        self.path = path
+        self.why = why
+
+
+class UnknownParameter(AlgorithmError):
+    """The selector has no parameter of this name."""
+
+    def __init__(self, selector: str, parameter: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"selector {selector!r} has no parameter {parameter!r}{_did_you_mean(parameter, known)};"
+            f" it accepts: {', '.join(known)}"
+        )
+        self.selector = selector
+        self.parameter = parameter
+        self.known = tuple(known)
+
+
+class InvalidParameter(AlgorithmError):
+    """A parameter has the wrong type or is out of range."""
+
+    def __init__(self, parameter: str, value: object, requirement: str) -> None:
+        super().__init__(f"{parameter} must be {requirement}, got {value!r}")
+        self.parameter = parameter
+        self.value = value
+        self.requirement = requirement
+
+
+class RefusedTell(AlgorithmError):
+    """Outcomes that cannot be right; the selector is as it was before."""
+
+
+class MalformedBatch(RefusedTell):
+    """Arrays of the wrong shape or type."""
+
+    def __init__(self, field: str, expected: str, found: str) -> None:
+        super().__init__(f"{field} must be {expected}, got {found}")
+        self.field = field
+        self.expected = expected
+        self.found = found
+
+
+class PairOutsideGrid(RefusedTell):
+    """An arm or an example that does not exist."""
+
+    def __init__(self, arm: int, example: int, n_arms: int, n_examples: int) -> None:
+        super().__init__(f"pair (arm {arm}, example {example}) is outside the {n_arms} x {n_examples} grid")
+        self.arm = arm
+        self.example = example
+        self.n_arms = n_arms
+        self.n_examples = n_examples
+
+
+class PairRepeated(RefusedTell):
+    """The same pair twice in one batch."""
+
+    def __init__(self, arm: int, example: int) -> None:
+        super().__init__(f"pair (arm {arm}, example {example}) occurs twice in one batch")
+        self.arm = arm
+        self.example = example
+
+
+class PairAlreadyTold(RefusedTell):
+    """A pair whose outcome is known."""
+
+    def __init__(self, arm: int, example: int) -> None:
+        super().__init__(f"pair (arm {arm}, example {example}) was told before")
+        self.arm = arm
+        self.example = example
+
+
+class OutcomeOutOfRange(RefusedTell):
+    """An outcome that is neither in the allowed range nor NaN."""
+
+    def __init__(self, arm: int, example: int, outcome: float, allowed: str) -> None:
+        super().__init__(
+            f"the outcome of pair (arm {arm}, example {example}) must be {allowed} or NaN, got {outcome!r}"
+        )
+        self.arm = arm
+        self.example = example
+        self.outcome = outcome
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,142 @@
+"""What every selector promises, and the values that go in and out of it.
+
+K arms and n examples are the integers 0..K-1 and 0..n-1; a pair is one arm on one example; B pairs
+asked together are a batch; a round is one ask and its tell.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.errors import MalformedBatch
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+Reason = Literal["running", "separated", "budget", "exhausted", "all-set-aside"]
+"""Why a selector stopped, or that it did not:
+
+* running: it wants more outcomes.
+* separated: the best arm is known at the asked error probability.
+* budget: the budget is spent and no arm is separated.
+* exhausted: there is nothing left to ask.
+* all-set-aside: every arm has too many unscored pairs to be judged, so there is no best.
+"""
+
+
+def _frozen_integers(field: str, values: ArrayLike) -> IntArray:
+    given = np.asarray(values)
+    if given.size and given.dtype.kind not in "iu":
+        raise MalformedBatch(field, "integers", f"dtype {given.dtype}")
+    frozen = np.array(given, dtype=np.int64)
+    frozen.setflags(write=False)
+    return frozen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """The pairs of one round, in the order they were drawn; equal when their arrays are."""
+
+    arms: IntArray
+    """Shape (B,), or (B, 2) for duels. Read-only."""
+    examples: IntArray
+    """Shape (B,). Read-only."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arms", _frozen_integers("arms", self.arms))
+        object.__setattr__(self, "examples", _frozen_integers("examples", self.examples))
+        if self.arms.ndim not in (1, 2) or self.examples.shape != self.arms.shape[:1]:
+            shapes = f"shapes {self.arms.shape} and {self.examples.shape}"
+            raise MalformedBatch("arms and examples", "of shapes (B,) or (B, 2) and (B,)", shapes)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Batch):
+            return NotImplemented
+        return np.array_equal(self.arms, other.arms) and np.array_equal(self.examples, other.examples)
+
+
+EMPTY_BATCH = Batch(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+"""Nothing to ask."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Decision:
+    """What a selector believes after the outcomes it was told; equal when all fields are, bit for bit."""
+
+    best: int | None
+    """The arm to recommend; None while nothing is known or when no arm can be judged."""
+    estimates: FloatArray
+    """Shape (K,), the quantity each arm is ranked by; NaN where unknown."""
+    lower: FloatArray
+    """Shape (K,), lower ends of the intervals; NaN where the method has none."""
+    upper: FloatArray
+    """Shape (K,), upper ends of the intervals; NaN where the method has none."""
+    stop: bool
+    """Whether the selector wants no more outcomes."""
+    reason: Reason
+    """Why it stopped, or "running"."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return (self.best, self.stop, self.reason) == (other.best, other.stop, other.reason) and all(
+            np.array_equal(mine, theirs, equal_nan=True)
+            for mine, theirs in (
+                (self.estimates, other.estimates),
+                (self.lower, other.lower),
+                (self.upper, other.upper),
+            )
+        )
+
+
+class Selector(Protocol):
+    """Chooses which pairs to observe next, and says which arm is best.
+
+    A selector owns no randomness, reads no clock and does no I/O. What it believes is a function of
+    its constructor's arguments and of what it was told, in order. So a campaign resumes by telling a
+    fresh selector the stored rounds in order: same history, same future, bit for bit.
+    """
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose pairs that were neither told nor asked before; see `round_rng` for the generator.
+
+        Beliefs are left as they are, but the pairs are remembered as pending, so that several batches
+        may be in flight. A batch that is thrown away stays pending in this selector. To resume with
+        rounds in flight, interleave the tells with the same asks.
+
+        Returns:
+            The batch; empty when everything was asked, the budget is spent or the selector stopped.
+        """
+        ...
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb the outcomes of a batch, asked of this selector or not.
+
+        Args:
+            batch: Pairs never told before, in the order they were drawn.
+            outcomes: One per pair; NaN means unscored, which spends the pair and is not a zero.
+
+        Raises:
+            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+        """
+        ...
+
+    def decision(self) -> Decision:
+        """Say what is believed now; asking does not change it."""
+        ...
+
+
+def round_rng(seed: int, round_: int) -> np.random.Generator:
+    """The only source of randomness of a round, so that a round asked again draws the same pairs.
+
+    Args:
+        seed: The campaign's seed, non-negative.
+        round_: The number of the round, counted from 0.
+    """
+    return np.random.default_rng([seed, round_])

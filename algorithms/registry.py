@@ -1,0 +1,191 @@
+"""Selectors by name, ours and third parties', each imported only when it is looked at.
+
+A third party adds a selector by an entry point in the group `winnow.selectors`: its name is the selector's,
+its object a class like ours, with an attribute `objective` and a constructor that takes the setting of that
+objective, then parameters of its own by keyword. A name of ours cannot be taken over.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.metadata import entry_points
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
+from algorithms.protocols import Selector
+
+ENTRY_POINT_GROUP = "winnow.selectors"
+
+SETTINGS = {
+    "best-mean": "algorithms.best_mean.setting:Setting",
+}
+"""What the selectors of an objective are given: sizes and common parameters, by objective."""
+
+SELECTORS = {
+    "best-mean": {
+        "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
+        "row-mean": "algorithms.best_mean.row_mean:RowMean",
+        "ucb-e": "algorithms.best_mean.ucb_e:UcbE",
+    },
+}
+"""Where our selectors live, by objective and name."""
+
+SIZES = ("n_arms", "n_examples")
+TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", NoneType: "None"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter of a selector."""
+
+    name: str
+    type: object
+    """The annotation."""
+    default: object
+    """The value where none is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What `winnow selectors` shows of a selector."""
+
+    name: str
+    objective: str
+    summary: str
+    """First line of the class's docstring."""
+    source: str
+    """The published source, from the docstring; empty where it names none."""
+    parameters: tuple[Parameter, ...]
+    """Its own parameters, then those common to its objective."""
+
+
+def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object) -> Selector:
+    """Make a selector that was told nothing yet.
+
+    Args:
+        name: One of `selector_names()`.
+        n_arms: K, the number of arms.
+        n_examples: n, the number of examples.
+        params: Values for some of `describe(name).parameters`.
+
+    Raises:
+        UnknownSelector: If no selector has this name.
+        SelectorNotLoadable: If a third party's selector cannot be imported or used.
+        UnknownParameter: If the selector does not have one of the parameters.
+        InvalidParameter: If a value has the wrong type or is out of range.
+    """
+    selector, objective = _load(name)
+    setting = _setting(objective)
+    own, common = _own_parameters(selector), _common_parameters(setting)
+    for size, count in zip(SIZES, (n_arms, n_examples), strict=True):
+        _check_type(size, count, int)
+    accepted = {parameter.name: parameter for parameter in (*own, *common)}
+    for parameter, value in params.items():
+        if parameter not in accepted:
+            raise UnknownParameter(name, parameter, tuple(accepted))
+        _check_type(parameter, value, accepted[parameter].type)
+    given = {parameter.name: params.pop(parameter.name) for parameter in own if parameter.name in params}
+    return selector(setting(n_arms=n_arms, n_examples=n_examples, **params), **given)
+
+
+def selector_names(objective: str | None = None) -> list[str]:
+    """The known names in alphabetical order, of one objective or of all."""
+    ours = [name for key, names in SELECTORS.items() if objective in (None, key) for name in names]
+    theirs = [name for name in _third_parties() if objective is None or _load(name)[1] == objective]
+    return sorted(ours + theirs)
+
+
+def describe(name: str) -> Description:
+    """What a selector is and which parameters it takes; raises like `create_selector`."""
+    selector, objective = _load(name)
+    paragraphs = inspect.cleandoc(selector.__doc__ or "").split("\n\n")
+    sources = [text.removeprefix("Source:") for text in paragraphs if text.startswith("Source:")]
+    return Description(
+        name=name,
+        objective=objective,
+        summary=paragraphs[0].replace("\n", " "),
+        source=" ".join(" ".join(sources).split()),
+        parameters=_own_parameters(selector) + _common_parameters(_setting(objective)),
+    )
+
+
+def _third_parties() -> dict[str, str]:
+    ours = {name for names in SELECTORS.values() for name in names}
+    return {
+        point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in ours
+    }
+
+
+def _load(name: str) -> tuple[Callable[..., Selector], str]:
+    """The class of a selector and its objective."""
+    for objective, names in SELECTORS.items():
+        if name in names:
+            return cast(Callable[..., Selector], _resolve(names[name])), objective
+    theirs = _third_parties()
+    if name not in theirs:
+        raise UnknownSelector(
+            name, sorted([*theirs, *(ours for names in SELECTORS.values() for ours in names)])
+        )
+    try:
+        selector = _resolve(theirs[name])
+    except Exception as error:  # a stranger's module may fail in any way
+        raise SelectorNotLoadable(name, theirs[name], f"{type(error).__name__}: {error}") from error
+    theirs_is_for = getattr(selector, "objective", None)
+    if theirs_is_for not in SETTINGS:
+        wanted = f"its attribute `objective` must be one of {', '.join(SETTINGS)}, not {theirs_is_for!r}"
+        raise SelectorNotLoadable(name, theirs[name], wanted)
+    return cast(Callable[..., Selector], selector), theirs_is_for
+
+
+def _setting(objective: str) -> type[Any]:
+    return cast(type[Any], _resolve(SETTINGS[objective]))
+
+
+def _resolve(path: str) -> object:
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(getattr(selector, "__init__", selector))
+    return tuple(
+        Parameter(name=name, type=hints.get(name, object), default=parameter.default)
+        for name, parameter in inspect.signature(selector).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    )
+
+
+def _common_parameters(setting: type[Any]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(setting)
+    return tuple(
+        Parameter(name=field.name, type=hints[field.name], default=field.default)
+        for field in fields(setting)
+        if field.name not in SIZES
+    )
+
+
+def _check_type(name: str, value: object, annotation: object) -> None:
+    options = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    if not any(_fits(value, option) for option in options):
+        raise InvalidParameter(name, value, " or ".join(map(_type_name, options)))
+
+
+def _fits(value: object, annotation: object) -> bool:
+    if get_origin(annotation) is Literal:
+        return value in get_args(annotation)
+    if annotation in (int, float):
+        number = Integral if annotation is int else Real
+        return isinstance(value, number) and not isinstance(value, bool)
+    kind = get_origin(annotation) or annotation
+    return isinstance(value, kind) if isinstance(kind, type) else True
+
+
+def _type_name(annotation: object) -> str:
+    if get_origin(annotation) is Literal:
+        return " or ".join(map(repr, get_args(annotation)))
+    if not isinstance(annotation, type):
+        return str(annotation)
+    return TYPE_NAMES.get(annotation, annotation.__name__)

@@ -1,0 +1,25 @@
+"""The commands of `winnow`. Torch, vLLM and Prefect are imported inside the commands that need them."""
+
+import typer
+
+from flows.commands import campaigns, catalogue, databases, demo, queries, reading
+
+app = typer.Typer(
+    name="winnow",
+    help="Find the best of many language-model candidates with as few generations as possible.",
+    epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 budget spent undecided, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(campaigns.validate)
+app.command()(campaigns.run)
+app.command()(campaigns.resume)
+app.command()(reading.status)
+app.command(name="list")(reading.list_campaigns)
+app.command()(reading.show)
+app.command()(queries.query)
+app.command()(catalogue.selectors)
+app.command()(catalogue.judges)
+app.add_typer(databases.app, name="db")
+app.command()(demo.demo)

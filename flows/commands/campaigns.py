@@ -1,0 +1,55 @@
+"""validate, run, resume: the commands that need a campaign's files."""
+
+from typing import Annotated
+
+import typer
+
+from flows.commands.options import DEFAULT_STORAGE, CampaignName, Overrides, SpecPath, Storage
+
+Fork = Annotated[
+    str | None,
+    typer.Option(metavar="NEW_NAME", help="Run under another name; generations made before are reused."),
+]
+
+
+def validate(spec: SpecPath, set_: Overrides = None) -> None:
+    """Check a campaign's file and all it refers to; write nothing."""
+    from tasks.campaign_files import check_campaign_file
+
+    checked = check_campaign_file(spec, set_ or [])
+    campaign = checked.spec
+    print(
+        f"{spec}: campaign '{campaign.name}' is sound: {len(checked.candidates)} candidates x "
+        f"{len(checked.dataset.examples)} examples = {checked.grid} comparisons in the full grid, "
+        f"at most {campaign.stopping.budget} of them are run, {campaign.batch_size} a round"
+    )
+
+
+def run(
+    spec: SpecPath,
+    set_: Overrides = None,
+    fork: Fork = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
+    ] = None,
+) -> None:
+    """Run a campaign; one that was begun before goes on where it stopped."""
+    from flows.running import run_stored_campaign, store_campaign
+    from tasks.campaign_files import check_campaign_file
+
+    overrides = list(set_ or [])
+    if fork is not None:
+        overrides.append(f"name={fork}")
+    if storage is not None:
+        overrides.append(f"storage={storage}")
+    checked = check_campaign_file(spec, overrides)
+    store_campaign(checked)
+    raise typer.Exit(run_stored_campaign(checked.spec.storage, checked.spec.name))
+
+
+def resume(name: CampaignName, storage: Storage = DEFAULT_STORAGE) -> None:
+    """Go on with a stored campaign; its file is not needed."""
+    from flows.running import run_stored_campaign
+
+    raise typer.Exit(run_stored_campaign(storage, name))

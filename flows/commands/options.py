@@ -1,0 +1,21 @@
+"""Options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+Storage = Annotated[
+    str,
+    typer.Option(
+        "--storage", envvar="WINNOW_STORAGE", help="URL of the results database.", show_default=True
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+CampaignName = Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")]
+SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="A campaign's YAML file.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the file; may be repeated."),
+]
+
+DEFAULT_STORAGE = "sqlite:///winnow.db"

@@ -1,0 +1,57 @@
+"""query: rows out of the results database."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from flows.commands.options import DEFAULT_STORAGE, Json, Storage
+from flows.commands.reading import reading
+from flows.output import Format, print_rows
+from tasks.errors import SpecError
+
+FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})
+
+
+class View(StrEnum):
+    """What can be asked of a campaign."""
+
+    leaderboard = "leaderboard"
+    comparisons = "comparisons"
+    rounds = "rounds"
+    curve = "curve"
+    coverage = "coverage"
+
+
+def query(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.")] = None,
+    view: Annotated[View | None, typer.Argument(help="What to ask of it.")] = None,
+    sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
+    format_: Annotated[FormatChoice, typer.Option("--format", help="How to print.")] = FormatChoice.table,
+    json: Json = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
+    candidate: Annotated[str | None, typer.Option(help="Only this candidate's comparisons.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Ask a campaign for its leaderboard, comparisons, rounds, curve or coverage, or ask in SQL."""
+    from storage import repository, views
+
+    chosen: Format = "json" if json else format_.value
+    if sql is not None:
+        if name is not None:
+            raise SpecError("--sql asks the whole database: give no campaign name with it")
+        with reading(storage) as session:
+            columns, found = views.run_sql(session, sql)
+            print_rows((dict(zip(columns, row, strict=True)) for row in found), chosen, output)
+        return
+    if name is None or view is None:
+        raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --sql")
+    with reading(storage) as session:
+        campaign = repository.get_campaign(session, name).id
+        if view is View.comparisons:
+            rows = views.comparisons(session, campaign, candidate=candidate, limit=limit)
+        else:
+            rows = getattr(views, view)(session, campaign)
+        print_rows(rows, chosen, output)

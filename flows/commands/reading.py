@@ -1,0 +1,110 @@
+"""status, list, show: where campaigns stand. They answer at once: no model library is imported."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.options import DEFAULT_STORAGE, Json, Storage
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+OptionalName = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign; all of them without it.")
+]
+
+
+@contextmanager
+def reading(storage: str) -> "Generator[Session, None, None]":
+    """A session on a database that is there and of this release."""
+    from storage.database import open_database
+    from storage.schema import require_schema
+
+    database = open_database(storage, read_only=True)
+    require_schema(database)
+    with database.reading() as session:
+        yield session
+    database.close()
+
+
+def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
+    """Say where a campaign stands, or all of them."""
+    from flows.output import print_json
+    from flows.summary import summary_lines
+    from storage import repository
+    from tasks.status import campaign_status
+
+    with reading(storage) as session:
+        records = repository.campaigns(session) if name is None else [repository.get_campaign(session, name)]
+        statuses = [campaign_status(session, record) for record in records]
+    if json:
+        found = [_as_json(each) for each in statuses]
+        print_json(found if name is None else found[0])
+        return
+    for each in statuses:
+        print("\n".join(summary_lines(each, storage)))
+        if each.holder:
+            print(f"  run by    {each.holder}")
+    if not statuses:
+        print(f"no campaigns in {storage}")
+
+
+def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
+    """List all campaigns of a database."""
+    from flows.output import print_json, print_rows
+    from storage import repository
+    from tasks.status import campaign_status
+
+    rows: list[dict[str, Any]] = []
+    with reading(storage) as session:
+        for record in repository.campaigns(session):
+            each = campaign_status(session, record)
+            rows.append(
+                {
+                    "campaign": each.name,
+                    "objective": record.objective,
+                    "state": each.state,
+                    "best": each.best,
+                    "estimate": each.estimate,
+                    "comparisons": each.totals["comparisons"],
+                    "grid": each.totals["grid"],
+                    "created": record.created_at,
+                }
+            )
+    print_json(rows) if json else print_rows(rows, "table")
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
+    storage: Storage = DEFAULT_STORAGE,
+    json: Json = False,
+) -> None:
+    """Show a campaign's frozen definition and where it stands."""
+    import yaml
+
+    from flows.output import print_json
+    from flows.summary import summary_lines
+    from storage import repository
+    from tasks.status import campaign_status
+
+    with reading(storage) as session:
+        record = repository.get_campaign(session, name)
+        each = campaign_status(session, record)
+        candidates = repository.candidate_names(session, record.id)
+    if json:
+        print_json({**asdict(record), "candidates": candidates, "status": _as_json(each)})
+        return
+    print("\n".join(summary_lines(each, storage)))
+    print(f"  begun     {record.created_at:%Y-%m-%d %H:%M:%S} UTC")
+    print("\ndefinition")
+    print(yaml.safe_dump({**record.spec, **record.execution}, sort_keys=False, allow_unicode=True).rstrip())
+    print(f"\ncandidates ({len(candidates)})")
+    print("\n".join(f"  {candidate}" for candidate in candidates))
+    print("\nversions: " + ", ".join(f"{key} {value}" for key, value in record.versions.items()))
+
+
+def _as_json(status: Any) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported where it is needed
+    return {**asdict(status), "share_of_grid": status.share_of_grid, "is_guaranteed": status.is_guaranteed}

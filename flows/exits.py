@@ -1,0 +1,37 @@
+"""How `winnow` ends: the exit codes, and the one place where errors become a sentence."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from storage.errors import StorageError
+from tasks.errors import SpecError, WinnowError
+
+DECIDED = 0
+ERROR = 1
+USAGE = 2
+UNDECIDED = 3
+FORCED = 130
+
+
+@contextmanager
+def sentences_for_errors() -> Generator[None, None, None]:
+    """Turn what a user can act on into one message on standard error and an exit code.
+
+    Anything else that escapes is a bug, and keeps its traceback in the message's place.
+    """
+    try:
+        yield
+    except SpecError as error:
+        _leave(error, USAGE)
+    except (WinnowError, StorageError) as error:
+        _leave(error, ERROR)
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has seen enough.
+        sys.stderr.close()
+        sys.exit(ERROR)
+
+
+def _leave(error: Exception, code: int) -> None:
+    print(f"winnow: {error}", file=sys.stderr)
+    sys.exit(code)

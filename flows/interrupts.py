@@ -1,0 +1,39 @@
+"""Ctrl-C: the first one lets the round finish, the second stops at once."""
+
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupts:
+    """Counts the requests to stop."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody asked to stop."""
+        return self._asked.is_set()
+
+    @contextmanager
+    def caught(self) -> Generator[None, None, None]:
+        """Take Ctrl-C over until the block ends.
+
+        Raises:
+            KeyboardInterrupt: At the second Ctrl-C.
+        """
+        before = signal.signal(signal.SIGINT, self._handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self._asked.set()
+        print("finishing the round; press Ctrl-C again to stop at once", file=sys.stderr)

@@ -1,0 +1,23 @@
+"""The command `winnow`."""
+
+from pathlib import Path
+
+from flows.prefect_server import settle_environment
+
+WORK_FOLDER = Path(".winnow")
+"""Where logs, the temporary Prefect server's files and the demo go, under the current directory."""
+
+
+def main() -> None:
+    """Run the command line; never returns."""
+    settle_environment(WORK_FOLDER / "prefect")
+    # Imported late: reading the settings above must come before anything that may import Prefect.
+    from flows.commands import app
+    from flows.exits import sentences_for_errors
+
+    with sentences_for_errors():
+        app()
+
+
+if __name__ == "__main__":
+    main()

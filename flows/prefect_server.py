@@ -1,0 +1,117 @@
+"""Where Prefect keeps its record of flow runs: the server the user set up, or a temporary one of our own.
+
+Prefect would start a temporary server by itself, but as a child that a terminal's Ctrl-C reaches while a
+campaign still drains its round, and that goes on living when the campaign is killed. This one has a session
+of its own, and ends when the pipe from its parent closes, however the parent ended.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+START_TIMEOUT = 60.0
+"""Seconds; a cold start takes about twelve on two cores."""
+
+
+class PrefectServerFailed(Exception):
+    """The temporary server did not come up."""
+
+
+def settle_environment(folder: Path) -> None:
+    """Set Prefect's defaults for this process, before its first import; what the user set stays.
+
+    Args:
+        folder: Where Prefect may keep its files when the user has no Prefect of their own.
+    """
+    has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ
+    if not has_own and not (Path.home() / ".prefect" / "profiles.toml").exists():
+        os.environ.setdefault("PREFECT_HOME", str(folder.absolute()))
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+
+
+@contextmanager
+def prefect_server(log: Path) -> Generator[None, None, None]:
+    """Have a Prefect server at hand until the block ends; one the user set up is used as it is.
+
+    Raises:
+        PrefectServerFailed: If the temporary one does not come up; its output is in `log`.
+    """
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    if PREFECT_API_URL.value():
+        yield
+        return
+    port = _free_port()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "flows.prefect_server", str(port)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"},
+        )
+    try:
+        url = f"http://127.0.0.1:{port}/api"
+        _wait_until_healthy(server, url, log)
+        with temporary_settings({PREFECT_API_URL: url}):
+            yield
+    finally:
+        assert server.stdin is not None, "opened as a pipe above"
+        server.stdin.close()
+        server.terminate()
+        try:
+            server.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise PrefectServerFailed(
+        f"Prefect's temporary server did not start; see {log}, or set PREFECT_API_URL to a server of yours"
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _serve(port: int) -> None:
+    """The child: serve until the parent's end of our standard input closes."""
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    import uvicorn
+    from prefect.server.api.server import create_app
+
+    uvicorn.run(create_app(), host="127.0.0.1", port=port, log_level="error")
+
+
+def _exit_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]))

@@ -1,0 +1,137 @@
+"""Showing a campaign while it runs: a live table on a terminal, one line a round elsewhere."""
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from algorithms.protocols import Decision
+from flows.interrupts import Interrupts
+from flows.watching import Watcher
+from storage.records import RoundRecord
+from tasks.running import RunningCampaign
+
+TOP = 10
+"""Candidates shown in the live table."""
+
+
+@contextmanager
+def progress_display(interrupts: Interrupts) -> Generator[Watcher, None, None]:
+    """The watcher that suits standard error: a terminal, or something that keeps lines."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield PlainProgress(interrupts)
+        return
+    with Live(
+        Text("starting Prefect and the first engine ..."), console=console, refresh_per_second=4
+    ) as live:
+        yield LiveProgress(interrupts, live)
+
+
+class Tally:
+    """What a progress display counts: comparisons so far, and how fast they come."""
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        self._interrupts = interrupts
+        self.told = 0
+        self._told_at_start = 0
+        self._started = time.monotonic()
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """See `Watcher`."""
+        return self._interrupts.asked
+
+    def begin(self, campaign: RunningCampaign) -> None:
+        """Take up the counts of a campaign that may have been begun before."""
+        from storage.views import totals
+
+        with campaign.database.reading() as session:
+            self.told = self._told_at_start = totals(session, campaign.record.id)["comparisons"]
+        self._started = time.monotonic()
+
+    def line(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> str:
+        """Where the campaign stands, in one line."""
+        budget = campaign.checked.spec.stopping.budget
+        elapsed = time.monotonic() - self._started
+        rate = (self.told - self._told_at_start) / max(elapsed, 1e-9)
+        return (
+            f"round {round_.number + 1}: {self.told}/{budget} comparisons "
+            f"({self.told / campaign.checked.grid:.1%} of the grid), "
+            f"{_best(campaign, decision)}, {rate:.0f}/s, {elapsed:.0f} s"
+        )
+
+
+class PlainProgress(Tally):
+    """One line a round."""
+
+    def begun(self, campaign: RunningCampaign) -> None:
+        """See `Watcher`."""
+        self.begin(campaign)
+        checked = campaign.checked
+        print(
+            f"campaign {campaign.record.name}: {len(checked.candidates)} candidates x "
+            f"{len(checked.dataset.examples)} examples, {self.told} comparisons stored",
+            file=sys.stderr,
+        )
+
+    def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
+        """See `Watcher`."""
+        self.told += len(round_.examples)
+        print(self.line(campaign, round_, decision), file=sys.stderr)
+
+
+class LiveProgress(Tally):
+    """The leaders, redrawn after every round."""
+
+    def __init__(self, interrupts: Interrupts, live: Live) -> None:
+        super().__init__(interrupts)
+        self._live = live
+        self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm since this process began
+
+    def begun(self, campaign: RunningCampaign) -> None:
+        """See `Watcher`."""
+        self.begin(campaign)
+        self._counts = np.zeros(len(campaign.checked.candidates), dtype=np.int64)
+        self._live.update(Text(f"{campaign.record.name}: loading the first model ..."))
+
+    def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
+        """See `Watcher`."""
+        self.told += len(round_.examples)
+        np.add.at(self._counts, np.asarray(round_.arms), 1)
+        line = Text(f"{campaign.record.name}  {self.line(campaign, round_, decision)}")
+        self._live.update(Group(line, self._table(campaign, decision)))
+
+    def _table(self, campaign: RunningCampaign, decision: Decision) -> Table:
+        table = Table(box=None, header_style="bold")
+        for heading in ("candidate", "mean", "interval", "now"):
+            table.add_column(heading, justify="left" if heading == "candidate" else "right")
+        order = np.argsort(-np.nan_to_num(decision.estimates, nan=-np.inf), kind="stable")
+        for arm in order[:TOP]:
+            table.add_row(
+                Text(campaign.checked.candidates[arm].name, style="bold" if arm == decision.best else ""),
+                _number(decision.estimates[arm]),
+                f"[{_number(decision.lower[arm])}, {_number(decision.upper[arm])}]".replace("[", r"\["),
+                f"+{self._counts[arm]}" if self._counts[arm] else "",
+            )
+        return table
+
+
+def _best(campaign: RunningCampaign, decision: Decision) -> str:
+    if decision.best is None:
+        return "nothing known yet"
+    arm = decision.best
+    return (
+        f"best {campaign.checked.candidates[arm].name} {_number(decision.estimates[arm])} "
+        f"[{_number(decision.lower[arm])}, {_number(decision.upper[arm])}]"
+    )
+
+
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3f}"

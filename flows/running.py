@@ -1,0 +1,83 @@
+"""Running a stored campaign from the command line: what surrounds the flow, and how it ends."""
+
+import sys
+from pathlib import Path
+
+from flows import exits
+from flows.interrupts import Interrupts
+from flows.prefect_server import PrefectServerFailed, prefect_server
+from flows.progress import progress_display
+from flows.summary import print_summary
+from flows.watching import Watcher, watched_by
+from storage import repository
+from storage.database import open_database
+from storage.schema import ensure_schema, require_schema
+from tasks.campaigns import CheckedCampaign, open_campaign
+from tasks.errors import WinnowError
+from tasks.status import CampaignStatus, campaign_status
+
+PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
+
+
+def store_campaign(checked: CheckedCampaign) -> None:
+    """Store a campaign that is about to run, unless it is stored already.
+
+    Raises:
+        IdentityChanged: If a campaign of this name was begun with another definition.
+        StorageError: If the database cannot be used.
+    """
+    database = open_database(checked.spec.storage)
+    ensure_schema(database)
+    open_campaign(database, checked)
+    database.close()
+
+
+def run_stored_campaign(storage: str, name: str) -> int:
+    """Run a stored campaign to its end or an interruption; print its answer; return the exit code."""
+    _require_campaign(storage, name)
+    interrupts = Interrupts()
+    hint = f"winnow resume {name} --storage {storage}"
+    try:
+        with prefect_server(PREFECT_LOG), progress_display(interrupts) as watcher, interrupts.caught():
+            _run_flow(storage, name, watcher)
+    except KeyboardInterrupt:
+        print(f"\nstopped by force; go on with: {hint}", file=sys.stderr)
+        return exits.FORCED
+    except PrefectServerFailed as error:
+        raise WinnowError(str(error)) from error
+    except BaseException:
+        print(f"stopped early; go on with: {hint}", file=sys.stderr)
+        raise
+    status = _status(storage, name)
+    print_summary(status, storage)
+    if status.state == "decided":
+        return exits.DECIDED
+    if status.state == "undecided":
+        return exits.UNDECIDED
+    print(f"stopped before the end; go on with: {hint}", file=sys.stderr)
+    return exits.FORCED if interrupts.asked else exits.ERROR
+
+
+def _require_campaign(storage: str, name: str) -> None:
+    """Refuse a name or a database that is not there before any server is started."""
+    database = open_database(storage, read_only=True)
+    require_schema(database)
+    with database.reading() as session:
+        repository.get_campaign(session, name)
+    database.close()
+
+
+def _run_flow(storage: str, name: str, watcher: Watcher) -> None:
+    # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
+    from flows.campaign import run_campaign
+
+    with watched_by(watcher):
+        run_campaign(storage, name)
+
+
+def _status(storage: str, name: str) -> CampaignStatus:
+    database = open_database(storage, read_only=True)
+    with database.reading() as session:
+        status = campaign_status(session, repository.get_campaign(session, name))
+    database.close()
+    return status

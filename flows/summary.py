@@ -1,0 +1,68 @@
+"""The answer of a campaign in a few sentences."""
+
+from tasks.status import CampaignStatus
+
+MOST_CONTENDERS = 5
+
+
+def print_summary(status: CampaignStatus, storage: str) -> None:
+    """Print the winner, how sure it is, what it cost, and where everything is."""
+    print("\n".join(summary_lines(status, storage)))
+
+
+def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
+    """The answer, one sentence a line."""
+    totals = status.totals
+    return [
+        f"{status.name}: {status.state}",
+        *_answer(status),
+        f"  cost      {totals['comparisons']} comparisons in {totals['rounds']} rounds, "
+        f"{status.share_of_grid:.1%} of the full grid of {totals['grid']}; "
+        f"{totals['generations']} generations, {totals['output_tokens']} tokens, "
+        f"{totals['engine_seconds']:.1f} s of engine time",
+        _coverage(status),
+        f"  database  {storage}",
+        f"  see       winnow query {status.name} leaderboard --storage {storage}",
+    ]
+
+
+def _answer(status: CampaignStatus) -> list[str]:
+    if status.best is None:
+        nothing = "no candidate could be judged" if status.reason == "all-set-aside" else "nothing known yet"
+        return [f"  winner    none: {nothing}"]
+    lines = [
+        f"  winner    {status.best}" if status.state == "decided" else f"  leading   {status.best}",
+        f"  mean      {status.estimate:.3f}, between {status.lower:.3f} and {status.upper:.3f} "
+        f"(all intervals hold at once, at every round, with probability {1 - (status.delta or 0.05):.0%})",
+        f"  sure      {_certainty(status)}",
+    ]
+    if not status.is_guaranteed and len(status.contenders) > 1:
+        shown = ", ".join(status.contenders[:MOST_CONTENDERS])
+        more = len(status.contenders) - MOST_CONTENDERS
+        lines.append(f"  open      between {shown}{f' and {more} more' if more > 0 else ''}")
+    return lines
+
+
+def _certainty(status: CampaignStatus) -> str:
+    within = f" to within {status.epsilon:g}" if status.epsilon else ""
+    if status.reason == "separated":
+        return (
+            f"the best of all candidates{within}; the chance that this is wrong is at most {status.delta:g}"
+        )
+    if status.reason == "exhausted":
+        return "exact: every example was scored for every candidate that could be judged"
+    if status.reason == "budget" and status.delta is None:
+        return "heuristic: the budget is spent and no error probability (stopping.delta) was asked for"
+    if status.reason == "budget":
+        return (
+            f"undecided at error probability {status.delta:g}: the budget of {status.budget} is spent; "
+            "go on with winnow run SPEC --set stopping.budget=MORE"
+        )
+    return "not yet: the campaign has not ended"
+
+
+def _coverage(status: CampaignStatus) -> str:
+    asked, scored = status.totals["comparisons"], status.totals["scored"]
+    share = scored / asked if asked else 1.0
+    unscored = f"; winnow query {status.name} coverage says why" if scored < asked else ""
+    return f"  coverage  {share:.1%} of the comparisons were scored{unscored}"

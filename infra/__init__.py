@@ -1,0 +1,1 @@
+"""What surrounds Winnow: demo models and data, deployment files and locked requirements."""

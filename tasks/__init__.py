@@ -1,0 +1,1 @@
+"""Where algorithms and storage meet: engines, judges, planning and recording."""

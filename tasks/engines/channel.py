@@ -1,0 +1,65 @@
+"""Messages between two processes: one JSON object per line over a stream socket.
+
+JSON and not pickle, because one side parses what models and checkpoints contain. Non-ASCII characters are
+escaped, so a line break always ends a message and any string survives.
+"""
+
+import json
+import select
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+CHUNK = 1 << 20  # bytes
+
+
+class Channel:
+    """One end of a conversation. One thread may send while another receives.
+
+    Args:
+        connection: A connected stream socket, closed by `close`.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._readable = select.poll()  # select.select refuses descriptors above 1023
+        self._readable.register(connection, select.POLLIN)
+        self._received = bytearray()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message; raises `OSError` if the other side is gone or does not read in time."""
+        self._socket.sendall(json.dumps(message).encode("ascii") + b"\n")
+
+    def receive(self, timeout: float) -> dict[str, Any]:
+        """The next message.
+
+        Args:
+            timeout: Seconds to wait for more data, 0 or more; what arrived in part is kept for the next call.
+
+        Raises:
+            TimeoutError: If the message is not complete yet.
+            EOFError: If the other side is gone.
+        """
+        searched = 0
+        while (end := self._received.find(b"\n", searched)) < 0:
+            searched = len(self._received)
+            if not self._readable.poll(timeout * 1000.0):
+                raise TimeoutError
+            self._received += self._next_chunk()
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def _next_chunk(self) -> bytes:
+        try:
+            chunk = self._socket.recv(CHUNK)
+        except ConnectionError as error:
+            raise EOFError from error
+        if not chunk:
+            raise EOFError
+        return chunk

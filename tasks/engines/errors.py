@@ -1,0 +1,47 @@
+"""What can go wrong with an engine as a whole; a single bad request is a `GenerationFailure` instead.
+
+* EngineError
+  - EngineLoadFailed    the model cannot be loaded             (permanent: fails its candidates)
+  - EngineDied          the engine ended by itself             (transient: start another one)
+  - EngineTimeout       the engine did not answer in time      (transient: start another one)
+"""
+
+from tasks.errors import WinnowError
+
+
+class EngineError(WinnowError):
+    """An engine cannot answer.
+
+    The constructor's arguments are the exception's `args`, so that it survives pickling by a task runner.
+    """
+
+    def __init__(self, model: str, why: str) -> None:
+        super().__init__(model, why)
+        self.model = model
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"model {self.model!r}: {self.why}"
+
+
+class EngineLoadFailed(EngineError):
+    """The model cannot be loaded, and trying again would not help."""
+
+
+class EngineDied(EngineError):
+    """The engine ended by itself, while loading or generating."""
+
+
+class EngineTimeout(EngineError):
+    """The engine did not answer within the time it was given."""
+
+
+def is_transient(error: BaseException | None) -> bool:
+    """Whether the same request may succeed on a fresh engine."""
+    return isinstance(error, EngineDied | EngineTimeout)
+
+
+def one_sentence(error: BaseException, limit: int = 400) -> str:
+    """The kind and message of a foreign exception on one line of at most `limit` characters."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,76 @@
+"""From prompt text to token ids, the same way for every engine that has the tokenizer at hand."""
+
+from typing import TYPE_CHECKING, Any
+
+from tasks.engines.errors import EngineLoadFailed, one_sentence
+from tasks.engines.protocol import GenerationFailure, ModelRef
+
+if TYPE_CHECKING:  # the tokenizer is handed in; this file need not load its library
+    from transformers import PreTrainedTokenizerBase
+
+
+class PromptEncoder:
+    """Turns prompts into token ids, or into the reason why a prompt cannot be sent.
+
+    In chat mode, special tokens spelled out in a prompt are broken up by a space: text from elsewhere
+    (a data set, another model's answer) cannot close the user's turn and speak as somebody else. Without
+    a chat template they keep their meaning, since such a prompt may write out its own turns.
+
+    Args:
+        tokenizer: A Hugging Face tokenizer.
+        model: Tells whether to use the chat template.
+        max_model_len: Context window in tokens, or None if unlimited.
+
+    Raises:
+        EngineLoadFailed: If the model is to chat and its tokenizer has no chat template.
+    """
+
+    def __init__(
+        self, tokenizer: "PreTrainedTokenizerBase", model: ModelRef, max_model_len: int | None
+    ) -> None:
+        if model.chat and not getattr(tokenizer, "chat_template", None):
+            raise EngineLoadFailed(
+                model.name,
+                f"chat is on but the tokenizer of {model.model} has no chat template; "
+                "set chat: false or choose a checkpoint trained to chat",
+            )
+        self._tokenizer = tokenizer
+        self._chat = model.chat
+        self._template_args: dict[str, Any] = dict(model.chat_template_args)
+        self._max_model_len = max_model_len
+        self._special = _special_tokens(tokenizer) if model.chat else []
+
+    def __call__(self, prompt: str) -> list[int] | GenerationFailure:
+        """Token ids of the prompt, at least one and fewer than the context window holds."""
+        try:
+            prompt.encode()
+            ids = self._ids_of(prompt)
+        except Exception as error:  # templates and tokenizers run code of the checkpoint's authors
+            return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
+        if not ids:
+            return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
+        if self._max_model_len is not None and len(ids) >= self._max_model_len:
+            return GenerationFailure(
+                reason="prompt_too_long",
+                detail=f"the prompt has {len(ids)} tokens, which leaves no room for an answer in "
+                f"max_model_len {self._max_model_len}",
+            )
+        return ids
+
+    def _ids_of(self, prompt: str) -> list[int]:
+        if not self._chat:
+            return list(self._tokenizer(prompt)["input_ids"])
+        for token in self._special:
+            prompt = prompt.replace(token, f"{token[0]} {token[1:]}")
+        text = self._tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt}],
+            tokenize=False,
+            add_generation_prompt=True,
+            **self._template_args,
+        )
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _special_tokens(tokenizer: "PreTrainedTokenizerBase") -> list[str]:
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    return sorted({*tokenizer.all_special_tokens, *(str(token) for token in added if token.special)})

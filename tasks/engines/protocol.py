@@ -1,0 +1,129 @@
+"""What an engine is asked and what it answers. Plain values: importing this loads no model library."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+JsonScalar = str | int | float | bool | None
+
+SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRef:
+    """All that is needed to load a model."""
+
+    name: str
+    """What people call it; used in messages and log files."""
+    provider: str
+    """Key into `tasks.engines.providers.PROVIDERS`, such as "vllm" or "transformers"."""
+    model: str
+    """Folder of a saved checkpoint, or its id on the Hugging Face hub."""
+    revision: str | None = None
+    """Commit, tag or branch on the hub; None means the default branch."""
+    model_args: Mapping[str, JsonScalar] = field(default_factory=dict)
+    """Passed on to the engine, such as `dtype` and `max_model_len`."""
+    chat: bool = False
+    """Whether a prompt is sent as one user message through the checkpoint's chat template."""
+    chat_template_args: Mapping[str, JsonScalar] = field(default_factory=dict)
+    """Extra variables of the chat template, such as `enable_thinking`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn."""
+
+    temperature: float = 0.0
+    """0 is greedy decoding."""
+    top_p: float = 1.0
+    """Draw from the smallest set of tokens whose probability reaches this, in (0, 1]."""
+    top_k: int = 0
+    """Draw from this many most probable tokens; 0 means all."""
+    max_tokens: int = 256
+    """Upper limit of new tokens; a model's context window may end a text sooner."""
+    stop: tuple[str, ...] = ()
+    """A text ends before the first of these strings."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.temperature < float("inf"):
+            raise ValueError(f"temperature must be 0 or more, got {self.temperature}")
+        if not 0.0 < self.top_p <= 1.0:
+            raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p}")
+        if self.top_k < 0:
+            raise ValueError(f"top_k must be 0 (off) or more, got {self.top_k}")
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens must be at least 1, got {self.max_tokens}")
+        if isinstance(self.stop, str) or not all(self.stop):
+            raise ValueError(f"stop must be a tuple of strings that are not empty, got {self.stop!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One text to generate."""
+
+    prompt: str
+    """As rendered; untrusted, any characters."""
+    sampling: Sampling
+    """How its tokens are drawn."""
+    seed: int
+    """Source of its randomness, in [0, 2**63); other requests of the batch do not touch it."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < SEED_LIMIT:
+            raise ValueError(f"seed must be in [0, 2**63), got {self.seed}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A generated text."""
+
+    text: str
+    """Without the prompt, without special tokens, cut before a stop string. Untrusted."""
+    finish_reason: str
+    """"stop" (end of text or a stop string) or "length" (max_tokens or the context window)."""
+    input_tokens: int
+    """Length of the prompt as the model saw it."""
+    output_tokens: int
+    """Tokens generated, those of the stop string and the end of text included."""
+    seconds: float
+    """Its equal share of the batch's wall time, so that sums over requests are engine time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationFailure:
+    """Why a request has no text. The other requests of its batch are not affected."""
+
+    reason: str
+    """One machine-readable word: "empty_prompt", "prompt_too_long", "bad_prompt", "refused",
+    "load_failed" or "engine_failed"."""
+    detail: str
+    """One sentence for people."""
+
+
+Answer = Completion | GenerationFailure
+
+
+class Engine(Protocol):
+    """A loaded model, or one that is loading: the constructor may return early.
+
+    Used by one thread at a time. After an `EngineError` only `close` may be called.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Software, version, device and precision, such as "vllm 0.32.0 cpu float32".
+
+        Waits until the model is loaded; raises `EngineError`.
+        """
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; answer i belongs to request i.
+
+        Raises:
+            EngineLoadFailed: If the model cannot be loaded at all.
+            EngineDied: If the engine ended on the way.
+            EngineTimeout: If loading or the batch took too long.
+        """
+
+    def close(self) -> None:
+        """Free all memory before returning. May be called again, and after an error."""

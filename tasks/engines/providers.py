@@ -1,0 +1,51 @@
+"""Which engines there are. Their modules, and with them torch or vLLM, are imported only when one starts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from tasks.engines.errors import EngineLoadFailed
+from tasks.engines.protocol import Engine, ModelRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """How engines are run; none of it changes what they answer."""
+
+    log_folder: Path
+    """Where engines in processes of their own write what they would print."""
+    load_timeout: float = 600.0
+    """Seconds a model may take to load."""
+    batch_timeout: float | None = 600.0
+    """Seconds a batch may take; None waits for ever."""
+
+
+EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
+
+PROVIDERS: dict[str, str] = {
+    "transformers": "tasks.engines.transformers_engine:start",
+    "vllm": "tasks.engines.vllm_engine:start",
+}
+"""Provider of a model reference -> "module:function" of an `EngineFactory`."""
+
+
+def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
+    """Start the engine of the model's provider, which may go on loading after this returns.
+
+    Raises:
+        EngineLoadFailed: If there is no such provider, it is not installed, or it refuses the model.
+    """
+    if model.provider not in PROVIDERS:
+        raise EngineLoadFailed(
+            model.name,
+            f"there is no provider {model.provider!r}; choose one of {', '.join(sorted(PROVIDERS))}",
+        )
+    module_name, _, function = PROVIDERS[model.provider].partition(":")
+    try:
+        factory: EngineFactory = getattr(import_module(module_name), function)
+    except ImportError as error:
+        raise EngineLoadFailed(
+            model.name, f"provider {model.provider!r} needs a package that cannot be imported: {error}"
+        ) from error
+    return factory(model, settings)

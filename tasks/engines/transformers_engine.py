@@ -1,0 +1,163 @@
+"""The plain reference engine: a causal language model of `transformers` in this process.
+
+B is the number of requests decoded together, L the length of the longest prompt among them, T the
+number of new tokens. Prompts are padded on the left and masked. A request's randomness is its own, so
+its text does not depend on what else is in the batch, up to the rounding of floating-point sums.
+"""
+
+import time
+from collections.abc import Sequence
+
+import torch
+import transformers
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from tasks.engines.checkpoints import refuse_missing_checkpoint
+from tasks.engines.decoding import Decoding, FinishedRows, OwnDraws
+from tasks.engines.errors import EngineDied, EngineLoadFailed, one_sentence
+from tasks.engines.prompts import PromptEncoder
+from tasks.engines.protocol import (
+    Answer,
+    Completion,
+    Engine,
+    GenerationFailure,
+    JsonScalar,
+    ModelRef,
+    Request,
+)
+from tasks.engines.providers import EngineSettings
+
+transformers.utils.logging.disable_progress_bar()  # the terminal belongs to the campaign
+
+MODEL_ARGS = ("batch_size", "device", "dtype", "max_model_len", "trust_remote_code")
+
+
+class TransformersEngine:
+    """A model loaded with `AutoModelForCausalLM`.
+
+    Args:
+        model: `model_args` may hold `dtype` ("float32", "bfloat16", "auto", ...), `max_model_len`,
+            `device` ("cpu", "cuda"; by default CUDA where there is one), `batch_size` (requests decoded
+            together, 32 by default) and `trust_remote_code`.
+
+    Raises:
+        EngineLoadFailed: If the checkpoint cannot be loaded or an argument is not known.
+    """
+
+    def __init__(self, model: ModelRef) -> None:
+        args = dict(model.model_args)
+        if unknown := sorted(args.keys() - set(MODEL_ARGS)):
+            raise EngineLoadFailed(
+                model.name,
+                f"model_args {', '.join(unknown)} not known to provider 'transformers'; "
+                f"it takes {', '.join(MODEL_ARGS)}",
+            )
+        refuse_missing_checkpoint(model)
+        self._name = model.name
+        self._device = str(args.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self._batch_size = int(args.get("batch_size") or 32)
+        try:
+            self._load(model, args)
+        except (OSError, ValueError, ImportError, RuntimeError, KeyError, AttributeError) as error:
+            raise EngineLoadFailed(model.name, one_sentence(error)) from error
+        self._window = int(args.get("max_model_len") or 0) or _position_limit(self._model.config)
+        self._encode = PromptEncoder(self._tokenizer, model, self._window)
+
+    def _load(self, model: ModelRef, args: dict[str, JsonScalar]) -> None:
+        options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}
+        self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
+        loaded = AutoModelForCausalLM.from_pretrained(model.model, dtype=args.get("dtype", "auto"), **options)
+        self._model = loaded.to(self._device).eval()
+        self._ends = _end_tokens(self._model, self._tokenizer)
+        # Checkpoints ship sampling defaults, which `generate` would mix into what a request asks for.
+        self._model.generation_config = GenerationConfig()
+
+    @property
+    def identity(self) -> str:
+        """Software, version, device and precision."""
+        precision = str(self._model.dtype).removeprefix("torch.")
+        return f"transformers {transformers.__version__} {self._device} {precision}"
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; see `Engine.generate`."""
+        answers: dict[int, Answer] = {}
+        usable: list[tuple[int, list[int]]] = []
+        for i, request in enumerate(requests):
+            ids = self._encode(request.prompt)
+            if isinstance(ids, GenerationFailure):
+                answers[i] = ids
+            else:
+                usable.append((i, ids))
+        usable.sort(key=lambda pair: len(pair[1]))  # like lengths together: less padding
+        for start in range(0, len(usable), self._batch_size):
+            indices, prompts = zip(*usable[start : start + self._batch_size], strict=True)
+            completions = self._complete(prompts, [requests[i] for i in indices])
+            answers.update(zip(indices, completions, strict=True))
+        return [answers[i] for i in range(len(requests))]
+
+    def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Completion]:
+        started = time.perf_counter()
+        room = [
+            min(r.sampling.max_tokens, (self._window - len(ids)) if self._window else r.sampling.max_tokens)
+            for ids, r in zip(prompts, requests, strict=True)
+        ]
+        decoding = Decoding(self._tokenizer, requests, room, self._ends)
+        try:
+            self._decode(prompts, decoding, max(room))
+        except RuntimeError as error:
+            raise EngineDied(self._name, one_sentence(error)) from error
+        share = (time.perf_counter() - started) / len(requests)
+        return [
+            Completion(
+                text=row.text,
+                finish_reason=row.finish_reason,
+                input_tokens=len(ids),
+                output_tokens=row.length,
+                seconds=share,
+            )
+            for ids, row in zip(prompts, decoding.finished_rows(), strict=True)
+        ]
+
+    def _decode(self, prompts: Sequence[list[int]], decoding: Decoding, max_new_tokens: int) -> None:
+        longest = max(map(len, prompts))
+        pad = self._tokenizer.pad_token_id or 0
+        padded = [[pad] * (longest - len(ids)) + ids for ids in prompts]
+        mask = [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts]
+        self._model.generate(
+            input_ids=torch.tensor(padded, device=self._device),  # (B, L)
+            attention_mask=torch.tensor(mask, device=self._device),  # (B, L)
+            generation_config=GenerationConfig(
+                do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, use_cache=True
+            ),
+            logits_processor=[OwnDraws(decoding)],
+            stopping_criteria=[FinishedRows(decoding)],
+        )
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        self._model = None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def start(model: ModelRef, settings: EngineSettings) -> Engine:
+    """Load the model in this process; the settings are for engines that have a process of their own."""
+    return TransformersEngine(model)
+
+
+def _position_limit(config: PretrainedConfig) -> int | None:
+    return getattr(config.get_text_config(), "max_position_embeddings", None)
+
+
+def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Tokens that end a text: a chat model often names more in its generation config than its tokenizer."""
+    named = model.generation_config.eos_token_id
+    several = named if isinstance(named, list) else [named]
+    return frozenset(int(token) for token in (*several, tokenizer.eos_token_id) if token is not None)

@@ -1,0 +1,138 @@
+"""A Python module run as a child process that answers messages, and that is really gone when closed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.engines.channel import Channel
+
+ROOT = Path(__file__).resolve().parents[2]  # the folder that holds the package `tasks`
+LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
+SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck
+POLITE_SECONDS = 5.0
+FORCED_SECONDS = 10.0
+REPORTED_LOG_LINES = 5
+
+
+class WorkerEnded(Exception):
+    """The process ended by itself, or hung up; the message says how and quotes the end of its log."""
+
+
+class WorkerProcess:
+    """A running `python -m module DESCRIPTOR PARENT`.
+
+    It leads a session of its own: a terminal's Ctrl-C does not reach it, and its children can be ended
+    with it. Both its output streams go to the log.
+
+    Args:
+        module: Dotted name of the module to run; it gets the descriptor of its socket and our process id.
+        log: File its output is appended to; folders are made.
+        environment: Variables on top of ours; what the user has set already wins.
+    """
+
+    def __init__(self, module: str, *, log: Path, environment: Mapping[str, str]) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._log = log
+        ours, theirs = socket.socketpair()
+        ours.settimeout(SEND_TIMEOUT)
+        with theirs, log.open("ab") as output:
+            self._log_start = output.tell()
+            self._process = subprocess.Popen(
+                # -P: a folder named `tasks` where the user stands must not shadow ours.
+                [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**environment, **os.environ, "PYTHONPATH": _python_path()},
+            )
+        self._channel = Channel(ours)
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is also that of its session and process group."""
+        return self._process.pid
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message; raises `WorkerEnded`."""
+        try:
+            self._channel.send(message)
+        except OSError as error:
+            raise WorkerEnded(self._last_words()) from error
+
+    def receive(self, timeout: float | None) -> dict[str, Any]:
+        """The next message; `timeout` is in seconds, None waits for ever.
+
+        Raises:
+            TimeoutError: If there is none in time.
+            WorkerEnded: If there will be none.
+        """
+        deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                return self._channel.receive(max(0.0, min(LIVENESS_PERIOD, deadline - time.monotonic())))
+            except EOFError as error:
+                raise WorkerEnded(self._last_words()) from error
+            except TimeoutError:
+                # A grandchild may hold the socket open after the worker's own end.
+                if self._process.poll() is not None:
+                    raise WorkerEnded(self._last_words()) from None
+                if time.monotonic() >= deadline:
+                    raise
+
+    def close(self) -> None:
+        """Hang up, then terminate, then kill; returns when the process and its children are gone."""
+        self._channel.close()
+        for patience, force in ((POLITE_SECONDS, signal.SIGTERM), (POLITE_SECONDS, signal.SIGKILL)):
+            try:
+                self._process.wait(patience)
+                break
+            except subprocess.TimeoutExpired:
+                _signal_group(self.pid, force)
+        _signal_group(self.pid, signal.SIGKILL)
+        self._process.wait(FORCED_SECONDS)
+        _wait_until_group_is_gone(self.pid, FORCED_SECONDS)
+
+    def _last_words(self) -> str:
+        """How it ended, and the end of what it printed."""
+        try:
+            code = self._process.wait(POLITE_SECONDS)  # the socket closes a moment before the process ends
+        except subprocess.TimeoutExpired:
+            return f"it hung up without an answer{self._log_tail()}"
+        if code < 0:
+            killer = " (often the kernel, short of memory)" if -code == signal.SIGKILL else ""
+            return f"it was ended by signal {signal.Signals(-code).name}{killer}{self._log_tail()}"
+        return f"it ended with exit code {code}{self._log_tail()}"
+
+    def _log_tail(self) -> str:
+        with self._log.open("rb") as log:
+            log.seek(self._log_start)
+            lines = log.read().decode(errors="replace").split("\n")
+        tail = [line for line in lines if line.strip()][-REPORTED_LOG_LINES:]
+        return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; nothing is in {self._log}"
+
+
+def _python_path() -> str:
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+
+def _signal_group(group: int, number: signal.Signals) -> bool:
+    """Signal every process of the group; return whether there was one."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
+        return False
+    return True
+
+
+def _wait_until_group_is_gone(group: int, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while _signal_group(group, signal.SIGKILL) and time.monotonic() < deadline:
+        time.sleep(0.01)

@@ -1,0 +1,41 @@
+"""What a user is told in one sentence.
+
+* WinnowError          the message names the place, the value and the remedy
+  - SpecError          the campaign as written cannot be run           (fix the spec)
+    - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
+    - TemplateError    a prompt template, or a value put into it       (fix the template)
+    - JudgeError       the judge's type or one of its parameters       (fix `judge`)
+"""
+
+
+class WinnowError(Exception):
+    """Root of all errors that a user can act on; anything else that escapes is a bug."""
+
+
+class SpecError(WinnowError):
+    """The spec asks for something that cannot be done.
+
+    Attributes:
+        message: One sentence: what is wrong and what to do.
+        path: Where in the spec, such as "prompts[0].template", or None where there is no spec.
+    """
+
+    def __init__(self, message: str, path: str | None = None) -> None:
+        super().__init__(message, path)
+        self.message = message
+        self.path = path
+
+    def __str__(self) -> str:
+        return self.message if self.path is None else f"{self.path}: {self.message}"
+
+
+class DatasetError(SpecError):
+    """The data file cannot be read, or does not hold what the spec says."""
+
+
+class TemplateError(SpecError):
+    """A template cannot be compiled, or cannot be rendered for an example."""
+
+
+class JudgeError(SpecError):
+    """There is no such judge, or it does not take these parameters."""

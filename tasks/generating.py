@@ -1,0 +1,125 @@
+"""Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from storage import repository
+from storage.leases import writing_under
+from storage.records import NewGeneration, RoundRecord, StoredText
+from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
+from tasks.identity import generation_key, request_content, request_seed
+from tasks.leasing import now
+from tasks.running import RunningCampaign
+from tasks.templates import render
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedGeneration:
+    """One text a round needs."""
+
+    key: str
+    model: ModelRef
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTexts:
+    """What became of a round's generations, by position in the plan."""
+
+    planned: Sequence[PlannedGeneration]
+    texts: Mapping[str, StoredText]
+    """Stored generations by key."""
+    failures: Mapping[str, GenerationFailure]
+    """Why there is none, by key."""
+
+
+REPLICATE = 0
+"""A benchmark pair is generated once."""
+
+
+def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> RoundTexts:
+    """Have every text of the round stored, or know why one cannot be made.
+
+    Safe to call again: it generates only what is not stored. Requests are grouped by model, and a group's
+    make-up follows from the plan alone, so that a resumed round sends the engine the same groups.
+
+    Raises:
+        EngineDied, EngineTimeout: Transient; what was committed stays.
+        LeaseLost: If another process took the campaign over.
+    """
+    planned = [plan_generation(campaign, arm, example) for arm, example in pairs(round_)]
+    with campaign.database.reading() as session:
+        texts = repository.texts_by_key(session, [generation.key for generation in planned])
+    failures: dict[str, GenerationFailure] = {}
+    for model, group in _groups(planned, campaign.checked.spec.execution.group_size):
+        missing = list({each.key: each for each in group if each.key not in texts}.values())
+        if not missing:
+            continue
+        answers = campaign.engines.generate(model, [generation.request for generation in missing])
+        made: list[NewGeneration] = []
+        for generation, answer in zip(missing, answers, strict=True):
+            if isinstance(answer, GenerationFailure):
+                failures[generation.key] = answer
+            else:
+                made.append(_new_generation(campaign, generation, answer))
+        with writing_under(campaign.database, campaign.lease) as session:
+            repository.add_generations(session, round_.id, made, now())
+            texts |= repository.texts_by_key(session, [generation.key for generation in made])
+    return RoundTexts(planned=planned, texts=texts, failures=failures)
+
+
+def pairs(round_: RoundRecord) -> list[tuple[int, int]]:
+    """The (arm, example) pairs of a benchmark round, in planned order."""
+    return list(zip(round_.arms, round_.examples, strict=True))
+
+
+def plan_generation(campaign: RunningCampaign, arm: int, example: int) -> PlannedGeneration:
+    """The request of one pair, and the key it is stored under."""
+    candidate = campaign.checked.candidates[arm]
+    row = campaign.checked.dataset.examples[example]
+    prompt = render(candidate.template, row.fields, row.key)
+    content = request_content(candidate.model, candidate.fingerprint, prompt, candidate.sampling, REPLICATE)
+    greedy = candidate.sampling.temperature == 0.0
+    # Greedy text does not depend on a seed: with one and the same, campaigns of other seeds can reuse it.
+    seed = 0 if greedy else request_seed(campaign.record.seed, content)
+    return PlannedGeneration(
+        key=generation_key(content, seed),
+        model=candidate.model,
+        request=Request(prompt=prompt, sampling=candidate.sampling, seed=seed),
+    )
+
+
+def storable(text: str) -> str:
+    """Model output as every database can hold it: NUL and lone surrogates become U+FFFD."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+
+
+def _groups(
+    planned: Sequence[PlannedGeneration], size: int
+) -> list[tuple[ModelRef, list[PlannedGeneration]]]:
+    by_model: dict[str, list[PlannedGeneration]] = {}
+    for generation in planned:
+        by_model.setdefault(generation.model.name, []).append(generation)
+    return [
+        (wanted[start].model, wanted[start : start + size])
+        for wanted in by_model.values()
+        for start in range(0, len(wanted), size)
+    ]
+
+
+def _new_generation(
+    campaign: RunningCampaign, generation: PlannedGeneration, completion: Completion
+) -> NewGeneration:
+    return NewGeneration(
+        key=generation.key,
+        model=generation.model.name,
+        prompt=storable(generation.request.prompt),
+        seed=generation.request.seed,
+        replicate=REPLICATE,
+        text=storable(completion.text),
+        finish_reason=completion.finish_reason,
+        input_tokens=completion.input_tokens,
+        output_tokens=completion.output_tokens,
+        seconds=completion.seconds,
+        engine=campaign.engines.identity(generation.model),
+    )

@@ -1,0 +1,76 @@
+"""What makes two generations, or two runs of a campaign, the same: canonical JSON and its SHA-256.
+
+One function makes the key of a generation, and both who stores it and who looks it up call that one.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.engines.protocol import ModelRef, Sampling
+
+WHOLE_FILE = 64 * 2**20
+"""Bytes up to which a checkpoint's file is hashed whole."""
+ENDS = 2**20
+"""Bytes hashed at either end of a larger file: reading all of a 100 GB checkpoint would take minutes."""
+
+
+def canonical_json(value: Any) -> str:  # noqa: ANN401 -- any JSON value
+    """The one way this value is written: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def sha256(value: Any) -> str:  # noqa: ANN401 -- any JSON value
+    """SHA-256 of a JSON value, hexadecimal."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def fingerprint_model(model: ModelRef) -> str:
+    """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub."""
+    folder = Path(model.model)
+    if not folder.is_dir():
+        return sha256({"model": model.model, "revision": model.revision})
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        size = path.stat().st_size
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        with path.open("rb") as file:
+            if size <= WHOLE_FILE:
+                digest.update(file.read())
+            else:
+                digest.update(file.read(ENDS))
+                file.seek(-ENDS, 2)
+                digest.update(file.read(ENDS))
+    return digest.hexdigest()
+
+
+def request_seed(campaign_seed: int, content: Mapping[str, Any]) -> int:
+    """The seed of one request, from the campaign's and all that makes the request; in [0, 2**31)."""
+    return int(sha256([campaign_seed, content])[:8], 16) >> 1
+
+
+def request_content(
+    model: ModelRef, fingerprint: str, prompt: str, sampling: Sampling, replicate: int
+) -> dict[str, Any]:
+    """All that determines a text, but for the seed: JSON values."""
+    return {
+        "model": fingerprint,
+        "provider": model.provider,
+        "model_args": dict(model.model_args),
+        "chat": model.chat,
+        "chat_template_args": dict(model.chat_template_args),
+        "prompt": prompt,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "max_tokens": sampling.max_tokens,
+        "stop": list(sampling.stop),
+        "replicate": replicate,
+    }
+
+
+def generation_key(content: Mapping[str, Any], seed: int) -> str:
+    """The key a generation is stored and found under."""
+    return sha256({**content, "seed": seed})

@@ -1,0 +1,27 @@
+"""The option `extract`, for any judge: find the answer in the output first, then judge the answer alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import regex
+
+from tasks.judges.patterns import last_answer
+from tasks.judges.protocol import Judge, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractingJudge:
+    """Passes the last match of a pattern to another judge."""
+
+    pattern: regex.Pattern[str]
+    """Its group 1, if it has one, is the answer; otherwise the whole match is."""
+    inner: Judge
+    """Judges the answer as if it were the whole output."""
+
+    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+        """Judge the answer; an output without one is not wrong, it is unscored."""
+        try:
+            answer = last_answer(self.pattern, output)
+        except TimeoutError:
+            return Verdict.unscored("extract_timeout")
+        return Verdict.unscored("no_answer") if answer is None else self.inner.judge(answer, targets)

@@ -1,0 +1,42 @@
+"""Making a round final: its outcomes and its decision, in one transaction."""
+
+import math
+from collections.abc import Sequence
+
+from algorithms.protocols import Decision, FloatArray
+from storage import repository
+from storage.leases import writing_under
+from storage.records import NewComparison, NewDecision, RoundRecord
+from tasks.leasing import now
+from tasks.running import RunningCampaign
+
+
+def record_round(
+    campaign: RunningCampaign,
+    round_: RoundRecord,
+    comparisons: Sequence[NewComparison],
+    decision: Decision,
+) -> None:
+    """Store what a round found and what is decided from it, or neither.
+
+    Raises:
+        LeaseLost: If another process took the campaign over; nothing is stored.
+    """
+    with writing_under(campaign.database, campaign.lease) as session:
+        repository.add_outcomes(session, round_.id, comparisons, _new_decision(campaign, decision), now())
+
+
+def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
+    return NewDecision(
+        best_candidate_id=None if decision.best is None else campaign.candidate_ids[decision.best],
+        estimates=_known(decision.estimates),
+        lower=_known(decision.lower),
+        upper=_known(decision.upper),
+        stop=decision.stop,
+        reason=decision.reason,
+    )
+
+
+def _known(values: FloatArray) -> list[float | None]:
+    """JSON has no NaN: what is not known is null."""
+    return [None if math.isnan(value) else value for value in values.tolist()]

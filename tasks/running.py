@@ -1,0 +1,87 @@
+"""A campaign while it runs: what is held in memory between rounds. The database alone remembers it."""
+
+import math
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from algorithms.protocols import Batch, Selector
+from storage import repository
+from storage.database import Database
+from storage.records import CampaignRecord, LeaseRecord
+from tasks.campaigns import CheckedCampaign
+from tasks.engines.pool import EnginePool
+from tasks.identity import sha256
+from tasks.leasing import holding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunningCampaign:
+    """A campaign this process holds the lease of."""
+
+    database: Database
+    lease: LeaseRecord
+    record: CampaignRecord
+    checked: CheckedCampaign
+    candidate_ids: Sequence[int]
+    """Database id of each arm."""
+    example_ids: Sequence[int]
+    """Database id of each example position."""
+    selector: Selector
+    """Told every finished round."""
+    rounds_done: int
+    """Finished rounds when the campaign was taken up."""
+    engines: EnginePool
+    judge_id: str
+    """The judge's type and a digest of its parameters."""
+
+
+@contextmanager
+def running(
+    database: Database, record: CampaignRecord, checked: CheckedCampaign
+) -> Generator[RunningCampaign, None, None]:
+    """Take the lease, tell a fresh selector all that is stored, and have engines at hand.
+
+    Raises:
+        LeaseHeld: If another live process runs the campaign.
+    """
+    execution = checked.spec.execution
+    with (
+        holding(database, record.id) as lease,
+        EnginePool(
+            max_loaded=execution.max_loaded,
+            max_restarts=execution.max_restarts,
+            load_timeout=execution.load_timeout,
+            batch_timeout=execution.batch_timeout,
+            log_folder=Path(execution.log_folder) / record.name,
+        ) as engines,
+    ):
+        selector = checked.create_selector()
+        rounds_done = 0
+        with database.reading() as session:
+            for told in repository.told_rounds(session, record.id):
+                batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
+                selector.tell(batch, as_scores(told.outcomes))
+                rounds_done += 1
+            candidate_ids = repository.candidate_ids(session, record.id)
+            example_ids = repository.example_ids(session, record.dataset_id)
+        yield RunningCampaign(
+            database=database,
+            lease=lease,
+            record=record,
+            checked=checked,
+            candidate_ids=candidate_ids,
+            example_ids=example_ids,
+            selector=selector,
+            rounds_done=rounds_done,
+            engines=engines,
+            judge_id=f"{checked.spec.judge.type}:{sha256(checked.spec.judge.params)[:12]}",
+        )
+
+
+def as_scores(outcomes: Sequence[float | None]) -> np.ndarray:
+    """Outcomes as a selector takes them, shape (B,): NaN where a comparison was not scored."""
+    return np.array([math.nan if outcome is None else outcome for outcome in outcomes], dtype=np.float64)

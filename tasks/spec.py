@@ -1,0 +1,197 @@
+"""What a campaign is: the fields of its YAML file, what each may hold, and which of them are its identity.
+
+Identity fields are frozen at the first run. Everything under `execution`, the storage URL and the
+budget may change from one run to the next: they never change what an outcome means.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+"""Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
+
+JsonScalar = str | int | float | bool | None
+
+DEFAULT_STORAGE = "sqlite:///winnow.db"
+
+
+class Section(BaseModel):
+    """A part of the file: unknown keys are refused and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class GenerateConfig(Section):
+    """How text is sampled."""
+
+    temperature: float = Field(default=0.0, ge=0.0, le=10.0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    top_k: int = Field(default=0, ge=0)
+    """0 keeps the whole vocabulary."""
+    max_tokens: int = Field(default=256, ge=1)
+    stop_seqs: list[str] = []
+
+
+class NamedGenerateConfig(GenerateConfig):
+    """A way of sampling that candidates are crossed with."""
+
+    name: Name
+
+
+class ModelSpec(Section):
+    """A checkpoint and the engine that runs it."""
+
+    name: Name
+    provider: str = "vllm"
+    model: str = Field(min_length=1)
+    """Folder of a checkpoint, or its id on a model hub."""
+    revision: str | None = None
+    model_args: dict[str, JsonScalar] = {}
+    """Passed to the engine as they are."""
+    chat: bool = False
+    """Wrap each prompt as a user message with the checkpoint's chat template."""
+    chat_template_args: dict[str, JsonScalar] = {}
+    generate_config: GenerateConfig = GenerateConfig()
+
+
+class PromptSpec(Section):
+    """A jinja2 template over the fields of an example."""
+
+    name: Name
+    template: str = Field(min_length=1)
+
+
+class FieldNames(Section):
+    """Which columns of the dataset play which role."""
+
+    id: str | None = None
+    input: str = "input"
+    target: str | None = "target"
+
+
+class DatasetSpec(Section):
+    """A file of examples: .jsonl, .json, .csv or .parquet."""
+
+    path: str = Field(min_length=1)
+    fields: FieldNames = FieldNames()
+    limit: int | None = Field(default=None, ge=1)
+
+
+class JudgeSpec(BaseModel):
+    """A judge by name; the other keys are its parameters and are checked by the judge itself."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    type: str
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The judge's own parameters."""
+        return dict(self.model_extra or {})
+
+
+class SelectorSpec(Section):
+    """An algorithm by name; its parameters are checked by the algorithm itself."""
+
+    name: str
+    params: dict[str, Any] = {}
+
+
+class StoppingSpec(Section):
+    """When a campaign ends: the budget is spent, or the best stands out at error probability `delta`."""
+
+    budget: int = Field(ge=1)
+    """Comparisons, unscored ones included."""
+    delta: float | None = Field(default=None, gt=0.0, lt=1.0)
+    epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """A candidate this close to the best is good enough."""
+
+
+class Exclusion(Section):
+    """Candidates to leave out: those that match all of the names given."""
+
+    model: str | None = None
+    prompt: str | None = None
+    generate_config: str | None = None
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if self.model is None and self.prompt is None and self.generate_config is None:
+            raise ValueError("must name a model, a prompt or a generate_config")
+        return self
+
+
+class ExecutionSpec(Section):
+    """How a campaign is run; none of it changes which pairs are chosen or what they score."""
+
+    max_loaded: int = Field(default=1, ge=1)
+    """Models held in memory at once."""
+    group_size: int = Field(default=64, ge=1)
+    """Generations committed together: the most that a crash can lose."""
+    max_restarts: int = Field(default=2, ge=0)
+    """How often the engine of one model is restarted before its candidates fail."""
+    load_timeout: float = Field(default=600.0, gt=0.0)
+    """Seconds."""
+    batch_timeout: float = Field(default=600.0, gt=0.0)
+    """Seconds one group of generations may take."""
+    log_folder: str = ".winnow/logs"
+
+
+class CampaignSpec(Section):
+    """One campaign, as its file states it."""
+
+    name: Name
+    objective: Literal["best-mean"]
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    storage: str = DEFAULT_STORAGE
+    models: list[ModelSpec] = Field(min_length=1)
+    prompts: list[PromptSpec] = Field(min_length=1)
+    generate_configs: list[NamedGenerateConfig] = []
+    exclude: list[Exclusion] = []
+    dataset: DatasetSpec
+    judge: JudgeSpec
+    selector: SelectorSpec
+    batch_size: int = Field(default=32, ge=1)
+    stopping: StoppingSpec
+    fail_on_error: float = Field(default=0.5, ge=0.0, lt=1.0)
+    """A candidate is set aside when more than this share of its comparisons is unscored (at least 8)."""
+    execution: ExecutionSpec = ExecutionSpec()
+
+    @field_validator("models", "prompts", "generate_configs")
+    @classmethod
+    def _unique_names(cls, entries: list[Any]) -> list[Any]:
+        seen: set[str] = set()
+        for entry in entries:
+            if entry.name in seen:
+                raise ValueError(f"the name '{entry.name}' is used twice; every name must be different")
+            seen.add(entry.name)
+        return entries
+
+    @model_validator(mode="after")
+    def _budget_covers_a_round(self) -> Self:
+        if self.stopping.budget < self.batch_size:
+            raise ValueError(
+                f"stopping.budget ({self.stopping.budget}) is smaller than one round "
+                f"(batch_size {self.batch_size}); raise the budget or lower batch_size"
+            )
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """What may not change once the campaign has begun, as JSON values."""
+        identity = self.model_dump(mode="json", exclude={"storage", "execution"})
+        del identity["stopping"]["budget"]
+        return identity
+
+    def execution_fields(self) -> dict[str, Any]:
+        """What may change from one run to the next, as JSON values."""
+        return {"budget": self.stopping.budget, "execution": self.execution.model_dump(mode="json")}
+
+    @classmethod
+    def from_stored(cls, identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> Self:
+        """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
+        stopping = {**identity["stopping"], "budget": execution["budget"]}
+        return cls.model_validate(
+            {**identity, "stopping": stopping, "execution": execution["execution"], "storage": storage}
+        )

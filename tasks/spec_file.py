@@ -1,0 +1,179 @@
+"""Reading a campaign's YAML file, so that every complaint names the file, the line and the key."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from tasks.errors import SpecError
+from tasks.spec import CampaignSpec
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A parsed file: its values, and where each key stands."""
+
+    path: Path
+    values: Any
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+
+    def locate(self, key: str) -> str:
+        """`FILE:LINE: KEY` of a dotted key, or of the nearest enclosing key that stands in the file."""
+        parts = parse_key(key)
+        while parts and parts not in self.lines:
+            parts = parts[:-1]
+        line = self.lines.get(parts)
+        where = f"{self.path}:{line}" if line else str(self.path)
+        return f"{where}: {key}" if key else where
+
+
+def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> CampaignSpec:
+    """The campaign a file describes, after `key=value` overrides.
+
+    Raises:
+        SpecError: With one line per mistake, each naming the file, the line, the key and the remedy.
+    """
+    return parse_spec(read_spec_file(path, overrides))
+
+
+def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
+    """The values of a file and their lines, after `key=value` overrides.
+
+    Raises:
+        SpecError: If the file cannot be read or is not YAML, or an override is not `key=value`.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SpecError(f"there is no file {path} (looked in {Path.cwd()})") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path} cannot be read as text: {error}") from error
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        lines: dict[KeyPath, int] = {}
+        values = _value(root, (), lines, path) if root is not None else {}
+    except yaml.YAMLError as error:
+        raise SpecError(_yaml_complaint(path, error)) from error
+    if not isinstance(values, dict):
+        raise SpecError(f"{path}: a campaign file is a mapping of keys to values, this is a {_kind(values)}")
+    for override in overrides:
+        _apply(values, override)
+    return SpecFile(path, values, lines)
+
+
+def parse_spec(file: SpecFile) -> CampaignSpec:
+    """The campaign a parsed file describes.
+
+    Raises:
+        SpecError: With one line per mistake.
+    """
+    try:
+        return CampaignSpec.model_validate(file.values)
+    except ValidationError as error:
+        raise SpecError("\n".join(_complaint(file, detail) for detail in error.errors())) from error
+
+
+def parse_key(key: str) -> KeyPath:
+    """`models[0].model` as a path of keys and positions."""
+    return tuple(
+        int(part) if part.isdigit() else part for part in re.split(r"[.\[\]]+", key.strip()) if part != ""
+    )
+
+
+def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path) -> Any:  # noqa: ANN401
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        values: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key, line = key_node.value, key_node.start_mark.line + 1
+            if key in values:
+                first = lines[(*path, key)]
+                raise SpecError(
+                    f"{file}:{line}: {key}: the key stands twice (first in line {first}); keep one"
+                )
+            lines[(*path, key)] = line
+            values[key] = _value(value_node, (*path, key), lines, file)
+        return values
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(child, (*path, index), lines, file) for index, child in enumerate(node.value)]
+    constructor = yaml.SafeLoader("")
+    value = constructor.construct_object(node)  # type: ignore[no-untyped-call]
+    # A date or binary scalar is text to us: nothing in a campaign is either.
+    return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    path = parse_key(key)
+    if not equals or not path:
+        raise SpecError(f"--set {override}: write key=value, for example --set stopping.budget=2000")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SpecError(f"--set {override}: the value is not YAML") from error
+    target: Any = values
+    try:
+        for part in path[:-1]:
+            target = target.setdefault(part, {}) if isinstance(target, dict) else target[part]
+        target[path[-1]] = value
+    except (AttributeError, IndexError, KeyError, TypeError):
+        raise SpecError(f"--set {override}: there is no place '{key}' in the file") from None
+
+
+def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
+    # Two validators of one field add their own step to the path; only real keys are shown.
+    parts = tuple(part for part in detail["loc"])
+    where = file.locate(format_key(parts))
+    if detail["type"] == "extra_forbidden":
+        known = _known_keys(parts[:-1])
+        close = get_close_matches(str(parts[-1]), known, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"known here: {', '.join(known)}"
+        return f"{where}: unknown key; {hint}"
+    if detail["type"] == "missing":
+        return f"{where}: is missing; add it"
+    message = detail["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    given = detail.get("input")
+    shown = f" (got {given!r})" if isinstance(given, (str, int, float, bool)) or given is None else ""
+    return f"{where}: {message}{shown}" if where != str(file.path) else f"{file.path}: {message}{shown}"
+
+
+def format_key(parts: Sequence[str | int]) -> str:
+    """A path of keys and positions as `models[0].model`."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _known_keys(parts: KeyPath) -> list[str]:
+    model: Any = CampaignSpec
+    for part in parts:
+        if isinstance(part, str):
+            model = _section_of(model.model_fields[part].annotation)
+    return sorted(model.model_fields)
+
+
+def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return _section_of(annotation.__args__[0])
+
+
+def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"{path}:{mark.line + 1}: not YAML: {problem}" if mark else f"{path}: not YAML: {problem}"
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401
+    return {list: "list", str: "text", type(None): "empty file"}.get(type(value), type(value).__name__)

@@ -1,0 +1,106 @@
+"""Where a campaign stands: derived from its rows and its lease each time it is asked, stored nowhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from storage import leases, repository, views
+from storage.records import CampaignRecord, DecisionRecord
+from tasks.leasing import is_gone, now
+
+State = Literal["running", "decided", "undecided", "interrupted", "new"]
+"""What a campaign is doing:
+
+* running: a live process holds its lease.
+* decided: it ended with the answer it was asked for.
+* undecided: it ended without: the budget is spent, or no candidate can be judged.
+* interrupted: it was begun and nobody runs it; `winnow resume` goes on.
+* new: it was stored and no round is finished; `winnow resume` begins.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignStatus:
+    """A campaign's progress and present answer."""
+
+    name: str
+    state: State
+    reason: str
+    """Why it ended, as the selector says, or "running"."""
+    best: str | None
+    estimate: float | None
+    lower: float | None
+    upper: float | None
+    contenders: tuple[str, ...]
+    """Candidates that the intervals do not yet rule out as best, the best included, best estimate first."""
+    delta: float | None
+    """Error probability that was asked for; None where only the budget ends the campaign."""
+    epsilon: float
+    budget: int
+    totals: Mapping[str, Any]
+    """Rounds, comparisons, scored, generations, tokens, engine seconds, and the size of the full grid."""
+    holder: str | None
+    """The process that runs it."""
+
+    @property
+    def share_of_grid(self) -> float:
+        """Comparisons spent over those of an exhaustive evaluation."""
+        grid: int = self.totals["grid"]
+        return self.totals["comparisons"] / grid if grid else 0.0
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether the answer holds with the stated error probability, or is exact."""
+        return self.state == "decided" and self.reason in ("separated", "exhausted")
+
+
+def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatus:
+    """Where a campaign stands at this moment."""
+    decision = repository.latest_decision(session, campaign.id)
+    lease = leases.find(session, campaign.id)
+    live = lease is not None and leases.is_live(lease, now=now(), is_gone=is_gone)
+    names = repository.candidate_names(session, campaign.id)
+    stopping = campaign.spec["stopping"]
+    position = names.index(decision.best) if decision and decision.best else None
+    return CampaignStatus(
+        name=campaign.name,
+        state=_state(decision, live, stopping["delta"]),
+        reason=decision.reason if decision else "running",
+        best=decision.best if decision else None,
+        estimate=decision.estimates[position] if decision and position is not None else None,
+        lower=decision.lower[position] if decision and position is not None else None,
+        upper=decision.upper[position] if decision and position is not None else None,
+        contenders=_contenders(names, decision, position),
+        delta=stopping["delta"],
+        epsilon=stopping["epsilon"],
+        budget=campaign.execution["budget"],
+        totals=views.totals(session, campaign.id),
+        holder=str(lease.holder) if lease and live else None,
+    )
+
+
+def _state(decision: DecisionRecord | None, live: bool, delta: float | None) -> State:
+    if live:
+        return "running"
+    if decision is None:
+        return "new"
+    if not decision.stop:
+        return "interrupted"
+    if decision.reason in ("separated", "exhausted") or (decision.reason == "budget" and delta is None):
+        return "decided"
+    return "undecided"
+
+
+def _contenders(names: list[str], decision: DecisionRecord | None, best: int | None) -> tuple[str, ...]:
+    if decision is None or best is None:
+        return ()
+    floor = decision.lower[best] or 0.0
+    alive = [
+        arm
+        for arm, (estimate, upper) in enumerate(zip(decision.estimates, decision.upper, strict=True))
+        if arm == best or (estimate is not None and (upper is None or upper > floor))
+    ]
+    alive.sort(key=lambda arm: (arm != best, -(decision.estimates[arm] or 0.0)))
+    return tuple(names[arm] for arm in alive)

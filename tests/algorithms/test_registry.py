@@ -1,0 +1,133 @@
+import subprocess
+import sys
+
+import pytest
+from selector_worlds import BestMeanWorld
+
+from algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
+from algorithms.registry import SELECTORS, create_selector, describe, selector_names
+
+THIRD_PARTY = '''
+from typing import Literal
+
+from algorithms.best_mean.ucb_e import UcbE
+
+
+class Eager(UcbE):
+    """Always curious.
+
+    Source: nobody (2026),
+    nowhere.
+    """
+
+    objective = "best-mean"
+
+    def __init__(self, setting, *, mood: Literal["keen", "bored"] = "keen"):
+        super().__init__(setting, a=100.0)
+
+
+class Homeless:
+    """Says nothing of its objective."""
+'''
+
+
+@pytest.fixture
+def third_party(tmp_path, monkeypatch):
+    (tmp_path / "eager_selectors.py").write_text(THIRD_PARTY)
+    info = tmp_path / "eager-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: eager\nVersion: 1.0\n")
+    names = {"eager": "Eager", "ucb-e": "Eager", "absent": "Absent"}
+    lines = [f"{name} = eager_selectors:{attribute}" for name, attribute in names.items()]
+    (info / "entry_points.txt").write_text("\n".join(["[winnow.selectors]", *lines]))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield info / "entry_points.txt"
+    sys.modules.pop("eager_selectors", None)
+
+
+def test_the_registry_knows_the_selectors_of_the_first_paper():
+    assert {"ucb-e", "row-mean", "filled-subset"} <= set(selector_names("best-mean"))
+    assert selector_names("no-such-objective") == []
+
+
+@pytest.mark.parametrize("name", selector_names())
+def test_every_description_has_a_sentence_a_source_and_defaults(name):
+    description = describe(name)
+    assert description.summary.endswith(".")
+    assert description.source
+    assert description.objective in SELECTORS
+    assert {parameter.name for parameter in description.parameters} >= {"batch_size", "budget", "delta"}
+
+
+def test_a_description_lists_own_parameters_before_common_ones():
+    first, second, *_ = describe("ucb-e").parameters
+    assert (first.name, first.type, first.default) == ("a", float, 1.0)
+    assert (second.name, second.type, second.default) == ("batch_size", int, 32)
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_and_the_known_ones():
+    with pytest.raises(UnknownSelector, match=r"'ucbe' \(did you mean 'ucb-e'\?\); known: .*row-mean"):
+        create_selector("ucbe", n_arms=2, n_examples=2)
+
+
+def test_an_unknown_parameter_is_refused_with_the_accepted_ones():
+    with pytest.raises(UnknownParameter, match=r"no parameter 'batchsize' \(did you mean 'batch_size'\?\)"):
+        create_selector("ucb-e", n_arms=2, n_examples=2, batchsize=3)
+    with pytest.raises(UnknownParameter, match=r"'row-mean' has no parameter 'a'; it accepts: batch_size"):
+        create_selector("row-mean", n_arms=2, n_examples=2, a=1.0)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"a": "1"}, "a must be a number, got '1'"),
+        ({"a": -1.0}, "a must be non-negative and finite, got -1.0"),
+        ({"a": float("nan")}, "a must be non-negative and finite, got nan"),
+        ({"batch_size": True}, "batch_size must be an integer, got True"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"budget": 2.5}, "budget must be an integer or None, got 2.5"),
+        ({"budget": 0}, "budget must be at least 1 or None, got 0"),
+        ({"delta": 1.0}, r"delta must be in \(0, 1\) or None, got 1.0"),
+        ({"epsilon": -0.1}, r"epsilon must be in \[0, 1\), got -0.1"),
+        ({"max_unscored": 2}, r"max_unscored must be in \[0, 1\], got 2"),
+        ({"n_arms": 1}, "n_arms must be at least 2 to compare, got 1"),
+        ({"n_arms": 2.0}, "n_arms must be an integer, got 2.0"),
+        ({"n_examples": 0}, "n_examples must be at least 1, got 0"),
+    ],
+)
+def test_a_bad_value_is_refused_early_and_shown(params, message):
+    with pytest.raises(InvalidParameter, match=f"^{message}$"):
+        create_selector("ucb-e", **{"n_arms": 3, "n_examples": 4, **params})
+
+
+def test_a_third_party_joins_by_an_entry_point(third_party):
+    assert "eager" in selector_names("best-mean" if "absent" not in third_party.read_text() else None)
+    description = describe("eager")
+    assert (description.summary, description.source) == ("Always curious.", "nobody (2026), nowhere.")
+    world = BestMeanWorld()
+    selector = world.selector("eager", mood="bored")
+    assert sum(len(batch) for batch, _ in world.rounds(selector)) == world.scores.size
+    with pytest.raises(InvalidParameter, match="mood must be 'keen' or 'bored', got 'sad'"):
+        world.selector("eager", mood="sad")
+
+
+def test_a_third_party_cannot_take_over_a_name_of_ours(third_party):
+    assert [parameter.name for parameter in describe("ucb-e").parameters][0] == "a"
+    assert selector_names().count("ucb-e") == 1
+
+
+def test_a_third_party_that_cannot_be_used_says_why(third_party):
+    with pytest.raises(SelectorNotLoadable, match=r"'absent' \(eager_selectors:Absent\).*AttributeError"):
+        describe("absent")
+    third_party.write_text("[winnow.selectors]\nhomeless = eager_selectors:Homeless\n")
+    with pytest.raises(SelectorNotLoadable, match="`objective` must be one of best-mean"):
+        describe("homeless")
+
+
+def test_looking_at_the_names_imports_nothing_heavy():
+    code = (
+        "import sys, algorithms.registry as r; r.selector_names();"
+        "print([name for name in ('scipy', 'torch', 'algorithms.best_mean') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -1,0 +1,188 @@
+"""What every selector of the registry promises; a new entry is held to it without an edit here."""
+
+import numpy as np
+import pytest
+from selector_worlds import WORLDS, BestMeanWorld
+
+from algorithms.errors import (
+    MalformedBatch,
+    OutcomeOutOfRange,
+    PairAlreadyTold,
+    PairOutsideGrid,
+    PairRepeated,
+    RefusedTell,
+)
+from algorithms.protocols import Batch, round_rng
+from algorithms.registry import describe, selector_names
+
+best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
+every_selector = pytest.mark.parametrize("name", selector_names())
+
+
+def pairs(batch):
+    return set(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
+
+
+@every_selector
+def test_a_resumed_selector_asks_and_decides_what_the_original_did_at_every_prefix(name):
+    world = WORLDS[describe(name).objective]()
+    original = world.selector(name, delta=0.2)
+    batches, decisions, history = [], [original.decision()], []
+    for batch, outcomes in world.rounds(original):
+        batches.append(batch)
+        history.append((batch, outcomes))
+        decisions.append(original.decision())
+    assert len(history) > 3
+    for told in range(len(history)):
+        resumed = world.selector(name, delta=0.2)
+        for batch, outcomes in history[:told]:
+            resumed.tell(batch, outcomes)
+        assert resumed.ask(round_rng(7, told)) == batches[told]
+        assert resumed.decision() == decisions[told]
+
+
+@every_selector
+def test_asking_does_not_change_what_is_believed(name):
+    world = WORLDS[describe(name).objective]()
+    asked, told_only = world.selector(name), world.selector(name)
+    first = asked.ask(round_rng(0, 0))
+    asked.ask(round_rng(0, 1))
+    assert asked.decision() == told_only.decision()
+    for selector in (asked, told_only):
+        selector.tell(first, world.outcomes(first))
+    assert asked.decision() == told_only.decision()
+
+
+@every_selector
+@pytest.mark.parametrize("budget", [1, 7, 40, 10_000])
+def test_the_budget_is_never_exceeded(name, budget):
+    world = WORLDS[describe(name).objective]()
+    selector = world.selector(name, budget=budget)
+    spent = sum(len(batch) for batch, _ in world.rounds(selector))
+    assert spent == min(budget, world.scores.size)
+    assert selector.decision().stop
+    assert selector.decision().reason == ("budget" if budget < world.scores.size else "exhausted")
+
+
+@best_mean
+def test_the_budget_holds_with_several_batches_in_flight(name):
+    selector = BestMeanWorld().selector(name, budget=8)
+    assert sum(len(selector.ask(round_rng(0, t))) for t in range(10)) == 8
+
+
+@best_mean
+def test_no_pair_is_asked_twice_and_the_exhausted_matrix_gives_the_exact_best(name):
+    world = BestMeanWorld()
+    selector = world.selector(name)
+    asked = [pair for batch, _ in world.rounds(selector) for pair in pairs(batch)]
+    assert len(asked) == len(set(asked)) == world.scores.size
+    decision = selector.decision()
+    assert decision.best == world.scores.mean(axis=1).argmax()
+    assert (decision.stop, decision.reason) == (True, "exhausted")
+    np.testing.assert_allclose(decision.estimates, world.scores.mean(axis=1), rtol=1e-12)
+
+
+@best_mean
+def test_batches_in_flight_never_overlap_and_together_cover_the_matrix(name):
+    world = BestMeanWorld()
+    selector = world.selector(name)
+    asked = []
+    while len(batch := selector.ask(round_rng(1, len(asked)))):
+        asked.append(batch)
+    assert sum(map(len, asked)) == len(set().union(*map(pairs, asked))) == world.scores.size
+    assert not selector.decision().stop
+    for batch in asked:
+        selector.tell(batch, world.outcomes(batch))
+    assert selector.decision().reason == "exhausted"
+
+
+@best_mean
+def test_bounds_hold_the_mean_of_every_arm_where_the_method_has_bounds(name):
+    world = BestMeanWorld(n_examples=30)
+    selector = world.selector(name)
+    means = world.scores.mean(axis=1)
+    for _ in world.rounds(selector):
+        decision = selector.decision()
+        assert not (decision.lower > means + 1e-12).any()
+        assert not (decision.upper < means - 1e-12).any()
+
+
+@best_mean
+def test_unscored_pairs_are_spent_and_are_not_zeros(name):
+    world = BestMeanWorld(unscored=0.2, seed=3)
+    selector = world.selector(name)
+    spent = sum(len(batch) for batch, _ in world.rounds(selector))
+    assert spent == world.scores.size
+    np.testing.assert_allclose(selector.decision().estimates, np.nanmean(world.scores, axis=1), rtol=1e-12)
+
+
+@best_mean
+def test_an_arm_without_scores_is_set_aside_and_does_not_hold_up_the_end(name):
+    world = BestMeanWorld(n_examples=40)
+    world.scores[2] = np.nan
+    world.scores[1] = 1.0
+    selector = world.selector(name, delta=0.5)
+    spent = sum(int((batch.arms == 2).sum()) for batch, _ in world.rounds(selector))
+    assert 8 <= spent < 8 + 3
+    decision = selector.decision()
+    assert (decision.best, decision.stop, decision.reason) == (1, True, "separated")
+
+
+@best_mean
+def test_there_is_no_best_when_every_arm_is_set_aside(name):
+    world = BestMeanWorld(unscored=1.1)
+    selector = world.selector(name)
+    assert len(list(world.rounds(selector))) > 0
+    decision = selector.decision()
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+
+
+@best_mean
+def test_a_separated_campaign_asks_nothing_more(name):
+    world = BestMeanWorld(n_examples=200)
+    world.scores[:] = np.array([0.0, 1.0, 0.0, 0.0])[:, np.newaxis]
+    selector = world.selector(name, delta=0.1)
+    assert sum(len(batch) for batch, _ in world.rounds(selector)) < world.scores.size / 2
+    decision = selector.decision()
+    assert (decision.best, decision.reason) == (1, "separated")
+    assert decision.lower[1] >= np.delete(decision.upper, 1).max()
+
+
+BAD_TELLS = {
+    "arm outside": (Batch([4], [0]), [0.5], PairOutsideGrid),
+    "negative arm": (Batch([-1], [0]), [0.5], PairOutsideGrid),
+    "example outside": (Batch([0, 0], [0, 11]), [0.5, 0.5], PairOutsideGrid),
+    "repeated pair": (Batch([0, 1, 0], [3, 3, 3]), [0.5, 0.5, 0.5], PairRepeated),
+    "missing outcome": (Batch([0, 1], [0, 0]), [0.5], MalformedBatch),
+    "matrix of outcomes": (Batch([0], [0]), [[0.5]], MalformedBatch),
+    "duels": (Batch([[0, 1]], [0]), [0.5], MalformedBatch),
+    "too high": (Batch([0, 1], [0, 0]), [0.5, 1.5], OutcomeOutOfRange),
+    "too low": (Batch([0], [0]), [-0.1], OutcomeOutOfRange),
+    "infinite": (Batch([0], [0]), [np.inf], OutcomeOutOfRange),
+}
+
+
+@best_mean
+@pytest.mark.parametrize("case", BAD_TELLS)
+def test_a_tell_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+    world = BestMeanWorld()
+    selector, untouched = world.selector(name), world.selector(name)
+    batch, outcomes, error = BAD_TELLS[case]
+    with pytest.raises(error):
+        selector.tell(batch, outcomes)
+    assert selector.decision() == untouched.decision()
+    assert list(world.rounds(selector))[-1][0] == list(world.rounds(untouched))[-1][0]
+    assert selector.decision() == untouched.decision()
+
+
+@best_mean
+def test_a_pair_told_before_is_refused_with_its_numbers(name):
+    world = BestMeanWorld()
+    selector = world.selector(name)
+    selector.tell(Batch([1, 2], [5, 6]), [0.5, np.nan])
+    before = selector.decision()
+    with pytest.raises(PairAlreadyTold, match=r"\(arm 2, example 6\) was told before") as caught:
+        selector.tell(Batch([0, 2], [0, 6]), [0.5, 0.5])
+    assert (caught.value.arm, caught.value.example) == (2, 6)
+    assert isinstance(caught.value, RefusedTell)
+    assert selector.decision() == before

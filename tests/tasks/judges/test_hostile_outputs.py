@@ -1,0 +1,61 @@
+"""Output is untrusted: no text makes a judge raise, hang or take the wrong verdict."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.judges.registry import create_judge, judge_names
+
+MEGABYTE = 1_000_000
+PARAMETERS = {"regex": {"pattern": r"answer is (\w+)"}}
+UNITS = ["a", "1", "1,000,", "1.", "1/", "e1", "-", "(", " ", "\n", "**", "A\n", "(A", "answer is ",
+         "\\boxed{", "\x00", "\ud800", "\u202e", "a.\u0301", "ﬃ", "İ"]  # fmt: skip
+
+
+@pytest.fixture(params=judge_names())
+def judge(request):
+    return create_judge(request.param, **PARAMETERS.get(request.param, {}))
+
+
+@pytest.mark.timeout(60)  # each takes less than a second; a quadratic pattern would take many minutes
+@pytest.mark.parametrize("unit", UNITS, ids=ascii)
+def test_a_megabyte_of_anything_is_judged_in_linear_time(judge, unit):
+    verdict = judge.judge(unit * (MEGABYTE // len(unit)) + "!", ["A", "7"])
+    assert (verdict.score is None) == (verdict.reason is not None)
+
+
+@given(
+    output=st.text(st.characters() | st.sampled_from("AB1.,/-$()\x00\ud800\u202e\u2066\ufeff")),
+    data=st.data(),
+)
+def test_any_text_gets_a_verdict(output, data):
+    name = data.draw(st.sampled_from(judge_names()))
+    verdict = create_judge(name, **PARAMETERS.get(name, {})).judge(output, ["A", "7"])
+    assert (verdict.score is None) == (verdict.reason is not None)
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\ud800", "\u202e", "\u2066"], ids=ascii)
+def test_odd_characters_are_kept_and_compared(odd):
+    assert create_judge("exact").judge(f"a{odd}b", [f"a{odd}b"]).answer == f"a{odd}b"
+    assert create_judge("exact").judge(f"a{odd}b", ["ab"]).score == 0.0
+    assert create_judge("contains").judge(f"a{odd}b", [odd]).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "output", "expected"),
+    [
+        (r"ANSWER: (\w+)", "ANSWER: 1 ... ANSWER: 2", "2"),
+        (r"\d+", "1 then 2", "2"),
+        (r"(?:ANSWER|RESULT): (\w+)", "no verdict", None),
+    ],
+)
+def test_extract_takes_the_last_match_and_without_one_gives_no_score(pattern, output, expected):
+    verdict = create_judge("exact", extract=pattern).judge(output, ["2"])
+    assert verdict.answer == expected
+    assert (verdict.score, verdict.reason) == ((1.0, None) if expected else (None, "no_answer"))
+
+
+def test_extract_that_backtracks_without_end_is_stopped(monkeypatch):
+    monkeypatch.setattr("tasks.judges.patterns.TIMEOUT_SECONDS", 0.1)
+    verdict = create_judge("numeric", extract="(a+)+b").judge("a" * MEGABYTE, ["1"])
+    assert verdict.reason == "extract_timeout"

@@ -1,0 +1,209 @@
+"""Datasets: four formats, one content; every mistake is one sentence with its place and remedy."""
+
+import csv
+import json
+import re
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tasks.datasets import Example, load_dataset
+from tasks.errors import DatasetError
+
+ROLES = {"id": "id", "input": "question", "target": "answer"}
+ROWS = [
+    {"id": "a", "question": "1+1\u2028=", "answer": "2", "hint": "two, of course"},
+    {"id": "b", "question": '"2"+2=\r\n', "answer": "4", "hint": "{{ four }}"},
+]
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+def write(path, rows):
+    match path.suffix.lower():
+        case ".jsonl":
+            path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n\n", "utf-8")
+        case ".json":
+            path.write_text(json.dumps(rows), "utf-8")
+        case ".csv":
+            with path.open("w", encoding="utf-8-sig", newline="") as file:
+                writer = csv.DictWriter(file, rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+        case ".parquet":
+            pd.DataFrame(rows).to_parquet(path)
+    return path
+
+
+def refusal(path, fields=ROLES, limit=None):
+    with pytest.raises(DatasetError) as caught:
+        load_dataset(path, fields, limit)
+    return str(caught.value)
+
+
+@pytest.fixture
+def jsonl(tmp_path):
+    def write_lines(*lines):
+        path = tmp_path / "data.jsonl"
+        path.write_text("\n".join(lines), "utf-8")
+        return path
+
+    return write_lines
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".JSONL", ".json", ".csv", ".parquet"])
+def test_every_format_gives_the_same_examples_and_fingerprint(tmp_path, suffix):
+    dataset = load_dataset(write(tmp_path / f"sums{suffix}", ROWS), ROLES)
+    assert dataset.name == "sums"
+    assert dataset.examples[0] == Example(
+        key="a",
+        fields={"id": "a", "question": "1+1\u2028=", "input": "1+1\u2028=", "hint": "two, of course"},
+        targets=("2",),
+    )
+    assert dataset.field_names == ("hint", "id", "input", "question")
+    assert dataset.fingerprint == load_dataset(write(tmp_path / "other.jsonl", ROWS), ROLES).fingerprint
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries({"id": TEXT, "input": TEXT, "target": TEXT}),
+        min_size=1,
+        unique_by=lambda row: row["id"],
+    ),
+    suffix=st.sampled_from([".jsonl", ".json", ".csv", ".parquet"]),
+)
+def test_what_is_written_is_what_is_read(tmp_path, rows, suffix):
+    path = write(tmp_path / f"data{suffix}", rows)
+    examples = load_dataset(path, {"id": "id", "input": "input", "target": "target"}).examples
+    read = [{"id": e.key, "input": e.fields["input"], "target": e.targets[0]} for e in examples]
+    assert read == rows
+
+
+@pytest.mark.parametrize(
+    ("target", "targets"),
+    [("x", ("x",)), (3, ("3",)), (2.5, ("2.5",)), (["x", 3], ("x", "3")), (None, ()), ("", ()), ([], ())],
+)
+def test_targets_are_text_numbers_or_lists_of_them_or_nothing(jsonl, target, targets):
+    path = jsonl(json.dumps({"id": 1, "question": "q", "answer": target}))
+    assert load_dataset(path, ROLES).examples[0].targets == targets
+
+
+def test_without_ids_the_key_is_a_hash_of_the_row_and_without_targets_there_are_none(jsonl):
+    path = jsonl('{"input": "p", "more": {"deep": [1, null]}}', '{"more": 2, "input": "q"}')
+    dataset = load_dataset(path, {"id": None, "target": None})
+    reordered = load_dataset(jsonl('{"input": "q", "more": 2}'), {})
+    assert dataset.examples[1].key == reordered.examples[0].key != dataset.examples[0].key
+    assert re.fullmatch("[0-9a-f]{16}", dataset.examples[0].key)
+    assert dataset.examples[0].targets == ()
+
+
+def test_the_target_is_no_field_even_when_its_column_is_called_input(jsonl):
+    path = jsonl('{"question": "q", "input": "secret"}')
+    example = load_dataset(path, {"input": "question", "target": "input"}).examples[0]
+    assert example.fields == {"question": "q", "input": "q"}
+
+
+def test_the_limit_takes_the_first_rows_and_may_exceed_the_file(tmp_path):
+    path = write(tmp_path / "data.jsonl", ROWS)
+    assert [example.key for example in load_dataset(path, ROLES, limit=1).examples] == ["a"]
+    assert load_dataset(path, ROLES, limit=9).fingerprint == load_dataset(path, ROLES).fingerprint
+    assert load_dataset(path, ROLES, limit=1).fingerprint != load_dataset(path, ROLES).fingerprint
+    assert refusal(path, limit=0) == "dataset.limit: limit must be at least 1, got 0"
+
+
+def test_parquet_values_become_json_values(tmp_path):
+    frame = pd.DataFrame(
+        {"input": ["x"], "when": [pd.Timestamp("2026-01-02")], "gap": [float("nan")], "l": [[1, 2]]}
+    )
+    frame.to_parquet(tmp_path / "data.parquet")
+    example = load_dataset(tmp_path / "data.parquet", {}).examples[0]
+    assert example.fields == {"input": "x", "when": "2026-01-02T00:00:00", "gap": None, "l": [1, 2]}
+    pd.DataFrame({"input": [b"\xff"]}).to_parquet(tmp_path / "data.parquet")
+    assert "row 1: column 'input' holds bytes" in refusal(tmp_path / "data.parquet", {})
+
+
+def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "sums.jsonl", ROWS)
+    sentence = refusal("sum.jsonl")
+    assert f"looked for {tmp_path}/sum.jsonl, working directory {tmp_path}" in sentence
+    assert sentence.endswith("did you mean 'sums.jsonl'?")
+    (tmp_path / "folder.csv").mkdir()
+    assert "folder.csv is a folder" in refusal("folder.csv")
+    assert refusal("data.jsn").startswith(
+        "dataset.path: unknown suffix '.jsn'; did you mean '.json'? available: .csv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("d.jsonl", b'{"id": 1}\n\n{"id": \n', "line 3: not JSON (Expecting value, column 8)"),
+        ("d.jsonl", b'{"id": NaN}', "line 1: not JSON (NaN is not a JSON number)"),
+        ("d.jsonl", b"[" * 200_000, "line 1: not JSON"),
+        ("d.jsonl", b'{"id": 1}\n{"a": "\xff"}', "line 2: not UTF-8; save the file as UTF-8"),
+        ("d.jsonl", b"[1]\n", "line 1: holds a list; a row is an object"),
+        ("d.jsonl", b"\n \n", "has no rows; add some"),
+        ("d.json", b'[{"id": 1},\n oops]', "line 2: not JSON (Expecting value, column 2)"),
+        ("d.json", b'[{"id": 1}, 2]', "item 1: unknown column 'question'; available: id"),
+        ("d.json", b'{"rows": []}', "holds an object; a .json dataset is one list of objects"),
+        ("d.json", b"[2]", "item 1: holds a number; a row is an object"),
+        ("d.csv", b"id,question,answer\n", "has no rows; add some"),
+        ("d.csv", b"id,question,answer\n1,2,3\n\n4,5\n", "line 4: 2 cells under 3 column names"),
+        ("d.csv", b'id,question,answer\n1,"2\n\n3', "line 4: not CSV"),
+        ("d.csv", b"id,id,answer\n1,2,3\n", "has two columns 'id'; rename one of them"),
+        ("d.parquet", b"PAR1 not really", "is not a Parquet file"),
+    ],
+)
+def test_a_broken_file_is_refused_at_its_line(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
+    assert f"{tmp_path / name}" in refusal(tmp_path / name)
+    assert sentence in refusal(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"id": 1, "questoin": "q", "answer": "a"}, "unknown column 'question'; did you mean 'questoin'?"),
+        ({"id": None, "question": "q", "answer": "a"}, "the id in column 'id' is null; write text or"),
+        ({"id": "", "question": "q", "answer": "a"}, 'the id in column \'id\' is ""'),
+        ({"id": True, "question": "q", "answer": "a"}, "the id in column 'id' is true"),
+        ({"id": 1, "question": None, "answer": "a"}, "the input in column 'question' is null; fill it in"),
+        ({"id": 1, "question": "q", "answer": True}, "the target in column 'answer' is true; write text"),
+        ({"id": 1, "question": "q", "answer": ["a", {}]}, "the target in column 'answer' is {}"),
+        ({"id": 1, "question": "q", "answer": "a", "input": "i"}, "has a column 'input' as well as"),
+        ({"id": 1, "question": "q\ud800", "answer": "a"}, r"'\ud800' is half a character"),
+    ],
+)  # fmt: skip
+def test_a_bad_row_is_refused_with_its_line_and_remedy(jsonl, row, sentence):
+    path = jsonl(json.dumps({"id": 0, "question": "q", "answer": "a"}), json.dumps(row))
+    assert f"{path}, line 2: " in refusal(path)
+    assert sentence in refusal(path)
+
+
+def test_repeated_ids_and_repeated_rows_name_both_lines(jsonl):
+    path = jsonl('{"id": 7, "input": "a"}', "", '{"id": "7", "input": "b"}')
+    assert "line 1 and line 3: the id '7' stands twice; ids must be different" in refusal(path, {"id": "id"})
+    path = jsonl('{"input": "a"}', '{"input": "a"}')
+    assert "line 1 and line 2: the rows are the same; remove one, or map id" in refusal(path, {})
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"targt": "a"}, "dataset.fields.targt: unknown role 'targt'; did you mean 'target'?"),
+        ({"input": "q", "target": "q"}, "so the target would be shown to the models"),
+        ({"id": "q", "target": "q"}, "so the target would be shown to the models"),
+    ],
+)
+def test_a_mapping_that_cannot_be_right_is_refused(jsonl, fields, sentence):
+    assert sentence in refusal(jsonl('{"q": 1}'), fields)
+
+
+def test_a_cell_may_hold_a_whole_document(tmp_path):
+    limit = csv.field_size_limit()
+    path = write(tmp_path / "data.csv", [{"input": "x" * 200_000, "target": "y"}])
+    assert len(load_dataset(path, {}).examples[0].fields["input"]) == 200_000
+    assert csv.field_size_limit() == limit
