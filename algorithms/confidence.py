@@ -119,7 +119,8 @@ class Wealth:
 
     def capital(self, arm: int) -> FloatArray:
         """The capital of an arm, shape (G,), at all grid points."""
-        return np.mean(self._capital[arm], axis=0, dtype=np.float64)
+        average: FloatArray = self._capital[arm].mean(axis=0)
+        return average
 
     def bet(self, arm: int, scores: FloatArray, window: slice) -> int:
         """Bet on the next scores of an arm, shape (B,), at the grid points of a window.

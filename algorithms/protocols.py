@@ -48,7 +48,8 @@ class Batch:
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _frozen_integers("arms", self.arms))
         object.__setattr__(self, "examples", _frozen_integers("examples", self.examples))
-        if self.arms.ndim not in (1, 2) or self.examples.shape != self.arms.shape[:1]:
+        n_pairs = self.examples.shape
+        if len(n_pairs) != 1 or self.arms.shape not in (n_pairs, (*n_pairs, 2)):
             shapes = f"shapes {self.arms.shape} and {self.examples.shape}"
             raise MalformedBatch("arms and examples", "of shapes (B,) or (B, 2) and (B,)", shapes)
 

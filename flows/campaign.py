@@ -67,6 +67,8 @@ def run_campaign(storage: str, name: str) -> None:
     stored, checked = reopen_campaign(database, name, storage)
     with running(database, stored, checked) as campaign:
         watcher.begun(campaign)
+        if not campaign.selector.decision().stop:
+            campaign.load_engines()
         for number in count(campaign.rounds_done):
             if watcher.wants_to_stop or (round_ := plan(quote(campaign), number)) is None:
                 break

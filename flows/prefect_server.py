@@ -11,8 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +32,8 @@ def settle_environment(folder: Path) -> None:
     has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ
     if not has_own and not (Path.home() / ".prefect" / "profiles.toml").exists():
         os.environ.setdefault("PREFECT_HOME", str(folder.absolute()))
+    if home := os.environ.get("PREFECT_HOME"):
+        Path(home).mkdir(parents=True, exist_ok=True)  # Prefect makes one level only
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 
@@ -78,14 +78,16 @@ def prefect_server(log: Path) -> Generator[None, None, None]:
 
 
 def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    from urllib.request import urlopen
+
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline:
         if server.poll() is not None:
             break
         try:
-            with urllib.request.urlopen(f"{url}/health", timeout=5):
+            with urlopen(f"{url}/health", timeout=5):
                 return
-        except (urllib.error.URLError, OSError):
+        except OSError:
             time.sleep(0.1)
     raise PrefectServerFailed(
         f"Prefect's temporary server did not start; see {log}, or set PREFECT_API_URL to a server of yours"

@@ -12,7 +12,8 @@ from flows.watching import Watcher, watched_by
 from storage import repository
 from storage.database import open_database
 from storage.schema import ensure_schema, require_schema
-from tasks.campaigns import CheckedCampaign, open_campaign
+from tasks.campaigns import open_campaign
+from tasks.checking import CheckedCampaign
 from tasks.errors import WinnowError
 from tasks.status import CampaignStatus, campaign_status
 
@@ -34,7 +35,9 @@ def store_campaign(checked: CheckedCampaign) -> None:
 
 def run_stored_campaign(storage: str, name: str) -> int:
     """Run a stored campaign to its end or an interruption; print its answer; return the exit code."""
-    _require_campaign(storage, name)
+    status = _status(storage, name)
+    if status.is_settled:
+        return _answer(status, storage)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {storage}"
     try:
@@ -49,22 +52,15 @@ def run_stored_campaign(storage: str, name: str) -> int:
         print(f"stopped early; go on with: {hint}", file=sys.stderr)
         raise
     status = _status(storage, name)
-    print_summary(status, storage)
-    if status.state == "decided":
-        return exits.DECIDED
-    if status.state == "undecided":
-        return exits.UNDECIDED
+    if status.is_settled:
+        return _answer(status, storage)
     print(f"stopped before the end; go on with: {hint}", file=sys.stderr)
     return exits.FORCED if interrupts.asked else exits.ERROR
 
 
-def _require_campaign(storage: str, name: str) -> None:
-    """Refuse a name or a database that is not there before any server is started."""
-    database = open_database(storage, read_only=True)
-    require_schema(database)
-    with database.reading() as session:
-        repository.get_campaign(session, name)
-    database.close()
+def _answer(status: CampaignStatus, storage: str) -> int:
+    print_summary(status, storage)
+    return exits.DECIDED if status.state == "decided" else exits.UNDECIDED
 
 
 def _run_flow(storage: str, name: str, watcher: Watcher) -> None:
@@ -77,6 +73,7 @@ def _run_flow(storage: str, name: str, watcher: Watcher) -> None:
 
 def _status(storage: str, name: str) -> CampaignStatus:
     database = open_database(storage, read_only=True)
+    require_schema(database)
     with database.reading() as session:
         status = campaign_status(session, repository.get_campaign(session, name))
     database.close()

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import Insert, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from storage.errors import CampaignNotFound
@@ -130,9 +129,11 @@ def add_campaign(
     return _campaign(row)
 
 
-def set_execution(session: Session, campaign_id: int, execution: Mapping[str, Any]) -> None:
+def set_execution(session: Session, campaign_id: int, execution: Mapping[str, Any]) -> CampaignRecord:
     """Replace what may change between runs of one campaign."""
-    session.get_one(Campaign, campaign_id).execution = dict(execution)
+    row = session.get_one(Campaign, campaign_id)
+    row.execution = dict(execution)
+    return _campaign(row)
 
 
 def candidate_ids(session: Session, campaign_id: int) -> list[int]:
@@ -281,7 +282,11 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
 
 def _insert_unless_there(session: Session, column: str) -> Insert:
     if session.get_bind().dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
         return postgresql.insert(Generation).on_conflict_do_nothing(index_elements=[column])
+    from sqlalchemy.dialects import sqlite
+
     return sqlite.insert(Generation).on_conflict_do_nothing(index_elements=[column])
 
 

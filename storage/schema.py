@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 from sqlalchemy.exc import DatabaseError
 
 from storage.database import Database
 from storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StorageUnavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+
+REVISIONS = sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+"""All revisions, oldest first; read from the files' names, since importing Alembic slows every command."""
+
+HEAD = REVISIONS[-1]
 
 
 def upgrade(database: Database) -> tuple[str | None, str]:
@@ -23,13 +24,11 @@ def upgrade(database: Database) -> tuple[str | None, str]:
         StorageUnavailable: If the database cannot be read or written.
     """
     before = current_revision(database)
-    if before is not None and before not in known_revisions():
-        raise SchemaTooNew(database.url, before, head_revision())
-    if before != head_revision():
-        config = alembic_config()
-        config.attributes["database"] = database
-        command.upgrade(config, "head")
-    return before, head_revision()
+    if before is not None and before not in REVISIONS:
+        raise SchemaTooNew(database.url, before, HEAD)
+    if before != HEAD:
+        _migrate(database)
+    return before, HEAD
 
 
 def ensure_schema(database: Database) -> None:
@@ -57,10 +56,10 @@ def require_schema(database: Database) -> None:
     revision = current_revision(database)
     if revision is None:
         raise SchemaMissing(database.url)
-    if revision not in known_revisions():
-        raise SchemaTooNew(database.url, revision, head_revision())
-    if revision != head_revision():
-        raise SchemaOutdated(database.url, revision, head_revision())
+    if revision not in REVISIONS:
+        raise SchemaTooNew(database.url, revision, HEAD)
+    if revision != HEAD:
+        raise SchemaOutdated(database.url, revision, HEAD)
 
 
 def current_revision(database: Database) -> str | None:
@@ -69,25 +68,18 @@ def current_revision(database: Database) -> str | None:
         with database.engine.connect() as connection:
             if not inspect(connection).has_table("alembic_version"):
                 return None
-            return MigrationContext.configure(connection).get_current_revision()
+            revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+            return revision
     except DatabaseError as error:
         raise StorageUnavailable(database.url, str(error.orig)) from error
 
 
-def head_revision() -> str:
-    """The newest revision this release knows."""
-    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
-    assert head is not None, "the package ships at least one migration"
-    return head
+def _migrate(database: Database) -> None:
+    from alembic import command
 
+    from storage.migrations.settings import alembic_config
 
-def known_revisions() -> set[str]:
-    """All revisions this release can upgrade from."""
-    return {script.revision for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
-
-
-def alembic_config() -> Config:
-    """Alembic's settings, without an ini file: the migrations travel inside the package."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    return config
+    try:
+        command.upgrade(alembic_config(database), "head")
+    except DatabaseError as error:
+        raise StorageUnavailable(database.url, str(error.orig)) from error

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.campaigns import CheckedCampaign, check_campaign
+from tasks.checking import CheckedCampaign, check_campaign
 from tasks.errors import SpecError
 from tasks.spec_file import parse_spec, read_spec_file
 

@@ -12,7 +12,7 @@ from algorithms.protocols import Batch, Selector
 from storage import repository
 from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
-from tasks.campaigns import CheckedCampaign
+from tasks.checking import CheckedCampaign
 from tasks.engines.pool import EnginePool
 from tasks.identity import sha256
 from tasks.leasing import holding
@@ -37,6 +37,11 @@ class RunningCampaign:
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
+
+    def load_engines(self) -> None:
+        """Begin to load as many models as may be held at once, while other things start up."""
+        for model in {each.model.name: each.model for each in self.checked.candidates}.values():
+            self.engines.preload(model)
 
 
 @contextmanager

@@ -51,6 +51,12 @@ class CampaignStatus:
         return self.totals["comparisons"] / grid if grid else 0.0
 
     @property
+    def is_settled(self) -> bool:
+        """Whether it has ended and running it again would ask nothing more."""
+        room = self.reason == "budget" and self.totals["comparisons"] < self.budget
+        return self.state in ("decided", "undecided") and not room
+
+    @property
     def is_guaranteed(self) -> bool:
         """Whether the answer holds with the stated error probability, or is exact."""
         return self.state == "decided" and self.reason in ("separated", "exhausted")

@@ -68,17 +68,11 @@ class VllmEngine:
     @property
     def identity(self) -> str:
         """Software, version, device and precision; waits until the model is loaded."""
-        if self._identity is None:
-            left = max(0.0, self._load_deadline - time.monotonic())
-            reply = self._receive(left, f"did not load within {self._load_timeout:g} s")
-            if "load_failed" in reply:
-                raise EngineLoadFailed(self._name, f"vLLM cannot load it: {reply['load_failed']}")
-            self._identity = str(reply["ready"])
-        return self._identity
+        return self._wait_until_loaded()
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
-        _ = self.identity
+        self._wait_until_loaded()
         self._send({"requests": [dataclasses.asdict(request) for request in requests]})
         overdue = f"did not answer {len(requests)} requests within {self._batch_timeout} s"
         reply = self._receive(self._batch_timeout, overdue)
@@ -87,6 +81,15 @@ class VllmEngine:
     def close(self) -> None:
         """End the process, and wait until it is gone."""
         self._worker.close()
+
+    def _wait_until_loaded(self) -> str:
+        if self._identity is None:
+            left = max(0.0, self._load_deadline - time.monotonic())
+            reply = self._receive(left, f"did not load within {self._load_timeout:g} s")
+            if "load_failed" in reply:
+                raise EngineLoadFailed(self._name, f"vLLM cannot load it: {reply['load_failed']}")
+            self._identity = str(reply["ready"])
+        return self._identity
 
     def _send(self, message: dict[str, Any]) -> None:
         try:

@@ -1,29 +1,21 @@
-"""The process in which vLLM runs: `python -m tasks.engines.vllm_worker DESCRIPTOR PARENT`.
+"""The process in which vLLM runs, and the only file that imports it; `VllmEngine` is the other side.
 
-DESCRIPTOR is the number of an inherited socket, PARENT the process id of whoever listens at its other
-end. Each message gets one answer: {"load": model} gets {"ready": identity} or {"load_failed": sentence},
-{"requests": [...]} gets {"answers": [...]}. Anything unexpected ends the process with a traceback in its
-log. When the other end hangs up or its process is gone, this process ends at once, whatever it is doing.
+The first message is {"load": model}, answered by {"ready": identity} or {"load_failed": sentence}; then
+{"requests": [...]} is answered by {"answers": [...]}, until {"close": true} comes. Anything unexpected
+ends the process with a traceback in its log.
 """
 
 import dataclasses
 import os
-import queue
-import signal
-import socket
-import sys
-import threading
 import time
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.engines.channel import Channel
 from tasks.engines.errors import EngineLoadFailed, one_sentence
 from tasks.engines.prompts import PromptEncoder
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
-
-PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
+from tasks.engines.worker_side import ParentLink, run_worker
 
 
 class VllmModel:
@@ -35,7 +27,7 @@ class VllmModel:
     """
 
     def __init__(self, model: ModelRef) -> None:
-        # Imported here, so that `main` can watch the parent during the seconds that this takes.
+        # Imported here, so that the parent is watched during the seconds that this takes.
         import vllm
         from vllm.platforms import current_platform
 
@@ -67,3 +59,84 @@ class VllmModel:
         for (i, _), answer in zip(usable, completed, strict=True):
             answers[i] = answer
         return [answer for answer in answers if answer is not None]
+
+    def close(self) -> None:
+        """Let vLLM end its own helper processes and give back shared memory."""
+        self._llm.llm_engine.engine_core.shutdown()
+
+    def _complete(self, prompts: list[list[int]], requests: list[Request]) -> list[Answer]:
+        """Answer prompts that were encoded; one that vLLM refuses fails alone."""
+        import vllm
+        from vllm.exceptions import VLLMClientError
+
+        inputs = [{"prompt_token_ids": ids} for ids in prompts]
+        params = [
+            vllm.SamplingParams(
+                temperature=request.sampling.temperature,
+                top_p=request.sampling.top_p,
+                top_k=request.sampling.top_k,
+                max_tokens=min(request.sampling.max_tokens, self._max_model_len - len(ids)),
+                stop=list(request.sampling.stop),
+                seed=request.seed,
+            )
+            for ids, request in zip(prompts, requests, strict=True)
+        ]
+        started = time.perf_counter()
+        try:
+            outputs = self._llm.generate(inputs, params, use_tqdm=False) if inputs else []
+        except (VLLMClientError, ValueError) as error:
+            if len(requests) == 1:
+                return [GenerationFailure(reason="refused", detail=one_sentence(error))]
+            # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
+            return [self._complete([p], [r])[0] for p, r in zip(prompts, requests, strict=True)]
+        share = (time.perf_counter() - started) / max(1, len(requests))
+        return [_answer(output, share) for output, _ in zip(outputs, requests, strict=True)]
+
+
+def _answer(output: Any, seconds: float) -> Answer:  # noqa: ANN401
+    generated = output.outputs[0]
+    if generated.finish_reason not in ("stop", "length"):
+        return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
+    return Completion(
+        text=generated.text,
+        finish_reason=generated.finish_reason,
+        input_tokens=len(output.prompt_token_ids),
+        output_tokens=len(generated.token_ids),
+        seconds=seconds,
+    )
+
+
+def main(parent: ParentLink) -> None:
+    """Load the model, then answer batches until told to close."""
+    model = _load(parent)
+    while model and "requests" in (message := parent.receive()):
+        answers = model.generate([_request(fields) for fields in message["requests"]])
+        parent.send({"answers": [dataclasses.asdict(answer) for answer in answers]})
+    if model:
+        model.close()
+
+
+def _load(parent: ParentLink) -> VllmModel | None:
+    try:
+        model = VllmModel(ModelRef(**parent.receive()["load"]))
+    except Exception as error:  # vLLM has no common class for what a bad checkpoint or argument raises
+        traceback.print_exc()
+        parent.send(
+            {"load_failed": error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)}
+        )
+        return None
+    parent.send({"ready": model.identity})
+    return model
+
+
+def _request(fields: dict[str, Any]) -> Request:
+    sampling = fields["sampling"]
+    return Request(
+        prompt=fields["prompt"],
+        sampling=Sampling(**{**sampling, "stop": tuple(sampling["stop"])}),
+        seed=fields["seed"],
+    )
+
+
+if __name__ == "__main__":
+    run_worker(main)

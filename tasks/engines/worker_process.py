@@ -1,5 +1,6 @@
 """A Python module run as a child process that answers messages, and that is really gone when closed."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -25,7 +26,7 @@ class WorkerEnded(Exception):
 
 
 class WorkerProcess:
-    """A running `python -m module DESCRIPTOR PARENT`.
+    """A running `python -m module DESCRIPTOR PARENT`; the module ends when it receives {"close": true}.
 
     It leads a session of its own: a terminal's Ctrl-C does not reach it, and its children can be ended
     with it. Both its output streams go to the log.
@@ -88,8 +89,9 @@ class WorkerProcess:
                     raise
 
     def close(self) -> None:
-        """Hang up, then terminate, then kill; returns when the process and its children are gone."""
-        self._channel.close()
+        """Ask it to end, then terminate, then kill; returns when it and its children are gone."""
+        with contextlib.suppress(OSError):  # gone already, or closed before
+            self._channel.send({"close": True})
         for patience, force in ((POLITE_SECONDS, signal.SIGTERM), (POLITE_SECONDS, signal.SIGKILL)):
             try:
                 self._process.wait(patience)
@@ -98,6 +100,7 @@ class WorkerProcess:
                 _signal_group(self.pid, force)
         _signal_group(self.pid, signal.SIGKILL)
         self._process.wait(FORCED_SECONDS)
+        self._channel.close()
         _wait_until_group_is_gone(self.pid, FORCED_SECONDS)
 
     def _last_words(self) -> str:

@@ -33,5 +33,6 @@ def last_answer(pattern: regex.Pattern[str], text: str) -> str | None:
     last = deque(pattern.finditer(text, timeout=TIMEOUT_SECONDS), maxlen=1)
     if not last:
         return None
-    whole, said = last[0].group(), last[0].group(1) if pattern.groups else None
-    return (whole if said is None else said).strip()
+    said: str | None = last[0].group(1) if pattern.groups else None
+    answer: str = last[0].group() if said is None else said
+    return answer.strip()

@@ -35,6 +35,7 @@ def test_exact_compares_characters(output, targets, params, expected):
         ("STRASSE", "straße", 1.0),
         ("ﬁne", "fine", 1.0),
         ("e\u0301t\u00e9", "\u00e9te\u0301", 1.0),
+        ("a.\u0301", "\u00e1", 1.0),
         ("3.5", "35", 0.0),
         ("-5", "5", 0.0),
         ("covid-19", "covid19", 1.0),

@@ -1,0 +1,52 @@
+# Every target sets up what it needs in .venv; nothing outside this folder is written but pip's cache.
+# A CUDA machine: make demo TARGET=gpu. A package index that lacks CPU builds of PyTorch: TORCH_INDEX=URL.
+TARGET ?= cpu
+PYTHON ?= python3
+TORCH_INDEX ?=
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := infra/locks/$(TARGET).txt
+READY := $(VENV)/.ready-$(TARGET)
+BENCH_OUT ?= .winnow/bench
+
+# Caches and settings that libraries would otherwise put in the home folder.
+export PREFECT_HOME ?= $(CURDIR)/.winnow/prefect
+export HF_HOME ?= $(CURDIR)/.winnow/cache/huggingface
+export VLLM_CACHE_ROOT ?= $(CURDIR)/.winnow/cache/vllm
+export VLLM_CONFIG_ROOT ?= $(CURDIR)/.winnow/cache/vllm-config
+export TORCHINDUCTOR_CACHE_DIR ?= $(CURDIR)/.winnow/cache/inductor
+export TRITON_CACHE_DIR ?= $(CURDIR)/.winnow/cache/triton
+export HF_HUB_OFFLINE ?= 1
+export VLLM_NO_USAGE_STATS ?= 1
+export DO_NOT_TRACK ?= 1
+
+.PHONY: help install demo test lint format bench lock clean
+help: ## List the targets.
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+install: $(READY) ## Install Winnow and all it needs into .venv.
+
+$(READY): $(LOCK) pyproject.toml infra/install.sh
+	@PYTHON="$(PYTHON)" TORCH_INDEX="$(TORCH_INDEX)" sh infra/install.sh $(VENV) $(LOCK)
+	@touch $@
+
+demo: install ## Train small models and find the best of them.
+	@$(BIN)/winnow demo
+
+test: install lint ## Run linters, type checks and the whole suite.
+	@$(BIN)/python -m pytest tests
+
+lint: install ## Run linters and type checks.
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: install ## Format the code.
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+bench: install ## Measure Winnow beside plain vLLM and SQLite; results in .winnow/bench.
+	@$(BIN)/python -m tests.benchmarks --out $(BENCH_OUT)
+
+lock: ## Resolve the locks anew (needs uv).
+	@sh infra/locks/lock.sh
+
+clean: ## Remove everything the targets made.
+	rm -rf $(VENV) .winnow .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build

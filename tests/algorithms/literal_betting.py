@@ -1,0 +1,41 @@
+"""The betting formula of `algorithms.confidence`, written out for one m after the other, and ways to get it wrong."""
+
+import numpy as np
+
+FLAWS = ("with replacement", "bet on the current score", "no cap")
+
+
+def literal_capital(scores, m, n_examples, level, flaw=None):
+    """Capital against the mean m after every draw.
+
+    Args:
+        scores: Shape (P, T), the scores of P paths in the order of their draws.
+        m: The mean in question, a number or shape (P,).
+        n_examples: N.
+        level: Probability of ever reaching 1 / level if m is the mean.
+        flaw: None, or one of `FLAWS`.
+
+    Returns:
+        Shape (P, T).
+    """
+    horizons = [16.0]
+    while 4.0 * horizons[-1] <= n_examples:
+        horizons.append(4.0 * horizons[-1])
+    n_paths, n_draws = scores.shape
+    wealths = np.ones((len(horizons), n_paths))
+    capital = np.empty((n_paths, n_draws))
+    for t in range(1, n_draws + 1):
+        past = scores[:, : t - 1]
+        seen = scores[:, :t] if flaw == "bet on the current score" else past
+        means = [(0.5 + scores[:, :k].sum(axis=1)) / (k + 1) for k in range(1, seen.shape[1] + 1)]
+        squares = sum(((scores[:, k] - mean) ** 2 for k, mean in enumerate(means)), 0.25)
+        variance = squares / (seen.shape[1] + 1)
+        left = (n_examples * m - past.sum(axis=1)) / (n_examples - t + 1)
+        if flaw == "with replacement":
+            left = m
+        cap = np.inf if flaw == "no cap" else 0.75 / np.maximum(left, 1e-12)
+        for j, horizon in enumerate(horizons):
+            bet = np.minimum(np.sqrt(2.0 * np.log(1.0 / level) / (horizon * variance)), cap)
+            wealths[j] *= 1.0 + bet * (scores[:, t - 1] - left)
+        capital[:, t - 1] = wealths.mean(axis=0)
+    return capital

@@ -1,0 +1,176 @@
+"""Exact tests of the betting intervals: against the formula, over all orderings, and as properties."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from literal_betting import literal_capital
+
+from algorithms.confidence import FinitePopulationIntervals, Wealth
+from algorithms.errors import InvalidParameter
+
+SMALL_POPULATIONS = {
+    "binary": [0, 0, 0, 1, 1, 1],
+    "nearly constant": [0.5, 0.5, 0.52, 0.5, 0.49, 0.5],
+    "one deviating example": [1, 1, 1, 1, 1, 0],
+    "U-shaped": [0, 0.05, 0.9, 1, 0, 1],
+}
+small_population = pytest.mark.parametrize("scores", SMALL_POPULATIONS.values(), ids=SMALL_POPULATIONS)
+
+
+def orderings(scores):
+    return np.array(list(permutations(scores)), dtype=float)  # (720, 6)
+
+
+def capital_path(paths, mean, level):
+    """Capital against the mean after every draw, one arm per path, shape (P, T)."""
+    n_paths, n_draws = paths.shape
+    wealth = Wealth(n_paths, n_draws, level, np.array([mean]))
+    capital = np.empty(paths.shape)
+    for t in range(n_draws):
+        for arm in range(n_paths):
+            wealth.bet(arm, paths[arm, t : t + 1], slice(None))
+            capital[arm, t] = wealth.capital(arm)[0]
+    return capital
+
+
+def intervals_of(scores, n_examples, alpha=0.1, sizes=1):
+    """Ends after every batch of one arm, shapes (T,) and (T,)."""
+    intervals = FinitePopulationIntervals(1, n_examples, alpha)
+    ends = []
+    for start in range(0, len(scores), sizes):
+        batch = scores[start : start + sizes]
+        intervals.update(np.zeros(len(batch), dtype=int), batch)
+        ends.append((intervals.lower[0], intervals.upper[0]))
+    return np.array(ends).T
+
+
+@small_population
+def test_capital_equals_the_formula_written_out(scores):
+    paths, mean = orderings(scores)[::23], np.mean(scores)
+    for m in (0.3 * mean, mean, 0.5 + 0.5 * mean):
+        expected = literal_capital(paths, m, 6, level=0.2)
+        np.testing.assert_allclose(capital_path(paths, m, level=0.2), expected, rtol=1e-9)
+
+
+@small_population
+def test_expected_capital_against_the_true_mean_is_exactly_one_after_every_draw(scores):
+    capital = capital_path(orderings(scores), np.mean(scores), level=0.2)
+    np.testing.assert_allclose(capital.mean(axis=0), 1.0, rtol=1e-9)
+    assert capital.min() > 0.0
+
+
+@pytest.mark.parametrize("flaw", ["with replacement", "bet on the current score"])
+@pytest.mark.parametrize("population", ["binary", "one deviating example", "U-shaped"])
+def test_the_check_of_expected_capital_catches(flaw, population):
+    paths = orderings(SMALL_POPULATIONS[population])
+    capital = literal_capital(paths, paths[0].mean(), 6, level=0.2, flaw=flaw)
+    assert abs(capital.mean(axis=0) - 1.0).max() > 0.05
+
+
+def test_the_check_of_positive_capital_catches_a_bet_without_a_cap():
+    paths = orderings(SMALL_POPULATIONS["one deviating example"])
+    assert literal_capital(paths, paths[0].mean(), 6, level=0.2, flaw="no cap").min() < 0.0
+
+
+@small_population
+@pytest.mark.parametrize("level", [0.05, 0.3, 0.6])
+def test_over_all_orderings_the_true_mean_is_refuted_at_most_as_often_as_allowed(scores, level):
+    capital = capital_path(orderings(scores), np.mean(scores), level)
+    assert (capital.max(axis=1) >= 1.0 / level).mean() <= level
+
+
+def test_the_ends_are_the_formula_rounded_outward_with_half_of_alpha_over_arms_each():
+    n_arms, n_examples, alpha = 3, 40, 0.3
+    scores = np.random.default_rng(5).permutation(np.repeat([0.0, 0.25, 1.0], [4, 10, 26]))
+    intervals = FinitePopulationIntervals(n_arms, n_examples, alpha)
+    fine = np.linspace(0.0, 1.0, 4001)
+    level = alpha / (2 * n_arms)
+    tested = [np.tile(side[:30], (fine.size, 1)) for side in (scores, 1.0 - scores)]
+    capitals = [literal_capital(side, fine, n_examples, level) for side in tested]  # (4001, 30) each
+    refuted = [np.maximum.accumulate(capital, axis=1) >= 1.0 / level for capital in capitals]
+    cell = 0.5 * np.pi / 1024  # the widest, at 1/2
+    informative = 0
+    for t in range(30):
+        intervals.update(np.array([1]), scores[t : t + 1])
+        low = max(fine[refuted[0][:, t]].max(initial=0.0), scores[: t + 1].sum() / n_examples)
+        high = 1.0 - max(fine[refuted[1][:, t]].max(initial=0.0), (1.0 - scores[: t + 1]).sum() / n_examples)
+        assert low - cell - 1e-9 <= intervals.lower[1] <= low + 1 / 4000
+        assert high - 1 / 4000 <= intervals.upper[1] <= high + cell + 1e-9
+        informative += low > scores[: t + 1].sum() / n_examples
+    assert informative > 10
+    assert (intervals.lower[[0, 2]] == 0.0).all()
+    assert (intervals.upper[[0, 2]] == 1.0).all()
+
+
+def test_reading_the_ends_late_or_after_every_update_gives_the_same_bits():
+    rng = np.random.default_rng(2)
+    often, late = (FinitePopulationIntervals(4, 50, 0.2) for _ in range(2))
+    for _ in range(20):
+        arms, scores = rng.integers(4, size=6), rng.random(6)
+        for intervals in (often, late):
+            intervals.update(arms, scores)
+        assert often.lower.shape == (4,)
+    assert np.array_equal(often.lower, late.lower)
+    assert np.array_equal(often.upper, late.upper)
+
+
+any_score = st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)
+any_scores = st.lists(any_score, min_size=1, max_size=40).map(np.array)
+
+
+@given(scores=any_scores, unseen=st.integers(0, 20), sizes=st.integers(1, 9))
+def test_intervals_are_ordered_and_only_certainty_undoes_what_was_refuted(scores, unseen, sizes):
+    n_examples = len(scores) + unseen
+    lower, upper = intervals_of(scores, n_examples, sizes=sizes)
+    drawn = np.minimum(np.arange(1, len(lower) + 1) * sizes, len(scores))
+    sums = scores.cumsum()[drawn - 1]
+    least, most = sums / n_examples, (sums + n_examples - drawn) / n_examples
+    assert (lower <= upper).all()
+    assert (least <= lower + 1e-12).all()
+    assert (upper <= most + 1e-12).all()
+    assert (lower[1:] >= np.minimum(lower[:-1], most[1:]) - 1e-12).all()
+    assert (upper[1:] <= np.maximum(upper[:-1], least[1:]) + 1e-12).all()
+
+
+@given(scores=any_scores)
+def test_the_width_is_exactly_zero_once_every_example_is_scored(scores):
+    lower, upper = intervals_of(scores, len(scores), sizes=7)
+    assert lower[-1] == upper[-1] == scores.cumsum()[-1] / len(scores) or len(scores) > 7
+    assert lower[-1] == upper[-1] == pytest.approx(scores.mean(), abs=1e-12)
+
+
+@given(scores=any_scores, seed=st.integers(0, 1000))
+def test_an_unscored_pair_leaves_room_for_every_completion(scores, seed):
+    rng = np.random.default_rng(seed)
+    missing = rng.random(len(scores)) < 0.3
+    lower, upper = intervals_of(np.where(missing, np.nan, scores), len(scores) + 5)
+    for worth in (0.0, 1.0):
+        completed_lower, completed_upper = intervals_of(np.where(missing, worth, scores), len(scores) + 5)
+        assert (lower <= completed_lower + 1e-12).all() or worth == 1.0
+        assert (upper >= completed_upper - 1e-12).all() or worth == 0.0
+    lower, upper = intervals_of(np.where(missing, np.nan, scores), len(scores))
+    assert upper[-1] - lower[-1] >= missing.mean() - 1e-12
+
+
+@given(scores=any_scores, n_examples=st.integers(40, 90))
+def test_capital_never_increases_in_the_mean_it_is_against(scores, n_examples):
+    wealth = Wealth(1, n_examples, 0.01, np.linspace(0.0, 1.0, 101))
+    wealth.bet(0, scores, slice(None))
+    capital = wealth.capital(0)
+    assert (np.diff(capital) <= 1e-9 * capital[:-1]).all()
+
+
+def test_the_most_surprising_order_neither_overflows_nor_loses_the_interval():
+    scores = np.repeat([0.0, 1.0, 0.0], [3_000, 4_000, 3_000])
+    lower, upper = intervals_of(scores, 10_000, sizes=1_000)
+    assert np.isfinite(lower).all()
+    assert np.isfinite(upper).all()
+    assert lower[-1] == upper[-1] == 0.4
+
+
+def test_an_alpha_that_is_no_probability_is_refused():
+    with pytest.raises(InvalidParameter, match=r"alpha must be in \(0, 1\), got 0.0"):
+        FinitePopulationIntervals(2, 10, 0.0)

@@ -1,0 +1,131 @@
+"""Seeded simulations of what the intervals and the stopping rule promise, and of what would break it."""
+
+import numpy as np
+import pytest
+from literal_betting import literal_capital
+from scipy.stats import binom
+from selector_worlds import BestMeanWorld
+
+from algorithms.best_mean import stopping
+from algorithms.confidence import FinitePopulationIntervals, Wealth
+
+FALSE_ALARM = 1e-6
+N = 100
+POPULATIONS = {
+    "binary": np.repeat([0.0, 1.0], [50, 50]),
+    "nearly all right": np.repeat([0.0, 1.0], [5, 95]),
+    "nearly constant": np.random.default_rng(0).normal(0.5, 0.01, N),
+    "one deviating example": np.repeat([0.0, 1.0], [1, 99]),
+    "U-shaped": np.random.default_rng(0).beta(0.2, 0.2, N),
+}
+
+pytestmark = pytest.mark.statistical
+
+
+def too_many(failures, paths, probability):
+    """Whether Binomial(paths, probability) would reach `failures` with probability below FALSE_ALARM."""
+    return bool(binom.sf(failures - 1, paths, probability) < FALSE_ALARM)
+
+
+def shuffled(population, paths):
+    return np.random.default_rng(1).permuted(np.tile(population, (paths, 1)), axis=1)  # (P, N)
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+def test_the_true_mean_is_refuted_on_at_most_the_allowed_share_of_paths(name):
+    # 1,000 paths at level 0.1, alarm at 150: a true rate of 0.2 is seen with probability above 0.9999.
+    population, level = POPULATIONS[name], 0.1
+    paths = shuffled(population, 1_000)
+    wealth = Wealth(len(paths), N, level, np.array([population.mean()]))
+    refuted = sum(
+        any([wealth.bet(arm, scores[t : t + 5], slice(None)) for t in range(0, N, 5)])
+        for arm, scores in enumerate(paths)
+    )
+    assert not too_many(refuted, len(paths), level)
+
+
+@pytest.mark.parametrize("name", ["nearly all right", "one deviating example"])
+def test_the_check_catches_a_bet_without_a_cap(name):
+    paths = shuffled(POPULATIONS[name], 1_000)
+    capital = literal_capital(paths, POPULATIONS[name].mean(), N, 0.1, flaw="no cap")
+    assert too_many((capital.max(axis=1) >= 10.0).sum(), len(paths), 0.1)
+
+
+@pytest.mark.parametrize("name", ["binary", "nearly all right", "U-shaped"])
+def test_the_check_catches_a_forgotten_union(name):
+    # Both ends and three arms at the whole level: 0.6 where 0.1 was promised.
+    paths = shuffled(POPULATIONS[name], 1_000)
+    capital = literal_capital(paths, POPULATIONS[name].mean(), N, 0.6)
+    assert too_many((capital.max(axis=1) >= 1.0 / 0.6).sum(), len(paths), 0.1)
+
+
+def paths_with_a_miss(alpha, paths, n_arms=3, n_examples=60):
+    """How often an adversary who knows the means, and draws where a miss is nearest, makes any arm miss."""
+    misses = 0
+    for path in range(paths):
+        rng = np.random.default_rng([3, path])
+        scores = rng.permuted(np.tile(np.repeat([0.0, 1.0], [15, 45]), (n_arms, 1)), axis=1)
+        means = scores.mean(axis=1)
+        intervals = FinitePopulationIntervals(n_arms, n_examples, alpha)
+        drawn = np.zeros(n_arms, dtype=int)
+        while (drawn < n_examples).any():
+            slack = np.minimum(means - intervals.lower, intervals.upper - means)
+            if (slack < 0).any():
+                misses += 1
+                break
+            arm = int(np.where(drawn < n_examples, slack, np.inf).argmin())
+            intervals.update(np.full(4, arm), scores[arm, drawn[arm] : drawn[arm] + 4])
+            drawn[arm] += 4
+    return misses
+
+
+def test_all_intervals_hold_at_once_under_adversarial_choice_of_arms():
+    assert not too_many(paths_with_a_miss(0.2, 400), 400, 0.2)
+
+
+def test_the_adversary_catches_intervals_at_several_times_the_level():
+    assert too_many(paths_with_a_miss(0.99, 400), 400, 0.2)
+
+
+class PeekingIntervals:
+    """Fixed-sample normal intervals, looked at after every batch."""
+
+    def __init__(self, n_arms, n_examples, alpha):
+        self.scores = [[] for _ in range(n_arms)]
+
+    def update(self, arms, scores):
+        for arm, score in zip(arms, scores, strict=True):
+            self.scores[arm].append(score)
+
+    def end(self, sign):
+        return np.array(
+            [np.mean(s) + sign * 2 * np.std(s) / len(s) ** 0.5 if s else sign for s in self.scores]
+        )
+
+    lower = property(lambda self: self.end(-1))
+    upper = property(lambda self: self.end(+1))
+
+
+def wrong_stops(delta, campaigns):
+    """How often UCB-E says "separated" of an arm that is not the best; its lead is 1 example in 40."""
+    wrong = 0
+    for seed in range(campaigns):
+        world = BestMeanWorld(n_arms=3, n_examples=40)
+        world.scores = np.zeros((3, 40))
+        world.scores[:, :20] = 1.0
+        world.scores[1, 20] = 1.0
+        selector = world.selector("ucb-e", delta=delta, batch_size=4)
+        for _ in world.rounds(selector, seed=seed):
+            pass
+        decision = selector.decision()
+        wrong += decision.reason == "separated" and decision.best != 1
+    return wrong
+
+
+def test_a_separated_arm_is_wrong_in_at_most_a_share_delta_of_campaigns():
+    assert not too_many(wrong_stops(0.2, 200), 200, 0.2)
+
+
+def test_the_check_catches_peeking_at_normal_intervals(monkeypatch):
+    monkeypatch.setattr(stopping, "FinitePopulationIntervals", PeekingIntervals)
+    assert too_many(wrong_stops(0.2, 200), 200, 0.2)

@@ -1,0 +1,57 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from algorithms.errors import MalformedBatch
+from algorithms.protocols import EMPTY_BATCH, Batch, Decision, round_rng
+
+
+def test_a_batch_is_a_read_only_copy_that_equals_by_value():
+    arms = np.array([1, 2])
+    batch = Batch(arms, [3, 4])
+    arms[0] = 9
+    assert batch == Batch([1, 2], [3, 4])
+    assert batch != Batch([1, 2], [3, 5])
+    assert (len(batch), len(EMPTY_BATCH)) == (2, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        batch.arms[0] = 7
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        batch.arms = arms
+
+
+def test_a_batch_of_duels_has_two_arms_per_example():
+    assert len(Batch([[0, 1], [2, 0], [1, 2]], [5, 5, 6])) == 3
+
+
+@pytest.mark.parametrize(
+    ("arms", "examples", "message"),
+    [
+        ([0, 1], [0], r"shapes \(B,\) or \(B, 2\) and \(B,\), got shapes \(2,\) and \(1,\)"),
+        ([[0, 1]], [0, 1], r"got shapes \(1, 2\) and \(2,\)"),
+        ([[0, 1, 2]], [0], r"got shapes \(1, 3\) and \(1,\)"),
+        (0, 0, r"got shapes \(\) and \(\)"),
+        ([0.5], [0], "arms must be integers, got dtype float64"),
+    ],
+)
+def test_a_malformed_batch_is_refused(arms, examples, message):
+    with pytest.raises(MalformedBatch, match=message):
+        Batch(arms, examples)
+
+
+def test_decisions_are_equal_when_every_field_is_nan_included():
+    def decision(**changed):
+        nothing = np.array([np.nan, 0.5])
+        fields = dict(best=1, estimates=nothing, lower=nothing, upper=nothing, stop=False, reason="running")
+        return Decision(**{**fields, **changed})
+
+    assert decision() == decision()
+    assert decision() != decision(best=None)
+    assert decision() != decision(reason="budget")
+    assert decision() != decision(upper=np.array([np.nan, np.nextafter(0.5, 1.0)]))
+
+
+def test_a_round_draws_the_same_numbers_again_and_others_than_its_neighbours():
+    draws = [round_rng(seed, round_).random() for seed in (0, 1) for round_ in (0, 1)]
+    assert len(set(draws)) == 4
+    assert round_rng(1, 1).random() == draws[3]

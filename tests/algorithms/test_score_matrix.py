@@ -1,0 +1,36 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.protocols import Batch
+
+K, N = 4, 12
+
+
+@given(seed=st.integers(0, 10_000), steps=st.integers(1, 12))
+def test_running_counts_equal_those_counted_afresh(seed, steps):
+    rng = np.random.default_rng(seed)
+    matrix = ScoreMatrix(Setting(n_arms=K, n_examples=N))
+    scores, asked = np.full((K, N), -1.0), np.zeros((K, N), dtype=bool)
+    for _ in range(steps):
+        if rng.random() < 0.5 and (arm := matrix.pick(rng.random(K), rng)) is not None:
+            batch = matrix.ask(arm, matrix.draw(arm, 3, rng))
+            assert not asked[batch.arms, batch.examples].any()
+            asked[batch.arms, batch.examples] = True
+        elif (untold := np.argwhere(scores == -1.0)).size:
+            arms, examples = rng.permutation(untold)[:5].T
+            outcomes = np.where(rng.random(arms.size) < 0.5, np.nan, rng.random(arms.size))
+            matrix.tell(Batch(arms, examples), outcomes)
+            scores[arms, examples] = outcomes
+            asked[arms, examples] = True
+    told = scores != -1.0
+    np.testing.assert_array_equal(matrix.told, told.sum(axis=1))
+    np.testing.assert_array_equal(matrix.scored, (told & ~np.isnan(scores)).sum(axis=1))
+    np.testing.assert_array_equal(matrix.pending, (asked & ~told).sum(axis=1))
+    np.testing.assert_allclose(matrix.sums, np.where(told, np.nan_to_num(scores), 0.0).sum(axis=1))
+    free = ~asked & matrix.active[:, np.newaxis]
+    np.testing.assert_array_equal(matrix.is_free(np.arange(K)[:, np.newaxis], np.arange(N)), free)
+    np.testing.assert_array_equal(matrix.free_of_arm, free.sum(axis=1))
+    np.testing.assert_array_equal(matrix.free_of_example, free.sum(axis=0))

@@ -1,0 +1,246 @@
+import threading
+
+import pytest
+
+from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from tasks.engines.pool import EnginePool
+from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
+
+
+class ScriptedEngine:
+    """Answers with its model's name and the prompt; a step of the script that is an error is raised instead."""
+
+    def __init__(self, model, script, diary):
+        self.identity = f"scripted {model.name}"
+        self._name, self._script, self._diary = model.name, script, diary
+
+    def generate(self, requests):
+        step = self._script.pop(0) if self._script else None
+        if callable(step):
+            step()
+        if isinstance(step, Exception):
+            raise step
+        return [
+            Completion(
+                text=f"{self._name}:{r.prompt}",
+                finish_reason="stop",
+                input_tokens=1,
+                output_tokens=1,
+                seconds=0.0,
+            )
+            for r in requests
+        ]
+
+    def close(self):
+        self._diary.append(f"close {self._name}")
+
+
+class ScriptedFactory:
+    """Starts scripted engines; all engines of a model go through one script, and a start error is raised."""
+
+    def __init__(self, scripts=None, start_errors=None):
+        self.diary, self.scripts, self.start_errors = [], scripts or {}, start_errors or {}
+
+    def __call__(self, model, settings):
+        self.diary.append(f"start {model.name}")
+        if error := self.start_errors.get(model.name):
+            raise error
+        return ScriptedEngine(model, self.scripts.get(model.name, []), self.diary)
+
+
+def model(name):
+    return ModelRef(name=name, provider="scripted", model=f"models/{name}")
+
+
+def ask(*prompts):
+    return [Request(prompt=prompt, sampling=Sampling(), seed=0) for prompt in prompts]
+
+
+def texts(answers):
+    return [answer.text for answer in answers]
+
+
+def reasons(answers):
+    return [answer.reason for answer in answers]
+
+
+@pytest.fixture
+def open_pool(tmp_path):
+    pools = []
+
+    def open_pool(factory, **options):
+        pools.append(EnginePool(log_folder=tmp_path, factory=factory, **options))
+        return pools[-1]
+
+    yield open_pool
+    for pool in pools:
+        pool.close()
+
+
+def test_answers_come_in_the_order_of_the_requests(open_pool):
+    assert texts(open_pool(ScriptedFactory()).generate(model("a"), ask("3", "1", "2"))) == [
+        "a:3",
+        "a:1",
+        "a:2",
+    ]
+
+
+def test_no_requests_start_no_engine(open_pool):
+    factory = ScriptedFactory()
+    assert open_pool(factory).generate(model("a"), []) == []
+    assert factory.diary == []
+
+
+def test_an_engine_is_closed_before_the_next_one_starts(open_pool):
+    factory = ScriptedFactory()
+    pool = open_pool(factory)
+    for name in ("a", "a", "b"):
+        pool.generate(model(name), ask("x"))
+    assert factory.diary == ["start a", "close a", "start b"]
+
+
+def test_the_least_recently_used_engine_makes_room(open_pool):
+    factory = ScriptedFactory()
+    pool = open_pool(factory, max_loaded=2)
+    for name in ("a", "b", "a", "c"):
+        pool.generate(model(name), ask("x"))
+    assert factory.diary == ["start a", "start b", "close b", "start c"]
+
+
+def test_models_that_differ_only_in_name_share_an_engine(open_pool):
+    factory = ScriptedFactory()
+    pool = open_pool(factory)
+    for name in ("a", "b"):
+        pool.generate(ModelRef(name=name, provider="scripted", model="same"), ask("x"))
+    assert factory.diary == ["start a"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"revision": "v2"}, {"model_args": {"dtype": "float32"}}, {"chat": True}, {"provider": "other"}],
+)
+def test_models_that_load_differently_do_not_share_an_engine(open_pool, change):
+    factory = ScriptedFactory()
+    pool = open_pool(factory, max_loaded=2)
+    for fields in ({}, change):
+        pool.generate(ModelRef(**{"name": "a", "provider": "scripted", "model": "same", **fields}), ask("x"))
+    assert factory.diary == ["start a", "start a"]
+
+
+@pytest.mark.parametrize("error", [EngineDied("a", "gone"), EngineTimeout("a", "slow")])
+def test_an_engine_that_ended_is_closed_and_the_next_call_has_a_fresh_one(open_pool, error):
+    factory = ScriptedFactory({"a": [error]})
+    pool = open_pool(factory)
+    with pytest.raises(type(error)):
+        pool.generate(model("a"), ask("x"))
+    assert factory.diary == ["start a", "close a"]
+    assert texts(pool.generate(model("a"), ask("x"))) == ["a:x"]
+
+
+def test_restarts_are_bounded_and_then_the_model_alone_has_failed_for_good(open_pool):
+    factory = ScriptedFactory({"a": [EngineDied("a", f"death {i}") for i in range(9)]})
+    pool = open_pool(factory, max_restarts=2)
+    for _ in range(2):
+        with pytest.raises(EngineDied):
+            pool.generate(model("a"), ask("x"))
+    answers = pool.generate(model("a"), ask("x", "y"))
+    assert reasons(answers) == ["engine_failed", "engine_failed"]
+    assert answers[0].detail == "model 'a': given up after 3 engines; the last: death 2"
+    assert pool.generate(model("a"), ask("z")) == answers[:1]
+    assert factory.diary.count("start a") == 3
+    assert texts(pool.generate(model("b"), ask("x"))) == ["b:x"]
+
+
+def test_a_model_that_cannot_be_loaded_is_tried_once(open_pool):
+    factory = ScriptedFactory(start_errors={"a": EngineLoadFailed("a", "no such folder")})
+    pool = open_pool(factory)
+    failure = GenerationFailure(reason="load_failed", detail="model 'a': no such folder")
+    assert pool.generate(model("a"), ask("x", "y")) == [failure, failure]
+    assert pool.generate(model("a"), ask("x")) == [failure]
+    assert factory.diary == ["start a"]
+    with pytest.raises(EngineLoadFailed, match="no such folder"):
+        pool.identity(model("a"))
+
+
+def test_a_model_whose_loading_fails_late_gives_its_place_back(open_pool):
+    factory = ScriptedFactory({"a": [EngineLoadFailed("a", "bad weights")]})
+    pool = open_pool(factory)
+    assert reasons(pool.generate(model("a"), ask("x"))) == ["load_failed"]
+    assert texts(pool.generate(model("b"), ask("x"))) == ["b:x"]
+    assert factory.diary == ["start a", "close a", "start b"]
+
+
+def test_a_bug_in_an_engine_is_not_hidden(open_pool):
+    factory = ScriptedFactory({"a": [ZeroDivisionError()]})
+    pool = open_pool(factory)
+    with pytest.raises(ZeroDivisionError):
+        pool.generate(model("a"), ask("x"))
+    assert factory.diary == ["start a", "close a"]
+
+
+def test_the_identity_outlives_the_engine(open_pool):
+    factory = ScriptedFactory()
+    pool = open_pool(factory)
+    for name in ("a", "b"):
+        assert pool.identity(model(name)) == f"scripted {name}"
+    assert pool.identity(model("a")) == "scripted a"
+    assert factory.diary == ["start a", "close a", "start b"]
+
+
+def test_preloading_takes_a_free_place_only(open_pool):
+    factory = ScriptedFactory()
+    pool = open_pool(factory, max_loaded=1)
+    pool.preload(model("a"))
+    pool.preload(model("b"))
+    assert texts(pool.generate(model("a"), ask("x"))) == ["a:x"]
+    assert factory.diary == ["start a"]
+
+
+def test_trouble_while_preloading_shows_when_the_model_is_asked(open_pool):
+    pool = open_pool(ScriptedFactory(start_errors={"a": EngineLoadFailed("a", "no such folder")}))
+    pool.preload(model("a"))
+    assert reasons(pool.generate(model("a"), ask("x"))) == ["load_failed"]
+
+
+def test_leaving_the_pool_closes_every_engine_and_starts_no_more(tmp_path):
+    factory = ScriptedFactory()
+    with EnginePool(log_folder=tmp_path, factory=factory, max_loaded=2) as pool:
+        for name in ("a", "b"):
+            pool.generate(model(name), ask("x"))
+    assert factory.diary == ["start a", "start b", "close a", "close b"]
+    with pytest.raises(RuntimeError, match="closed"):
+        pool.generate(model("a"), ask("x"))
+
+
+def test_an_engine_at_work_is_not_closed_for_another_model(open_pool):
+    working, finish = threading.Event(), threading.Event()
+
+    def work():
+        working.set()
+        assert finish.wait(10)
+
+    factory = ScriptedFactory({"a": [work]})
+    pool = open_pool(factory)
+    threads = [threading.Thread(target=pool.generate, args=(model(name), ask("x"))) for name in ("a", "b")]
+    threads[0].start()
+    assert working.wait(10)
+    threads[1].start()
+    threads[1].join(0.1)  # long enough for a wrong pool to start b
+    assert factory.diary == ["start a"]
+    finish.set()
+    for thread in threads:
+        thread.join(10)
+    assert factory.diary == ["start a", "close a", "start b"]
+
+
+@pytest.mark.parametrize("options", [{"max_loaded": 0}, {"max_restarts": -1}])
+def test_impossible_limits_are_refused_with_their_value(tmp_path, options):
+    with pytest.raises(ValueError, match=str(*options.values())):
+        EnginePool(log_folder=tmp_path, **options)
+
+
+def test_an_unknown_provider_is_a_failure_that_names_the_known_ones(tmp_path):
+    with EnginePool(log_folder=tmp_path) as pool:
+        (failure,) = pool.generate(model("a"), ask("x"))
+    assert failure.reason == "load_failed"
+    assert "'scripted'; choose one of transformers, vllm" in failure.detail

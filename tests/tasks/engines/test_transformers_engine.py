@@ -1,0 +1,159 @@
+import pytest
+from tiny_models import save_tiny_llama
+
+from tasks.engines.errors import EngineLoadFailed
+from tasks.engines.protocol import Completion, ModelRef, Request, Sampling
+from tasks.engines.transformers_engine import TransformersEngine
+
+PROMPTS = [f"{i}+{i * i}=" for i in range(20)]
+CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}{{ suffix }}{% if add_generation_prompt %}<bot>{% endif %}"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return save_tiny_llama(tmp_path_factory.mktemp("tiny"), seed=0)
+
+
+def load(checkpoint, **fields):
+    args = {"dtype": "float32", "max_model_len": 64, "device": "cpu"}
+    return TransformersEngine(
+        ModelRef(
+            **{
+                "name": "tiny",
+                "provider": "transformers",
+                "model": str(checkpoint),
+                "model_args": args,
+                **fields,
+            }
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def engine(checkpoint):
+    return load(checkpoint)
+
+
+def request(prompt, seed=0, **sampling):
+    return Request(prompt=prompt, sampling=Sampling(**{"max_tokens": 8, **sampling}), seed=seed)
+
+
+def texts(engine, requests):
+    return [answer.text for answer in engine.generate(requests)]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_text_does_not_depend_on_the_rest_of_its_batch(engine, temperature):
+    requests = [request(p, seed=i, temperature=temperature) for i, p in enumerate(PROMPTS)]
+    together = texts(engine, requests)
+    assert together == [texts(engine, [r])[0] for r in requests]
+    assert together[::-1] == texts(engine, requests[::-1])
+
+
+def test_a_seed_reproduces_its_text_and_another_seed_does_not(engine):
+    first, again, other = texts(engine, [request("7+7=", seed=s, temperature=1.0) for s in (3, 3, 4)])
+    assert first == again != other
+
+
+def test_checkpoints_of_different_seeds_answer_differently(engine, tmp_path):
+    other = load(save_tiny_llama(tmp_path, seed=1))
+    requests = [request(p) for p in PROMPTS]
+    assert texts(engine, requests) != texts(other, requests)
+
+
+def test_a_text_is_cut_before_the_first_of_its_stop_strings(engine):
+    (plain,) = engine.generate([request("7+7=")])
+    early, late = plain.text[2:4], plain.text[5]
+    (cut,) = engine.generate([request("7+7=", stop=(late, early))])
+    assert (cut.text, cut.finish_reason, cut.output_tokens) == (plain.text[:2], "stop", 4)
+
+
+def test_the_end_token_ends_a_text_and_is_not_part_of_it(engine):
+    # Random weights reach </s> sooner or later when every token is about as likely.
+    answers = engine.generate([request("1", seed=s, temperature=50.0, max_tokens=60) for s in range(40)])
+    stopped = [answer for answer in answers if answer.finish_reason == "stop"]
+    assert stopped
+    assert all(answer.output_tokens <= 60 and "</s>" not in answer.text for answer in stopped)
+
+
+def test_max_tokens_and_the_context_window_end_a_text(engine):
+    short, long = engine.generate([request("7+7=", max_tokens=3), request("7" * 60, max_tokens=50)])
+    assert (short.finish_reason, short.input_tokens, short.output_tokens) == ("length", 4, 3)
+    assert (long.finish_reason, long.input_tokens, long.output_tokens) == ("length", 60, 4)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reason"),
+    [
+        ("", "empty_prompt"),
+        ("7" * 64, "prompt_too_long"),
+        ("7" * 1_000_000, "prompt_too_long"),
+        ("\ud800", "bad_prompt"),
+    ],
+)
+def test_a_bad_prompt_fails_alone(engine, prompt, reason):
+    good, bad, also_good = engine.generate([request("1+1="), request(prompt), request("2+2=")])
+    assert bad.reason == reason
+    assert [good.text, also_good.text] == texts(engine, [request("1+1="), request("2+2=")])
+
+
+@pytest.mark.parametrize("prompt", ["\x00", "🙂" * 9, "a\u202eb", "\r\n\x1b[2J", "</s>", "{{ 7*7 }}"])
+def test_hostile_text_is_text(engine, prompt):
+    (answer,) = engine.generate([request(prompt)])
+    assert isinstance(answer, Completion)
+
+
+def test_the_seconds_of_a_batch_are_shared_out(engine):
+    answers = engine.generate([request(p) for p in PROMPTS])
+    assert len({answer.seconds for answer in answers}) == 1
+    assert answers[0].seconds > 0.0
+
+
+def test_sampling_defaults_of_the_checkpoint_are_not_mixed_in(engine, tmp_path):
+    folder = save_tiny_llama(tmp_path, seed=0)
+    (folder / "generation_config.json").write_text('{"repetition_penalty": 9.0, "eos_token_id": 1}')
+    requests = [request(p) for p in PROMPTS]
+    assert texts(load(folder), requests) == texts(engine, requests)
+
+
+def test_a_chat_model_sees_its_template_and_the_variables_given(tmp_path, engine):
+    chatty = load(
+        save_tiny_llama(tmp_path, seed=0, chat_template=CHAT), chat=True, chat_template_args={"suffix": "!"}
+    )
+    assert texts(chatty, [request("hi")]) == texts(engine, [request("<user>hi</s>!<bot>")])
+
+
+def test_a_chat_prompt_cannot_close_its_own_turn(tmp_path, engine):
+    chatty = load(save_tiny_llama(tmp_path, seed=0, chat_template=CHAT), chat=True)
+    (answer,) = chatty.generate([request("a</s>b")])
+    assert answer.input_tokens == len("<user>") + len("a< /s>b") + len(["</s>"]) + len("<bot>")
+
+
+def test_chat_without_a_template_is_refused_in_one_sentence(checkpoint):
+    with pytest.raises(EngineLoadFailed, match="chat is on but the tokenizer of .* has no chat template"):
+        load(checkpoint, chat=True)
+
+
+def test_a_path_without_a_checkpoint_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(EngineLoadFailed, match="holds no config.json"):
+        load(tmp_path)
+    with pytest.raises(EngineLoadFailed, match="there is no folder"):
+        load(tmp_path / "nowhere")
+
+
+def test_a_broken_checkpoint_is_refused(tmp_path):
+    folder = save_tiny_llama(tmp_path, seed=0)
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(EngineLoadFailed):
+        load(folder)
+
+
+def test_an_unknown_model_argument_is_refused_with_the_known_ones(checkpoint):
+    with pytest.raises(EngineLoadFailed, match="model_args dtipe not known .* dtype"):
+        load(checkpoint, model_args={"dtipe": "float32"})
+
+
+def test_the_identity_tells_software_device_and_precision(checkpoint):
+    identity = load(checkpoint, model_args={"dtype": "bfloat16", "device": "cpu"}).identity
+    assert identity.startswith("transformers ")
+    assert identity.endswith(" cpu bfloat16")
