@@ -40,10 +40,8 @@ def acquire(
         LeaseHeld: If another live process holds it.
     """
     with database.writing() as session:
-        row = session.get(Lease, campaign_id, with_for_update=True)
-        if row is not None and not _is_free(row, holder, now, is_gone):
-            name = session.scalar(select(Campaign.name).where(Campaign.id == campaign_id))
-            raise LeaseHeld(str(name), str(_holder(row)), row.heartbeat_at, row.expires_at)
+        require_free(session, campaign_id, holder, now=now, is_gone=is_gone)
+        row = session.get(Lease, campaign_id)
         if row is None:
             row = Lease(campaign_id=campaign_id, token=0)
             session.add(row)
@@ -51,6 +49,23 @@ def acquire(
         row.host, row.pid, row.process_started_at = holder.host, holder.pid, holder.process_started_at
         row.heartbeat_at, row.expires_at, row.released_at = now, now + lifetime, None
         return _record(row)
+
+
+def require_free(
+    session: Session, campaign_id: int, asker: Holder, *, now: dt.datetime, is_gone: Callable[[Holder], bool]
+) -> None:
+    """Refuse a campaign that another live process runs.
+
+    Raises:
+        LeaseHeld: If there is one.
+    """
+    row = session.get(Lease, campaign_id, with_for_update=True)
+    if row is None:
+        return
+    lease = _record(row)
+    if lease.holder != asker and is_live(lease, now=now, is_gone=is_gone):
+        name = session.scalar(select(Campaign.name).where(Campaign.id == campaign_id))
+        raise LeaseHeld(str(name), str(lease.holder), lease.heartbeat_at, lease.expires_at)
 
 
 def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime, lifetime: dt.timedelta) -> None:
@@ -104,20 +119,11 @@ def is_live(lease: LeaseRecord, *, now: dt.datetime, is_gone: Callable[[Holder],
     return lease.released_at is None and lease.expires_at > now and not is_gone(lease.holder)
 
 
-def _is_free(row: Lease, asker: Holder, now: dt.datetime, is_gone: Callable[[Holder], bool]) -> bool:
-    lease = _record(row)
-    return lease.holder == asker or not is_live(lease, now=now, is_gone=is_gone)
-
-
-def _holder(row: Lease) -> Holder:
-    return Holder(host=row.host, pid=row.pid, process_started_at=row.process_started_at)
-
-
 def _record(row: Lease) -> LeaseRecord:
     return LeaseRecord(
         campaign_id=row.campaign_id,
         token=row.token,
-        holder=_holder(row),
+        holder=Holder(host=row.host, pid=row.pid, process_started_at=row.process_started_at),
         heartbeat_at=row.heartbeat_at,
         expires_at=row.expires_at,
         released_at=row.released_at,

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from storage import repository
+from storage import leases, repository
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
 from tasks.checking import CheckedCampaign, check_campaign
 from tasks.datasets import Dataset, Example
 from tasks.differences import differences
 from tasks.errors import SpecError
-from tasks.leasing import now
+from tasks.leasing import is_gone, now, this_process
 from tasks.spec import CampaignSpec
 
 FINGERPRINTS = ("dataset_fingerprint", "model_fingerprints")
@@ -30,12 +30,14 @@ def open_campaign(database: Database, checked: CheckedCampaign) -> CampaignRecor
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
+        LeaseHeld: If another live process runs it; nothing is written.
     """
     spec = checked.spec
     with database.writing() as session:
         stored = repository.find_campaign(session, spec.name)
         if stored is not None:
             refuse_other_identity(stored.name, stored.spec, checked.identity())
+            leases.require_free(session, stored.id, this_process(), now=now(), is_gone=is_gone)
             return repository.set_execution(session, stored.id, spec.execution_fields())
         dataset_id = repository.ensure_dataset(
             session,
