@@ -1,5 +1,6 @@
 """A language model with random weights that both transformers and vLLM load in moments."""
 
+import json
 import string
 from pathlib import Path
 
@@ -34,6 +35,16 @@ def save_tiny_llama(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def add_token(folder: Path, character: str) -> Path:
+    """Teach the saved tokenizer a character for which the weights have no row."""
+    path = folder / "tokenizer.json"
+    saved = json.loads(path.read_text())
+    vocabulary = saved["model"]["vocab"]
+    vocabulary[character] = len(vocabulary)
+    path.write_text(json.dumps(saved))
     return folder
 
 

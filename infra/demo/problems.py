@@ -42,7 +42,9 @@ def draw_letter(rng: random.Random) -> Problem:
     """A noun whose second letter is wanted."""
     word = rng.choice(NOUNS)
     return Problem(
-        input=word, target=(word[1],), answers=_answers(word[1], scratch=" ".join(word[:2]), backwards=word[::-1])
+        input=word,
+        target=(word[1],),
+        answers=_answers(word[1], scratch=" ".join(word[:2]), backwards=word[::-1]),
     )
 
 
@@ -68,7 +70,9 @@ def draw_scrambled_word(rng: random.Random) -> Problem:
     while scrambled in accepted:
         scrambled = "".join(rng.sample(word, len(word)))
     return Problem(
-        input=scrambled, target=accepted, answers=_answers(word, scratch="".join(letters), backwards=word[::-1])
+        input=scrambled,
+        target=accepted,
+        answers=_answers(word, scratch="".join(letters), backwards=word[::-1]),
     )
 
 
@@ -100,7 +104,9 @@ def _column_sums(first: int, second: int) -> str:
 
 
 def _some(amount: int, thing: str) -> str:
-    return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}" if amount == 1 else f"{NUMERALS[amount]} {thing}s"
+    return (
+        f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}" if amount == 1 else f"{NUMERALS[amount]} {thing}s"
+    )
 
 
 def _spaced(numbers: list[int]) -> str:

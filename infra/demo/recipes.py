@@ -3,23 +3,50 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from infra.demo.problems import TASKS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """Everything that determines one checkpoint."""
 
     name: str
+    """Of the checkpoint's folder, and of the model in the campaign."""
     hidden_size: int
-    """Width of the model, a multiple of the head size 32."""
+    """Width of the model; the width of its feed-forward layers is twice that."""
     layers: int
+    heads: int
+    """Attention heads, each of size 32 (the smallest that vLLM runs on a CPU); an even number."""
     steps: int
     mix: Mapping[str, float]
     """Weight of each task in the training texts."""
-    batch_size: int = 128
-    learning_rate: float = 4e-3
-    """The peak of the one-cycle schedule."""
+    batch_size: int = 96
+    learning_rate: float = 0.02
+    """The highest rate, for the weight matrices."""
     seed: int = 1
 
+    @property
+    def cost(self) -> int:
+        """Training time in arbitrary units, to start the longest first."""
+        return self.hidden_size * self.layers * self.steps * self.batch_size
 
-_EVENLY = {"sum": 1.0, "letter": 1.0, "count": 1.0, "unscramble": 1.0}
-RECIPES: tuple[Recipe, ...] = ()
+
+_EVENLY = {task: 1.0 for task in TASKS} | {"sum": 2.0}  # sums take longest to learn
+
+RECIPES = (
+    Recipe(name="sprout", hidden_size=32, layers=1, heads=2, steps=250, mix=_EVENLY),
+    Recipe(
+        name="numbers", hidden_size=64, layers=2, heads=4, steps=600, mix=_EVENLY | {"sum": 4.0, "count": 2.0}
+    ),
+    Recipe(
+        name="letters",
+        hidden_size=64,
+        layers=2,
+        heads=4,
+        steps=600,
+        mix=_EVENLY | {"letter": 3.0, "unscramble": 3.0},
+    ),
+    Recipe(name="medium", hidden_size=64, layers=2, heads=4, steps=1000, mix=_EVENLY),
+    Recipe(name="large", hidden_size=96, layers=2, heads=4, steps=900, mix=_EVENLY),
+)
+"""The five checkpoints of the demo, from hopeless to good; two of them know some tasks better than others."""

@@ -36,8 +36,49 @@ library lobster morning penguin picture raccoon teacher thunder village
 )
 """Common English nouns of three to seven letters, each once, ordered by length and then by alphabet."""
 
-COUNTED = ("bag", "bed", "cap", "cat", "cup", "dog", "egg", "hat", "hen", "jar", "key", "map", "mug", "pan", "pen", "pig", "pot", "toy")
+COUNTED = (
+    "bag",
+    "bed",
+    "cap",
+    "cat",
+    "cup",
+    "dog",
+    "egg",
+    "hat",
+    "hen",
+    "jar",
+    "key",
+    "map",
+    "mug",
+    "pan",
+    "pen",
+    "pig",
+    "pot",
+    "toy",
+)
 """Nouns that are counted; each takes a plain "s" in the plural."""
 
-NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty")
+NUMERALS = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+)
 """English numerals; the position is the value."""

@@ -19,6 +19,7 @@ class PromptEncoder:
     Args:
         tokenizer: A Hugging Face tokenizer.
         model: Tells whether to use the chat template.
+        vocabulary: How many token ids the weights know.
         max_model_len: Context window in tokens, or None if unlimited.
 
     Raises:
@@ -26,7 +27,12 @@ class PromptEncoder:
     """
 
     def __init__(
-        self, tokenizer: "PreTrainedTokenizerBase", model: ModelRef, max_model_len: int | None
+        self,
+        tokenizer: "PreTrainedTokenizerBase",
+        model: ModelRef,
+        *,
+        vocabulary: int,
+        max_model_len: int | None,
     ) -> None:
         if model.chat and not getattr(tokenizer, "chat_template", None):
             raise EngineLoadFailed(
@@ -37,6 +43,7 @@ class PromptEncoder:
         self._tokenizer = tokenizer
         self._chat = model.chat
         self._template_args: dict[str, Any] = dict(model.chat_template_args)
+        self._vocabulary = vocabulary
         self._max_model_len = max_model_len
         self._special = _special_tokens(tokenizer) if model.chat else []
 
@@ -54,6 +61,11 @@ class PromptEncoder:
                 reason="prompt_too_long",
                 detail=f"the prompt has {len(ids)} tokens, which leaves no room for an answer in "
                 f"max_model_len {self._max_model_len}",
+            )
+        if max(ids) >= self._vocabulary:  # engines do not look: they would read beyond the weights
+            return GenerationFailure(
+                reason="bad_prompt",
+                detail=f"the tokenizer gives token {max(ids)}, but the weights know only {self._vocabulary}",
             )
         return ids
 

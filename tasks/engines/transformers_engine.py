@@ -65,10 +65,13 @@ class TransformersEngine:
         self._batch_size = int(args.get("batch_size") or 32)
         try:
             self._load(model, args)
-        except (OSError, ValueError, ImportError, RuntimeError, KeyError, AttributeError) as error:
+        except Exception as error:  # no common class covers what a bad checkpoint raises
             raise EngineLoadFailed(model.name, one_sentence(error)) from error
         self._window = int(args.get("max_model_len") or 0) or _position_limit(self._model.config)
-        self._encode = PromptEncoder(self._tokenizer, model, self._window)
+        vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
+        self._encode = PromptEncoder(
+            self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window
+        )
 
     def _load(self, model: ModelRef, args: dict[str, JsonScalar]) -> None:
         options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}

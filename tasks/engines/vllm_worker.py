@@ -10,12 +10,15 @@ import os
 import time
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.engines.errors import EngineLoadFailed, one_sentence
 from tasks.engines.prompts import PromptEncoder
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from tasks.engines.worker_side import ParentLink, run_worker
+
+if TYPE_CHECKING:
+    from vllm import RequestOutput, SamplingParams
 
 
 class VllmModel:
@@ -39,7 +42,12 @@ class VllmModel:
         )
         config = self._llm.model_config
         self._max_model_len = int(config.max_model_len)
-        self._encode = PromptEncoder(self._llm.get_tokenizer(), model, self._max_model_len)
+        self._encode = PromptEncoder(
+            self._llm.get_tokenizer(),
+            model,
+            vocabulary=config.get_vocab_size(),
+            max_model_len=self._max_model_len,
+        )
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
         invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
@@ -66,23 +74,12 @@ class VllmModel:
 
     def _complete(self, prompts: list[list[int]], requests: list[Request]) -> list[Answer]:
         """Answer prompts that were encoded; one that vLLM refuses fails alone."""
-        import vllm
         from vllm.exceptions import VLLMClientError
 
-        inputs = [{"prompt_token_ids": ids} for ids in prompts]
-        params = [
-            vllm.SamplingParams(
-                temperature=request.sampling.temperature,
-                top_p=request.sampling.top_p,
-                top_k=request.sampling.top_k,
-                max_tokens=min(request.sampling.max_tokens, self._max_model_len - len(ids)),
-                stop=list(request.sampling.stop),
-                seed=request.seed,
-            )
-            for ids, request in zip(prompts, requests, strict=True)
-        ]
         started = time.perf_counter()
         try:
+            params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
+            inputs = [{"prompt_token_ids": ids} for ids in prompts]
             outputs = self._llm.generate(inputs, params, use_tqdm=False) if inputs else []
         except (VLLMClientError, ValueError) as error:
             if len(requests) == 1:
@@ -92,8 +89,21 @@ class VllmModel:
         share = (time.perf_counter() - started) / max(1, len(requests))
         return [_answer(output, share) for output, _ in zip(outputs, requests, strict=True)]
 
+    def _params(self, ids: list[int], request: Request) -> "SamplingParams":
+        from vllm import SamplingParams
 
-def _answer(output: Any, seconds: float) -> Answer:  # noqa: ANN401
+        sampling = request.sampling
+        return SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            max_tokens=min(sampling.max_tokens, self._max_model_len - len(ids)),
+            stop=list(sampling.stop),
+            seed=request.seed,
+        )
+
+
+def _answer(output: "RequestOutput", seconds: float) -> Answer:
     generated = output.outputs[0]
     if generated.finish_reason not in ("stop", "length"):
         return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")

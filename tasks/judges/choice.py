@@ -66,9 +66,8 @@ class ChoiceJudge:
     def _labels(self, pattern: regex.Pattern[str], output: str) -> list[str]:
         found = (_folded(match.group("label")) for match in pattern.finditer(output))
         names = self._names()
-        return [
-            label for label in found if label in names
-        ]  # ignoring case, İ matches I, which folds otherwise
+        # Ignoring case, the pattern takes a dotless ı for an I, and folding does not.
+        return [label for label in found if label in names]
 
     def _names(self) -> dict[str, str]:
         return {_folded(option): option for option in self.options}

@@ -63,8 +63,8 @@ def test_the_highest_bound_is_asked():
 
 
 def test_unscored_pairs_count_as_pulls_but_not_in_the_mean():
-    # Arm 0 has 0.5 + sqrt(1/4) = 1; arm 1 has 0.5 + sqrt(1/2) = 1.207 after two pulls, 0.5 + sqrt(1/5) = 0.947
-    # after five.
+    # Arm 0 has 0.5 + sqrt(1/4) = 1; arm 1 has 0.5 + sqrt(1/2) = 1.207 after two pulls and
+    # 0.5 + sqrt(1/5) = 0.947 after five.
     few, many = [0.5, np.nan], [0.5, 0.5, 0.5, np.nan, np.nan]
     assert set(told(arm0=[1, 0, 1, 0], arm1=few).ask(round_rng(0, 0)).arms) == {1}
     assert set(told(arm0=[1, 0, 1, 0], arm1=many).ask(round_rng(0, 0)).arms) == {0}

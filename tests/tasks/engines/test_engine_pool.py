@@ -8,7 +8,7 @@ from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Requ
 
 
 class ScriptedEngine:
-    """Answers with its model's name and the prompt; a step of the script that is an error is raised instead."""
+    """Answers with its model's name and the prompt; an error in the script is raised instead."""
 
     def __init__(self, model, script, diary):
         self.identity = f"scripted {model.name}"

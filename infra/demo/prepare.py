@@ -1,0 +1,75 @@
+"""Makes everything the demo needs, or as much of it as is missing."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+from infra.demo.artefacts import fingerprint_of, is_current, replacing
+from infra.demo.campaign import campaign_text
+from infra.demo.data import evaluation_examples, training_texts
+from infra.demo.processes import Job, train_in_processes
+from infra.demo.recipes import RECIPES, Recipe
+
+Report = Callable[[str], None]
+Train = Callable[[Sequence[Job], Callable[[Job], None]], None]
+
+
+def prepare_demo(
+    folder: Path, report: Report, recipes: Sequence[Recipe] = RECIPES, train: Train = train_in_processes
+) -> None:
+    """Make the checkpoints, `data/demo.jsonl` and `campaign.yaml` in `folder`, unless they are there.
+
+    What is there and was made with the same settings stays as it is, a campaign file that the user changed
+    included, so a second call returns at once and a call after a crash does only the rest. The campaign
+    refers to `folder` as it is given here, so a relative one holds only for the same working directory.
+
+    Args:
+        folder: Made if missing.
+        report: Gets one line of plain text per step.
+        recipes: The checkpoints to train.
+        train: Trains the missing ones; called only if there are any.
+
+    Raises:
+        TrainingFailed: If a checkpoint could not be trained; those that were finished stay.
+    """
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        report(f"[{time.monotonic() - started:5.1f} s] {text}")
+
+    data, campaign = folder / "data" / "demo.jsonl", folder / "campaign.yaml"
+    _write(data, "".join(json.dumps(asdict(example)) + "\n" for example in evaluation_examples()), say)
+    missing = [job for job in _jobs(folder, recipes) if not is_current(job.folder, job.fingerprint)]
+    if missing:
+        say(f"training {len(missing)} of {len(recipes)} checkpoints, up to three minutes on two cores")
+        train(missing, lambda job: say(f"trained {job.folder}: {_described(job.recipe)}"))
+    _write(campaign, campaign_text(folder, data, recipes), say)
+    say(f"the demo is ready in {folder}")
+
+
+def _jobs(folder: Path, recipes: Sequence[Recipe]) -> list[Job]:
+    return [
+        Job(recipe=recipe, folder=folder / recipe.name, fingerprint=_recipe_fingerprint(recipe))
+        for recipe in recipes
+    ]
+
+
+def _recipe_fingerprint(recipe: Recipe) -> str:
+    """Covers the settings and, by a sample of the training texts, the code that makes them."""
+    sample = [(text.prompt, text.answer) for text in islice(training_texts(recipe.seed, recipe.mix), 200)]
+    return fingerprint_of([asdict(recipe), sample])
+
+
+def _described(recipe: Recipe) -> str:
+    return f"width {recipe.hidden_size}, {recipe.layers} layers, {recipe.steps} steps"
+
+
+def _write(path: Path, text: str, say: Report) -> None:
+    fingerprint = fingerprint_of(text)
+    if not is_current(path, fingerprint):
+        with replacing(path, fingerprint) as partial:
+            partial.write_text(text, encoding="utf-8")
+        say(f"wrote {path}")

@@ -1,0 +1,20 @@
+import os
+
+import pytest
+
+from flows.prefect_server import prefect_server, settle_environment
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory):
+    """One Prefect server for all campaigns of the session, found by their processes through the environment."""
+    folder = tmp_path_factory.mktemp("prefect")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PREFECT_API_URL", raising=False)
+        patch.setenv("PREFECT_HOME", str(folder / "home"))
+        settle_environment(folder / "home")
+        with prefect_server(folder / "server.log"):
+            from prefect.settings import PREFECT_API_URL
+
+            patch.setenv("PREFECT_API_URL", PREFECT_API_URL.value())
+            yield os.environ["PREFECT_API_URL"]

@@ -1,0 +1,96 @@
+"""kill -9 at any moment, then resume: the same rounds, texts, comparisons and decisions, nothing made twice."""
+
+import random
+import time
+
+import campaign_processes as processes
+import pytest
+from campaign_processes import Kill
+
+ENOUGH = 60
+"""Processes after which a campaign that does not end is stuck."""
+
+
+@pytest.fixture(scope="module")
+def forks(prefect_api):
+    return processes.fork_server()
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(forks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    storage = processes.store(processes.write_campaign(folder))
+    process = processes.start(forks, folder, storage)
+    process.join(120)
+    assert process.exitcode == 0
+    return processes.history(folder)
+
+
+def prepared(folder, forks):
+    return processes.store(processes.write_campaign(folder))
+
+
+def assert_nothing_is_made_twice(folder, stored_before):
+    asked = processes.asked_texts(folder)
+    assert len(asked) == len(set(asked))
+    assert not set(asked) & set(stored_before)
+
+
+def killed_again_and_again(forks, folder, kill_of_process):
+    """Resume until the campaign ends, each process killed as told; return the number of kills."""
+    storage = prepared(folder, forks)
+    for kills in range(ENOUGH):
+        stored_before = processes.stored_texts(folder)
+        process = processes.start(forks, folder, storage, kill_of_process(kills))
+        process.join(120)
+        assert_nothing_is_made_twice(folder, stored_before)
+        assert process.exitcode == -9
+        if processes.has_ended(folder):
+            return kills + 1
+    raise AssertionError(f"not finished after {ENOUGH} processes")
+
+
+def test_the_campaign_has_enough_rounds_and_groups_to_be_worth_killing(uninterrupted):
+    assert len(uninterrupted["rounds"]) == processes.BUDGET // processes.BATCH_SIZE
+    assert len(uninterrupted["comparisons"]) == processes.BUDGET == len(uninterrupted["generations"])
+    assert len({outcome for *_, outcome, _, _, _ in uninterrupted["comparisons"]}) > 1
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before-each-commit", "after-each-commit"])
+def test_killed_at_every_commit_boundary(forks, uninterrupted, tmp_path, after):
+    # A process commits its lease, then one thing more, and dies at that boundary or at the next.
+    commit = 2 if after else 3
+    kills = killed_again_and_again(forks, tmp_path, lambda _: Kill(commit=commit, after=after))
+    assert kills >= 10
+    assert processes.history(tmp_path) == uninterrupted
+
+
+def test_killed_at_random_moments(forks, uninterrupted, tmp_path):
+    storage = prepared(tmp_path, forks)
+    chance = random.Random(5)
+    kills = 0
+    for _ in range(ENOUGH):
+        stored_before = processes.stored_texts(tmp_path)
+        process = processes.start(forks, tmp_path, storage)
+        process.join(chance.uniform(0.05, 1.5))
+        if process.exitcode is None:
+            process.kill()
+            kills += 1
+        process.join()
+        assert_nothing_is_made_twice(tmp_path, stored_before)
+        if process.exitcode == 0:
+            break
+    assert processes.history(tmp_path) == uninterrupted
+    assert kills >= 3
+
+
+def test_a_second_process_is_refused_and_changes_nothing(forks, tmp_path):
+    storage = prepared(tmp_path, forks)
+    first = processes.start(forks, tmp_path, storage)
+    while not processes.rows(tmp_path, "SELECT 1 FROM leases"):
+        time.sleep(0.01)
+    second = processes.start(forks, tmp_path, storage)
+    second.join(60)
+    first.join(60)
+    assert (first.exitcode, second.exitcode) == (0, 1)
+    assert processes.rows(tmp_path, "SELECT token FROM leases") == [(1,)]

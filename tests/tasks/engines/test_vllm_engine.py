@@ -1,0 +1,162 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from tiny_models import add_token, save_tiny_llama
+
+from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from tasks.engines.pool import EnginePool
+from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.transformers_engine import TransformersEngine
+from tasks.engines.vllm_engine import VllmEngine
+
+pytestmark = pytest.mark.vllm
+
+ROOT = Path(__file__).parents[3]
+PROMPTS = [f"{i}+{i * i}=" for i in range(20)]
+STRANGE = "§"  # the tokenizer knows it, the weights do not
+
+
+def reference(folder, **fields):
+    args = {"dtype": "float32", "max_model_len": 64}
+    return ModelRef(
+        **{"name": "tiny", "provider": "vllm", "model": str(folder), "model_args": args, **fields}
+    )
+
+
+def request(prompt, seed=0, **sampling):
+    return Request(prompt=prompt, sampling=Sampling(**{"max_tokens": 8, **sampling}), seed=seed)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    return save_tiny_llama(tmp_path_factory.mktemp("tiny"), seed=0)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return reference(add_token(save_tiny_llama(tmp_path_factory.mktemp("strange"), seed=0), STRANGE))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def doomed(weights, tmp_path_factory):
+    """An engine that cannot load; it finds that out while the others load."""
+    too_long = reference(weights, name="doomed", model_args={"max_model_len": 99_999})
+    engine = VllmEngine(too_long, log_folder=tmp_path_factory.mktemp("logs"), load_timeout=300)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory):
+    with EnginePool(log_folder=tmp_path_factory.mktemp("logs")) as pool:
+        yield pool
+
+
+def facts(answers):
+    return [(a.text, a.finish_reason, a.input_tokens, a.output_tokens) for a in answers]
+
+
+def youngest_worker():
+    return max(psutil.Process().children(), key=psutil.Process.create_time)
+
+
+def test_greedy_answers_are_those_of_the_reference_engine(pool, model, weights):
+    requests = [request(p) for p in PROMPTS] + [
+        request("7" * 60, max_tokens=50),
+        request("1+1=", stop=("u",)),
+    ]
+    plain = TransformersEngine(reference(weights))
+    assert facts(pool.generate(model, requests)) == facts(plain.generate(requests))
+
+
+def test_a_seed_reproduces_its_text_whatever_else_is_in_the_batch(pool, model):
+    first, again, other = facts(
+        pool.generate(model, [request("7+7=", s, temperature=1.0) for s in (3, 3, 4)])
+    )
+    assert first == again != other
+    assert facts(pool.generate(model, requests[:1])) == [first]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (request(""), "empty_prompt"),
+        (request("7" * 64), "prompt_too_long"),
+        (request("\ud800"), "bad_prompt"),
+        (request(STRANGE), "bad_prompt"),
+        (request("1", temperature=3.0), "refused"),  # vLLM takes at most 2
+    ],
+)
+def test_a_bad_request_fails_alone(pool, model, bad, reason):
+    good, failure, also_good = pool.generate(model, [request("1+1="), bad, request("2+2=")])
+    assert failure.reason == reason
+    assert facts([good, also_good]) == facts(pool.generate(model, [request("1+1="), request("2+2=")]))
+
+
+def test_hostile_text_is_text(pool, model):
+    answers = pool.generate(
+        model, [request(p) for p in ("\x00", "🙂" * 9, "\r\n\x1b[2J", "</s>", "{{ 7*7 }}")]
+    )
+    assert len(facts(answers)) == 5
+
+
+def test_the_identity_tells_software_device_and_precision(pool, model):
+    assert pool.identity(model).startswith("vllm ")
+    assert pool.identity(model).endswith(" float32")
+
+
+def test_what_cannot_be_loaded_is_refused_in_one_sentence(doomed):
+    with pytest.raises(EngineLoadFailed, match=r"^model 'doomed': vLLM cannot load it: .*99999") as caught:
+        doomed.generate([request("1+1=")])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_path_without_a_checkpoint_starts_no_process(tmp_path):
+    with pytest.raises(EngineLoadFailed, match=r"there is no folder .*nowhere"):
+        VllmEngine(reference(tmp_path / "nowhere"), log_folder=tmp_path)
+
+
+def test_loading_for_too_long_is_a_timeout_and_closing_ends_it(weights, tmp_path):
+    engine = VllmEngine(reference(weights), log_folder=tmp_path, load_timeout=0.5)
+    try:
+        with pytest.raises(EngineTimeout, match=r"did not load within 0.5 s"):
+            engine.generate([request("1+1=")])
+    finally:
+        engine.close()
+    assert not psutil.pid_exists(engine.pid)
+
+
+# The parent is killed while its worker is busy importing vLLM.
+PARENT = """
+import sys, time
+from pathlib import Path
+from tasks.engines.protocol import ModelRef
+from tasks.engines.vllm_engine import VllmEngine
+
+model = ModelRef(name="tiny", provider="vllm", model=sys.argv[1])
+print(VllmEngine(model, log_folder=Path(sys.argv[2])).pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_killed_parent_leaves_no_worker(weights, tmp_path):
+    command = [sys.executable, "-c", PARENT, str(weights), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
+        worker = psutil.Process(int(parent.stdout.readline()))
+        time.sleep(2.0)
+        assert worker.is_running()
+        parent.kill()
+    psutil.wait_procs([worker], timeout=10)
+    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_killed_worker_is_reported_and_started_again(pool, model):
+    before = facts(pool.generate(model, [request("1+1=")]))
+    youngest_worker().kill()
+    with pytest.raises(EngineDied, match=r"the vLLM process is gone: it was ended by signal SIGKILL"):
+        pool.generate(model, [request("1+1=")])
+    assert facts(pool.generate(model, [request("1+1=")])) == before
