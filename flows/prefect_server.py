@@ -54,7 +54,8 @@ def prefect_server(log: Path) -> Generator[None, None, None]:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "flows.prefect_server", str(port)],
+            # -P: a folder named `flows` where the user stands must not shadow ours.
+            [sys.executable, "-P", "-m", "flows.prefect_server", str(port)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -1,5 +1,6 @@
 """Opening a results database, and the one place where transactions begin, end and fail."""
 
+import re
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,6 +19,29 @@ BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""
 
 _WRITES = "winnow_writes"
+
+_READING_ACTIONS = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_TRANSACTION,
+}
+
+_READING_PRAGMAS = {
+    "foreign_key_check",
+    "foreign_key_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "page_count",
+    "page_size",
+    "read_uncommitted",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +87,30 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
     """Open a database by SQLAlchemy URL; SQLite files are created unless `read_only`.
 
     Raises:
-        StorageUnavailable: If the URL cannot be read, or its driver is not installed.
+        StorageUnavailable: If the URL cannot be read, names no place that lasts, or its driver is not
+            installed.
     """
+    shown = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url)
     try:
         parsed = make_url(url)
         shown = parsed.render_as_string(hide_password=True)
         if parsed.get_backend_name() == "sqlite":
-            return Database(shown, _sqlite_engine(parsed.database, read_only))
+            if parsed.database in (None, "", ":memory:"):
+                raise StorageUnavailable(shown, "results in memory would be lost; name a file: sqlite:///FILE")
+            return Database(shown, _sqlite_engine(str(parsed.database), read_only))
         engine = create_engine(parsed, pool_pre_ping=True)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
-        raise StorageUnavailable(url, f"not a database URL this installation can open ({error})") from error
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
+        raise StorageUnavailable(shown, f"not a database URL this installation can open ({error})") from error
     if read_only:
         engine = engine.execution_options(postgresql_readonly=True)
     return Database(shown, engine)
 
 
-def _sqlite_engine(path: str | None, read_only: bool) -> Engine:
+def _sqlite_engine(path: str, read_only: bool) -> Engine:
     mode = "ro" if read_only else "rwc"
 
     def connect() -> sqlite3.Connection:
-        quoted = (path or "").replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         return sqlite3.connect(
             f"file:{quoted}?mode={mode}",
             uri=True,
@@ -97,6 +125,7 @@ def _sqlite_engine(path: str | None, read_only: bool) -> Engine:
     def configure(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401 -- SQLAlchemy's own type is private
         if read_only:
             connection.execute("PRAGMA query_only=ON")
+            connection.set_authorizer(_allow_reading)
             return
         connection.execute("PRAGMA journal_mode=WAL")
         # In WAL mode a killed process loses nothing committed; only a power cut may cost the last commits.
@@ -109,6 +138,15 @@ def _sqlite_engine(path: str | None, read_only: bool) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _allow_reading(action: int, subject: str | None, *_: str | None) -> int:
+    """Let SQLite compile what reads and nothing else.
+
+    Opening read-only does not do it: ATTACH and VACUUM INTO could still write other files.
+    """
+    reads = subject in _READING_PRAGMAS if action == sqlite3.SQLITE_PRAGMA else action in _READING_ACTIONS
+    return sqlite3.SQLITE_OK if reads else sqlite3.SQLITE_DENY
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Select, case, func, select, text
+from sqlalchemy import Result, Select, case, func, select, text
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.orm import Session
 
@@ -209,15 +209,28 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
     """Run a statement of the user's; the session's connection must be read-only, the text is not looked at.
 
     Raises:
-        QueryRefused: If the database refuses the statement, writing ones included.
+        QueryRefused: If the database refuses the statement, writing ones included; also while the rows
+            are read, since some of them may not have been computed before.
     """
     try:
         result = session.execute(text(statement.replace(":", r"\:")))
-        return list(result.keys()), (tuple(row) for row in result)
+        return list(result.keys()), _rows(result)
     except DBAPIError as error:
-        raise QueryRefused(f"the statement was refused: {error.orig}") from error
+        raise _refusal(error) from error
     except ResourceClosedError:
         raise QueryRefused("the statement returns no rows; only SELECT statements answer questions") from None
+
+
+def _rows(result: Result[Any]) -> Iterator[tuple[Any, ...]]:
+    try:
+        for row in result:
+            yield tuple(row)
+    except DBAPIError as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: DBAPIError) -> QueryRefused:
+    return QueryRefused(f"the statement was refused: {error.orig} (statements may only read)")
 
 
 def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:

@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from storage import leases, repository
@@ -111,7 +112,7 @@ def _stored_dataset(campaign: CampaignRecord, examples: Sequence[NewExample]) ->
     """The examples of a stored campaign; its file is not needed any more."""
     path = str(campaign.spec["dataset"]["path"])
     return Dataset(
-        name=path,
+        name=Path(path).stem,
         path=path,
         examples=tuple(
             Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples

@@ -1,10 +1,13 @@
 """What changed between two definitions, key by key."""
 
 from collections.abc import Mapping
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 SHOWN = 80
 """Longest value printed; a template can be pages."""
+LEAD = 20
+"""Characters printed before the first one that differs."""
 
 
 class Difference(NamedTuple):
@@ -29,9 +32,18 @@ def differences(before: Any, after: Any, key: str = "") -> list[Difference]:  # 
             for index, (old, new) in enumerate(zip(before, after, strict=True))
             for found in differences(old, new, f"{key}[{index}]")
         ]
-    return [] if before == after else [Difference(key, _shown(before), _shown(after))]
+    if before == after:
+        return []
+    texts = repr(before), repr(after)
+    start = max(0, len(commonprefix(texts)) - LEAD)
+    return [Difference(key, *(_shown(text, start) for text in texts))]
 
 
-def _shown(value: Any) -> str:  # noqa: ANN401
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+def _shown(text: str, start: int) -> str:
+    """At most `SHOWN` characters, those from `start` on among them."""
+    if len(text) <= SHOWN:
+        return text
+    start = min(start, len(text) - SHOWN)
+    head = "..." if start else ""
+    tail = "..." if start + SHOWN < len(text) else ""
+    return head + text[start + len(head) : start + SHOWN - len(tail)] + tail

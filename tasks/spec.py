@@ -4,15 +4,33 @@ Identity fields are frozen at the first run. Everything under `execution`, the s
 budget may change from one run to the next: they never change what an outcome means.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
 
-JsonScalar = str | int | float | bool | None
+
+def _scalar(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+    """One complaint in place of one per type of a union."""
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError("must be text, a finite number, true, false or null")
+
+
+JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)]
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 
@@ -20,7 +38,7 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 class Section(BaseModel):
     """A part of the file: unknown keys are refused and nothing is converted silently."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class GenerateConfig(Section):
@@ -31,11 +49,11 @@ class GenerateConfig(Section):
     top_k: int = Field(default=0, ge=0)
     """0 keeps the whole vocabulary."""
     max_tokens: int = Field(default=256, ge=1)
-    stop_seqs: list[str] = []
+    stop_seqs: list[Annotated[str, Field(min_length=1)]] = []
 
 
 class NamedGenerateConfig(GenerateConfig):
-    """A way of sampling that candidates are crossed with."""
+    """A way of sampling that candidates are crossed with; what it leaves out, the model's own settings say."""
 
     name: Name
 
@@ -169,19 +187,25 @@ class CampaignSpec(Section):
             seen.add(entry.name)
         return entries
 
-    @model_validator(mode="after")
-    def _budget_covers_a_round(self) -> Self:
-        if self.stopping.budget < self.batch_size:
+    @field_validator("stopping")
+    @classmethod
+    def _budget_covers_a_round(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
+        batch_size = info.data.get("batch_size", 1)
+        if stopping.budget < batch_size:
             raise ValueError(
-                f"stopping.budget ({self.stopping.budget}) is smaller than one round "
-                f"(batch_size {self.batch_size}); raise the budget or lower batch_size"
+                f"the budget ({stopping.budget}) is smaller than one round (batch_size {batch_size}); "
+                "raise the budget or lower batch_size"
             )
-        return self
+        return stopping
 
     def identity(self) -> dict[str, Any]:
         """What may not change once the campaign has begun, as JSON values."""
         identity = self.model_dump(mode="json", exclude={"storage", "execution"})
         del identity["stopping"]["budget"]
+        # A default written out would count as given, and take the place of the model's own setting.
+        identity["generate_configs"] = [
+            config.model_dump(mode="json", exclude_unset=True) for config in self.generate_configs
+        ]
         return identity
 
     def execution_fields(self) -> dict[str, Any]:

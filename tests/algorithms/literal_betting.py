@@ -22,15 +22,14 @@ def literal_capital(scores, m, n_examples, level, flaw=None):
     while 4.0 * horizons[-1] <= n_examples:
         horizons.append(4.0 * horizons[-1])
     n_paths, n_draws = scores.shape
+    means = np.array([(0.5 + scores[:, :k].sum(axis=1)) / (k + 1) for k in range(1, n_draws + 1)]).T  # (P, T)
+    squares = (scores - means) ** 2
     wealths = np.ones((len(horizons), n_paths))
     capital = np.empty((n_paths, n_draws))
     for t in range(1, n_draws + 1):
-        past = scores[:, : t - 1]
-        seen = scores[:, :t] if flaw == "bet on the current score" else past
-        means = [(0.5 + scores[:, :k].sum(axis=1)) / (k + 1) for k in range(1, seen.shape[1] + 1)]
-        squares = sum(((scores[:, k] - mean) ** 2 for k, mean in enumerate(means)), 0.25)
-        variance = squares / (seen.shape[1] + 1)
-        left = (n_examples * m - past.sum(axis=1)) / (n_examples - t + 1)
+        seen = t if flaw == "bet on the current score" else t - 1
+        variance = (0.25 + squares[:, :seen].sum(axis=1)) / (seen + 1)
+        left = (n_examples * m - scores[:, : t - 1].sum(axis=1)) / (n_examples - t + 1)
         if flaw == "with replacement":
             left = m
         cap = np.inf if flaw == "no cap" else 0.75 / np.maximum(left, 1e-12)

@@ -83,24 +83,24 @@ def test_over_all_orderings_the_true_mean_is_refuted_at_most_as_often_as_allowed
 
 
 def test_the_ends_are_the_formula_rounded_outward_with_half_of_alpha_over_arms_each():
-    n_arms, n_examples, alpha = 3, 40, 0.3
-    scores = np.random.default_rng(5).permutation(np.repeat([0.0, 0.25, 1.0], [4, 10, 26]))
+    n_arms, n_examples, alpha, n_draws = 3, 300, 0.3, 80
+    rng = np.random.default_rng(5)
+    scores = rng.permutation(np.repeat([0.0, 0.25, 1.0], [100, 50, 150]))[:n_draws]
     intervals = FinitePopulationIntervals(n_arms, n_examples, alpha)
-    fine = np.linspace(0.0, 1.0, 4001)
-    level = alpha / (2 * n_arms)
-    tested = [np.tile(side[:30], (fine.size, 1)) for side in (scores, 1.0 - scores)]
-    capitals = [literal_capital(side, fine, n_examples, level) for side in tested]  # (4001, 30) each
-    refuted = [np.maximum.accumulate(capital, axis=1) >= 1.0 / level for capital in capitals]
-    cell = 0.5 * np.pi / 1024  # the widest, at 1/2
-    informative = 0
-    for t in range(30):
+    fine = np.linspace(0.0, 1.0, 2001)
+    certain, refuted = [], []
+    for side in (scores, 1.0 - scores):
+        capital = literal_capital(np.tile(side, (2001, 1)), fine, n_examples, level=alpha / (2 * n_arms))
+        is_refuted = np.maximum.accumulate(capital >= 2 * n_arms / alpha, axis=1)
+        refuted.append((is_refuted * fine[:, np.newaxis]).max(axis=0))
+        certain.append(side.cumsum() / n_examples)
+    low, high = np.maximum(certain[0], refuted[0]), 1.0 - np.maximum(certain[1], refuted[1])
+    cell = 0.5 * np.pi / 1024  # of the grid, where it is widest
+    for t in range(n_draws):
         intervals.update(np.array([1]), scores[t : t + 1])
-        low = max(fine[refuted[0][:, t]].max(initial=0.0), scores[: t + 1].sum() / n_examples)
-        high = 1.0 - max(fine[refuted[1][:, t]].max(initial=0.0), (1.0 - scores[: t + 1]).sum() / n_examples)
-        assert low - cell - 1e-9 <= intervals.lower[1] <= low + 1 / 4000
-        assert high - 1 / 4000 <= intervals.upper[1] <= high + cell + 1e-9
-        informative += low > scores[: t + 1].sum() / n_examples
-    assert informative > 10
+        assert low[t] - cell - 1e-9 <= intervals.lower[1] <= low[t] + 1 / 2000
+        assert high[t] - 1 / 2000 <= intervals.upper[1] <= high[t] + cell + 1e-9
+    assert high[-1] - low[-1] < 0.35
     assert (intervals.lower[[0, 2]] == 0.0).all()
     assert (intervals.upper[[0, 2]] == 1.0).all()
 
@@ -159,6 +159,14 @@ def test_capital_never_increases_in_the_mean_it_is_against(scores, n_examples):
     wealth.bet(0, scores, slice(None))
     capital = wealth.capital(0)
     assert (np.diff(capital) <= 1e-9 * capital[:-1]).all()
+
+
+def test_lost_capital_stays_lost_when_a_batch_would_multiply_it_beyond_all_numbers():
+    wealth = Wealth(1, 10_000, 0.01, np.array([0.01, 0.1, 0.5]))
+    wealth.bet(0, np.zeros(3_000), slice(None))
+    assert wealth.capital(0)[-1] == 0.0
+    wealth.bet(0, np.ones(3_000), slice(None))
+    assert wealth.capital(0)[-1] == 0.0
 
 
 def test_the_most_surprising_order_neither_overflows_nor_loses_the_interval():

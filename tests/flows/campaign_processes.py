@@ -33,7 +33,9 @@ class Kill:
 
 def fork_server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["flows.campaign", "tasks.engines.transformers_engine", "campaign_processes"])
+    context.set_forkserver_preload(
+        ["flows.campaign", "tasks.engines.transformers_engine", "campaign_processes"]
+    )
     return context
 
 
@@ -123,8 +125,8 @@ def history(folder: Path) -> dict[str, list[tuple]]:
         ),
         "comparisons": rows(
             folder,
-            "SELECT r.number, c.position, c.candidate_a_id, c.example_id, c.outcome, c.reason, c.answer, g.key "
-            "FROM comparisons c JOIN rounds r ON r.id = c.round_id "
+            "SELECT r.number, c.position, c.candidate_a_id, c.example_id, c.outcome, c.reason, c.answer, "
+            "g.key FROM comparisons c JOIN rounds r ON r.id = c.round_id "
             "LEFT JOIN generations g ON g.id = c.generation_a_id ORDER BY r.number, c.position",
         ),
         "decisions": rows(

@@ -7,7 +7,7 @@ from flows.prefect_server import prefect_server, settle_environment
 
 @pytest.fixture(scope="session")
 def prefect_api(tmp_path_factory):
-    """One Prefect server for all campaigns of the session, found by their processes through the environment."""
+    """One Prefect server for all campaigns of the session; processes find it through the environment."""
     folder = tmp_path_factory.mktemp("prefect")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)

@@ -1,4 +1,4 @@
-"""kill -9 at any moment, then resume: the same rounds, texts, comparisons and decisions, nothing made twice."""
+"""kill -9 at any moment, then resume: the same rounds, texts and decisions, nothing made twice."""
 
 import random
 import time

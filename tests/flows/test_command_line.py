@@ -1,0 +1,265 @@
+"""What a user types and reads: commands, exit codes, sentences instead of tracebacks."""
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import campaign_processes as processes
+import pandas as pd
+import pytest
+
+from storage.database import open_database
+from storage.leases import acquire
+from tasks.leasing import LIFETIME, is_gone, now, this_process
+
+
+@pytest.fixture
+def folder(tmp_path):
+    processes.write_campaign(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def finished(prefect_api, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    processes.write_campaign(folder)
+    result = winnow(folder, "run", "campaign.yaml")
+    assert result.returncode == 3, result.stderr
+    assert "heuristic" not in result.stdout
+    return folder
+
+
+def winnow(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "flows.main", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+        check=False,
+    )
+
+
+def edit(folder, before, after):
+    spec = folder / "campaign.yaml"
+    text = spec.read_text()
+    assert before in text
+    spec.write_text(text.replace(before, after))
+
+
+def one_message(result):
+    """The only thing on standard error: a message, not a traceback."""
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("winnow: ")
+    return result.stderr.removeprefix("winnow: ").strip()
+
+
+BAD_SPECS = {
+    "unknown key": ("batch_size: 8", "batchsize: 8", ":17: batchsize: unknown key; did you mean"),
+    "wrong type": ("seed: 11", "seed: eleven", "campaign.yaml:3: seed: "),
+    "duplicate names": ("name: two,", "name: one,", "the name 'one' is used twice"),
+    "missing dataset": ("data.jsonl", "nodata.jsonl", "dataset.path: "),
+    "missing column": ("target: target", "target: answer", "dataset.fields.target"),
+    "unknown variable": ("!{{ input }}!", "!{{ question }}!", "prompts[2].template: "),
+    "the target": ("!{{ input }}!", "!{{ target }}!", "prompts[2].template: "),
+    "unsafe expression": ("!{{ input }}!", "{{ input.__class__.__mro__ }}", "prompts[2].template: "),
+    "missing model": ("model-2, model_args", "model-9, model_args", "models[1].model: there is no"),
+    "small budget": ("budget: 32", "budget: 7", "stopping.budget (7) is smaller than one round"),
+    "unknown selector": ("name: row-mean", "name: row-men", "did you mean 'row-mean'"),
+    "unknown parameter": ("{name: row-mean}", "{name: row-mean, params: {b: 1}}", "has no parameter 'b'"),
+    "unknown judge": ("type: contains", "type: contain", "judge.type: "),
+    "unknown provider": ("two, provider: transformers", "two, provider: vlm", "models[1].provider: "),
+    "not YAML": ("seed: 11", "seed: [11", "not YAML"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "told"), BAD_SPECS.values(), ids=BAD_SPECS)
+def test_a_bad_spec_gets_one_message_and_no_database(folder, before, after, told):
+    edit(folder, before, after)
+    result = winnow(folder, "run", "campaign.yaml")
+    assert result.returncode == 2
+    assert told in one_message(result)
+    assert "campaign.yaml" in result.stderr
+    assert not (folder / "winnow.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [("", "has no rows"), ('{"id": "a", "input": "x", "target": "y"}\n' * 2, "'a'")]
+)
+def test_bad_data_get_one_message_and_no_database(folder, content, told):
+    (folder / "data.jsonl").write_text(content)
+    result = winnow(folder, "validate", "campaign.yaml")
+    assert result.returncode == 2
+    assert told in one_message(result)
+    assert not (folder / "winnow.db").exists()
+
+
+def test_an_unwritable_database_is_named(folder):
+    result = winnow(folder, "run", "campaign.yaml", "--storage", "sqlite:////proc/no/winnow.db")
+    assert result.returncode == 1
+    assert "sqlite:////proc/no/winnow.db is unavailable" in one_message(result)
+
+
+def test_a_database_of_a_newer_release_is_refused_unchanged(folder):
+    winnow(folder, "db", "upgrade", "--storage", "sqlite:///winnow.db")
+    database = open_database(f"sqlite:///{folder}/winnow.db")
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    for arguments in (["run", "campaign.yaml"], ["status"], ["db", "upgrade"]):
+        result = winnow(folder, *arguments)
+        assert result.returncode == 1
+        assert "9999" in one_message(result)
+    assert processes.rows(folder, "SELECT count(*) FROM campaigns") == [(0,)]
+
+
+def test_a_campaign_another_process_holds_is_refused_unchanged(folder):
+    storage = processes.store(folder / "campaign.yaml")
+    before = processes.rows(folder, "SELECT * FROM campaigns")
+    acquire(open_database(storage), 1, this_process(), now=now(), lifetime=LIFETIME, is_gone=is_gone)
+    for arguments in (["run", "campaign.yaml", "--set", "stopping.budget=40"], ["resume", "survivor"]):
+        result = winnow(folder, *arguments)
+        assert result.returncode == 1
+        assert f"is being run by {this_process()}" in result.stderr
+        assert "Traceback" not in result.stderr
+    assert processes.rows(folder, "SELECT * FROM campaigns") == before
+    assert winnow(folder, "status", "survivor").stdout.startswith("survivor: running")
+
+
+def test_an_unknown_campaign_is_named_with_those_there_are(finished):
+    for command in (["status"], ["resume"], ["show"], ["query"]):
+        view = ["rounds"] if command == ["query"] else []
+        result = winnow(finished, *command, "survivr", *view)
+        assert result.returncode == 1
+        assert "no campaign is named 'survivr'; there are: survivor" in one_message(result)
+
+
+def test_another_definition_under_the_same_name_is_refused_with_the_difference(finished):
+    before = processes.history(finished)
+    result = winnow(finished, "run", "campaign.yaml", "--set", "seed=12")
+    assert result.returncode == 2
+    assert "seed: 11 -> 12" in one_message(result)
+    assert "--fork" in result.stderr
+    assert processes.history(finished) == before
+
+
+def test_running_a_settled_campaign_again_answers_at_once(finished):
+    before = processes.history(finished)
+    result = winnow(finished, "run", "campaign.yaml")
+    assert result.returncode == 3
+    assert result.stdout.startswith("survivor: undecided")
+    assert "error probability 0.05: the budget of 32 is spent" in result.stdout
+    assert processes.history(finished) == before
+
+
+def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished):
+    result = winnow(finished, "run", "campaign.yaml", "--fork", "again")
+    assert result.returncode == 3
+    assert "32 comparisons in 4 rounds" in result.stdout
+    assert "; 0 generations" in result.stdout
+    result = winnow(finished, "run", "campaign.yaml", "--fork", "again", "--set", "stopping.budget=40")
+    assert result.returncode == 3
+    assert "40 comparisons in 5 rounds" in result.stdout
+    assert "; 8 generations" in result.stdout
+
+
+@pytest.mark.parametrize("view", ["leaderboard", "comparisons", "rounds", "curve", "coverage"])
+def test_views_say_the_same_in_every_format(finished, view):
+    as_json = json.loads(winnow(finished, "query", "survivor", view, "--json").stdout)
+    as_lines = winnow(finished, "query", "survivor", view, "--format", "jsonl").stdout.splitlines()
+    as_csv = list(
+        csv.DictReader(io.StringIO(winnow(finished, "query", "survivor", view, "--format", "csv").stdout))
+    )
+    written = winnow(
+        finished, "query", "survivor", view, "--format", "parquet", "--output", f"{view}.parquet"
+    )
+    assert written.returncode == 0
+    assert as_json == [json.loads(line) for line in as_lines]
+    assert len(as_json) == len(as_csv) == len(pd.read_parquet(finished / f"{view}.parquet")) > 0
+    assert list(as_json[0]) == list(as_csv[0])
+    assert winnow(finished, "query", "survivor", view).stdout.splitlines()[0].split()[0] == next(
+        iter(as_json[0])
+    )
+
+
+def test_sql_is_read_only(finished):
+    counted = winnow(finished, "query", "--sql", "SELECT count(*) AS n FROM comparisons", "--json")
+    assert json.loads(counted.stdout)[0]["n"] >= processes.BUDGET
+    for statement in (
+        "DELETE FROM comparisons",
+        "DROP TABLE games",
+        "PRAGMA query_only=OFF; DELETE FROM games",
+    ):
+        refused = winnow(finished, "query", "--sql", statement)
+        assert refused.returncode == 1
+        assert "refused" in one_message(refused)
+
+
+def test_json_is_on_every_read(finished):
+    for arguments in (["status"], ["status", "survivor"], ["list"], ["show", "survivor"], ["selectors"],
+                      ["judges"], ["db", "stats"]):  # fmt: skip
+        assert json.loads(winnow(finished, *arguments, "--json").stdout)
+
+
+def test_the_database_is_sound_and_counted(finished):
+    assert winnow(finished, "db", "check").returncode == 0
+    tables = {
+        row["table"]: row["rows"]
+        for row in json.loads(winnow(finished, "db", "stats", "--json").stdout)["tables"]
+    }
+    assert tables["comparisons"] >= processes.BUDGET
+
+
+def started(folder):
+    """A campaign that is running its rounds, long enough to be interrupted."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.main", "run", "campaign.yaml", "--set", "batch_size=1",
+         "--set", "stopping.budget=140"],
+        cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if (folder / "winnow.db").exists() and has_decisions(folder):
+            return process
+        time.sleep(0.02)
+    raise AssertionError("the campaign did not begin")
+
+
+def has_decisions(folder):
+    return bool(
+        processes.rows(folder, "SELECT 1 FROM sqlite_master WHERE name = 'decisions'")
+        and processes.rows(folder, "SELECT 1 FROM decisions")
+    )
+
+
+def test_the_first_interrupt_finishes_the_round_and_the_hint_works(prefect_api, folder):
+    process = started(folder)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "finishing the round" in told
+    assert "go on with: winnow resume survivor" in told
+    assert processes.rows(folder, "SELECT count(*) FROM rounds") == processes.rows(
+        folder, "SELECT count(*) FROM decisions"
+    )
+    assert winnow(folder, "status", "survivor").stdout.startswith("survivor: interrupted")
+    assert winnow(folder, "resume", "survivor", "--storage", f"sqlite:///{folder}/winnow.db").returncode in (
+        0,
+        3,
+    )
+    assert processes.has_ended(folder)
+
+
+def test_the_second_interrupt_stops_at_once_and_frees_the_lease(prefect_api, folder):
+    process = started(folder)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    assert processes.rows(folder, "SELECT released_at IS NOT NULL FROM leases") == [(1,)]
