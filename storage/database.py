@@ -20,14 +20,6 @@ BUSY_TIMEOUT_MS = 30_000
 
 _WRITES = "winnow_writes"
 
-_READING_ACTIONS = {
-    sqlite3.SQLITE_SELECT,
-    sqlite3.SQLITE_READ,
-    sqlite3.SQLITE_FUNCTION,
-    sqlite3.SQLITE_RECURSIVE,
-    sqlite3.SQLITE_TRANSACTION,
-}
-
 _READING_PRAGMAS = {
     "foreign_key_check",
     "foreign_key_list",
@@ -96,7 +88,9 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
         shown = parsed.render_as_string(hide_password=True)
         if parsed.get_backend_name() == "sqlite":
             if parsed.database in (None, "", ":memory:"):
-                raise StorageUnavailable(shown, "results in memory would be lost; name a file: sqlite:///FILE")
+                raise StorageUnavailable(
+                    shown, "results in memory would be lost; name a file: sqlite:///FILE"
+                )
             return Database(shown, _sqlite_engine(str(parsed.database), read_only))
         engine = create_engine(parsed, pool_pre_ping=True)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
@@ -125,7 +119,7 @@ def _sqlite_engine(path: str, read_only: bool) -> Engine:
     def configure(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401 -- SQLAlchemy's own type is private
         if read_only:
             connection.execute("PRAGMA query_only=ON")
-            connection.set_authorizer(_allow_reading)
+            connection.set_authorizer(_refuse_other_files)
             return
         connection.execute("PRAGMA journal_mode=WAL")
         # In WAL mode a killed process loses nothing committed; only a power cut may cost the last commits.
@@ -140,13 +134,15 @@ def _sqlite_engine(path: str, read_only: bool) -> Engine:
     return engine
 
 
-def _allow_reading(action: int, subject: str | None, *_: str | None) -> int:
-    """Let SQLite compile what reads and nothing else.
+def _refuse_other_files(action: int, subject: str | None, *_: str | None) -> int:
+    """Close what a read-only SQLite connection leaves open.
 
-    Opening read-only does not do it: ATTACH and VACUUM INTO could still write other files.
+    ATTACH and VACUUM INTO (which attaches too) would write other files, and a PRAGMA could lift `query_only`.
     """
-    reads = subject in _READING_PRAGMAS if action == sqlite3.SQLITE_PRAGMA else action in _READING_ACTIONS
-    return sqlite3.SQLITE_OK if reads else sqlite3.SQLITE_DENY
+    refused = action == sqlite3.SQLITE_ATTACH or (
+        action == sqlite3.SQLITE_PRAGMA and subject not in _READING_PRAGMAS
+    )
+    return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What changed between two definitions, key by key."""
 
 from collections.abc import Mapping
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 SHOWN = 80
@@ -35,7 +35,8 @@ def differences(before: Any, after: Any, key: str = "") -> list[Difference]:  # 
     if before == after:
         return []
     texts = repr(before), repr(after)
-    start = max(0, len(commonprefix(texts)) - LEAD)
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    start = max(0, alike - LEAD)
     return [Difference(key, *(_shown(text, start) for text in texts))]
 
 

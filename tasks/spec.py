@@ -53,7 +53,7 @@ class GenerateConfig(Section):
 
 
 class NamedGenerateConfig(GenerateConfig):
-    """A way of sampling that candidates are crossed with; what it leaves out, the model's own settings say."""
+    """A way of sampling that candidates are crossed with; the model's own settings fill in the rest."""
 
     name: Name
 

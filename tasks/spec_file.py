@@ -24,10 +24,17 @@ class SpecFile:
     path: Path
     values: Any
     lines: dict[KeyPath, int] = field(default_factory=dict)
+    overridden: frozenset[KeyPath] = frozenset()
+    """Keys whose values came from `--set`, not from the file."""
 
     def locate(self, key: str) -> str:
-        """`FILE:LINE: KEY` of a dotted key, or of the nearest enclosing key that stands in the file."""
+        """`FILE:LINE: KEY` of a dotted key, or of the nearest enclosing key that stands in the file.
+
+        `--set KEY` where the value does not come from the file.
+        """
         parts = parse_key(key)
+        if any(parts[: len(path)] == path for path in self.overridden):
+            return f"--set {key}"
         while parts and parts not in self.lines:
             parts = parts[:-1]
         line = self.lines.get(parts)
@@ -57,17 +64,19 @@ def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
         raise SpecError(f"there is no file {path} (looked in {Path.cwd()})") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path} cannot be read as text: {error}") from error
+    lines: dict[KeyPath, int] = {}
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        lines: dict[KeyPath, int] = {}
-        values = _value(root, (), lines, path) if root is not None else {}
+        values = _parse(text, path, lines)
     except yaml.YAMLError as error:
         raise SpecError(_yaml_complaint(path, error)) from error
+    except RecursionError:
+        raise SpecError(f"{path}: the values are nested too deeply; write them out flat") from None
+    if values is None:
+        raise SpecError(f"{path} is empty; write a campaign into it, `winnow init` gives one to begin with")
     if not isinstance(values, dict):
-        raise SpecError(f"{path}: a campaign file is a mapping of keys to values, this is a {_kind(values)}")
-    for override in overrides:
-        _apply(values, override)
-    return SpecFile(path, values, lines)
+        raise SpecError(f"{path}: a campaign file is a mapping of keys to values, this is {_kind(values)}")
+    overridden = frozenset(_apply(values, override) for override in overrides)
+    return SpecFile(path, values, lines, overridden)
 
 
 def parse_spec(file: SpecFile) -> CampaignSpec:
@@ -89,12 +98,31 @@ def parse_key(key: str) -> KeyPath:
     )
 
 
-def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path) -> Any:  # noqa: ANN401
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's numbers: 1e-3 is one, in YAML 1.1 it is text."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> Any:  # noqa: ANN401
+    root = yaml.compose(text, Loader=_Loader)
+    return None if root is None else _value(root, (), lines, file)
+
+
+def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path | str) -> Any:  # noqa: ANN401
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         values: dict[Any, Any] = {}
         for key_node, value_node in node.value:
             key, line = key_node.value, key_node.start_mark.line + 1
+            if not isinstance(key, str):
+                raise SpecError(
+                    f"{file}:{line}: {format_key(path)}: a key must be plain text; "
+                    "put a value that begins with '{{' in quotes"
+                )
             if key in values:
                 first = lines[(*path, key)]
                 raise SpecError(
@@ -105,20 +133,22 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
         return values
     if isinstance(node, yaml.SequenceNode):
         return [_value(child, (*path, index), lines, file) for index, child in enumerate(node.value)]
-    constructor = yaml.SafeLoader("")
-    value = constructor.construct_object(node)  # type: ignore[no-untyped-call]
+    try:
+        value = _Loader("").construct_object(node)
+    except ValueError:  # such as a date in month 13
+        return node.value
     # A date or binary scalar is text to us: nothing in a campaign is either.
     return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
 
 
-def _apply(values: dict[str, Any], override: str) -> None:
+def _apply(values: dict[str, Any], override: str) -> KeyPath:
     key, equals, text = override.partition("=")
     path = parse_key(key)
     if not equals or not path:
         raise SpecError(f"--set {override}: write key=value, for example --set stopping.budget=2000")
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        value = _parse(text, f"--set {override}", {})
+    except (yaml.YAMLError, RecursionError) as error:
         raise SpecError(f"--set {override}: the value is not YAML") from error
     target: Any = values
     try:
@@ -127,11 +157,11 @@ def _apply(values: dict[str, Any], override: str) -> None:
         target[path[-1]] = value
     except (AttributeError, IndexError, KeyError, TypeError):
         raise SpecError(f"--set {override}: there is no place '{key}' in the file") from None
+    return path
 
 
 def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
-    # Two validators of one field add their own step to the path; only real keys are shown.
-    parts = tuple(part for part in detail["loc"])
+    parts = detail["loc"]
     where = file.locate(format_key(parts))
     if detail["type"] == "extra_forbidden":
         known = _known_keys(parts[:-1])
@@ -141,10 +171,12 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         return f"{where}: is missing; add it"
     message = detail["msg"].removeprefix("Value error, ")
+    message = "must be a mapping of keys to values" if detail["type"] == "model_type" else message
     message = message[0].lower() + message[1:]
     given = detail.get("input")
     shown = f" (got {given!r})" if isinstance(given, (str, int, float, bool)) or given is None else ""
-    return f"{where}: {message}{shown}" if where != str(file.path) else f"{file.path}: {message}{shown}"
+    quotes = "; put it in quotes" if detail["type"] == "string_type" and shown else ""
+    return f"{where}: {message}{shown}{quotes}"
 
 
 def format_key(parts: Sequence[str | int]) -> str:
@@ -176,4 +208,4 @@ def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
 
 
 def _kind(value: Any) -> str:  # noqa: ANN401
-    return {list: "list", str: "text", type(None): "empty file"}.get(type(value), type(value).__name__)
+    return "a list" if isinstance(value, list) else f"the value {value!r}"

@@ -8,7 +8,7 @@ from string import Template
 from infra.demo.data import EXAMPLES_PER_TASK
 from infra.demo.problems import TASKS
 from infra.demo.prompts import TEMPLATES
-from infra.demo.recipes import Recipe
+from infra.demo.recipes import CONTEXT, Recipe
 
 TEMPERATURES = {"greedy": 0.0, "warm": 0.8}
 MAX_TOKENS = 20
@@ -49,7 +49,7 @@ dataset:
   fields: {id: id, input: input, target: target}
 
 # An answer is right if what follows its last ">" is one of the targets.
-judge: {type: exact, extract: '[^>]+$$'}
+judge: {type: exact, extract: '(?:^|>)([^>]*)$$'}
 
 # Which candidate to try next, and on which example: UCB-E favours high means and those tried seldom.
 selector: {name: ucb-e, params: {a: 1.0}}
@@ -72,7 +72,7 @@ def campaign_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
         f"  - name: {recipe.name}\n"
         f"    provider: vllm\n"
         f"    model: {json.dumps(str(folder / recipe.name))}\n"
-        f"    model_args: {{max_model_len: 128, dtype: float32, enforce_eager: true}}"
+        f"    model_args: {{max_model_len: {CONTEXT}, dtype: float32, enforce_eager: true}}"
         for recipe in recipes
     ]
     prompts = [f"  - {{name: {name}, template: {json.dumps(text)}}}" for name, text in TEMPLATES.items()]

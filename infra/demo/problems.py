@@ -62,7 +62,7 @@ def draw_count(rng: random.Random) -> Problem:
 
 
 def draw_scrambled_word(rng: random.Random) -> Problem:
-    """A noun of three or four letters in a wrong order; every noun of the list with these letters is accepted."""
+    """A noun of three or four letters in a wrong order; every noun made of these letters is accepted."""
     word = rng.choice(SHORT_WORDS)
     letters = sorted(word)
     accepted = (word, *(other for other in SHORT_WORDS if other != word and sorted(other) == letters))

@@ -5,6 +5,7 @@ Models this small keep one core busy but not two: side by side they finish in tw
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,21 +59,25 @@ def train_in_processes(jobs: Sequence[Job], finished: Callable[[Job], None]) -> 
 
 
 def _train(job: Job) -> None:
+    # The parent answers Ctrl-C by killing its children; one that is itself killed takes them along.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
+    from transformers.utils import logging
 
     from infra.demo.training import train_checkpoint
 
     torch.set_num_threads(1)
+    logging.disable_progress_bar()
     with replacing(job.folder, job.fingerprint) as partial:
         train_checkpoint(job.recipe, partial)
 
 
 def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _cores() -> int:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from infra.demo.problems import TASKS
 
+CONTEXT = 128
+"""The most tokens that a checkpoint takes, prompt and answer together."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:

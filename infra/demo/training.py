@@ -11,11 +11,9 @@ from torch.optim.lr_scheduler import OneCycleLR
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 from infra.demo.data import TrainingText, training_texts
-from infra.demo.recipes import Recipe
+from infra.demo.recipes import CONTEXT, Recipe
 from infra.demo.tokenizer import EOS, PAD, VOCABULARY, build_tokenizer
 
-CONTEXT = 128
-"""Most tokens of prompt and answer together."""
 HEAD_SIZE = 32
 EMBEDDING_RATE = 0.2  # the share of the learning rate that suits AdamW on embeddings and norms
 PARTS = 3

@@ -1,7 +1,6 @@
 """Common English nouns, shortest first, and the words used to count."""
 
-NOUNS = tuple(
-    """
+_NOUNS = """
 act age aid air ant ape arm art ash axe bag bar bat bay bed bee bin box boy bug bun bus cab can cap car cat
 cow cub cup day den dog dot ear egg elf eye fan fig fin fly fog fox fur gap gem gum gun hat hen hip hut ice
 ink jam jar jaw job joy key kid kit lap law leg lid lip log man map mat mud mug net nut oak oar owl pan paw
@@ -32,53 +31,17 @@ rabbit ribbon rocket saddle salmon sandal school season shadow signal silver sis
 statue street summer sunset temple tennis ticket tomato tunnel turkey turtle valley velvet violin walnut
 window winter wizard blanket chicken compass curtain dolphin evening feather giraffe kitchen lantern leather
 library lobster morning penguin picture raccoon teacher thunder village
-""".split()
-)
+"""
+NOUNS = tuple(_NOUNS.split())
 """Common English nouns of three to seven letters, each once, ordered by length and then by alphabet."""
 
-COUNTED = (
-    "bag",
-    "bed",
-    "cap",
-    "cat",
-    "cup",
-    "dog",
-    "egg",
-    "hat",
-    "hen",
-    "jar",
-    "key",
-    "map",
-    "mug",
-    "pan",
-    "pen",
-    "pig",
-    "pot",
-    "toy",
-)
+_COUNTED = "bag bed cap cat cup dog egg hat hen jar key map mug pan pen pig pot toy"
+COUNTED = tuple(_COUNTED.split())
 """Nouns that are counted; each takes a plain "s" in the plural."""
 
-NUMERALS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-)
+_NUMERALS = """
+zero one two three four five six seven eight nine ten
+eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty
+"""
+NUMERALS = tuple(_NUMERALS.split())
 """English numerals; the position is the value."""

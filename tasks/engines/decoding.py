@@ -5,6 +5,7 @@ B is the number of requests, V the size of the vocabulary, S the length of the s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
@@ -77,8 +78,9 @@ class Decoding:
             return FinishedRow(text=self._text(tokens[:-1]), finish_reason="stop", length=len(tokens))
         if stop := self._requests[i].sampling.stop:
             text = self._text(tokens)
-            if found := [at for at in map(text.find, stop) if at >= 0]:
-                return FinishedRow(text=text[: min(found)], finish_reason="stop", length=len(tokens))
+            if found := [(at, at + len(s)) for s in stop if (at := text.find(s)) >= 0]:
+                start, _ = min(found, key=itemgetter(1))
+                return FinishedRow(text=text[:start], finish_reason="stop", length=len(tokens))
         if len(tokens) >= self._room[i]:
             return FinishedRow(text=self._text(tokens), finish_reason="length", length=len(tokens))
         return None

@@ -20,7 +20,7 @@ class PromptEncoder:
         tokenizer: A Hugging Face tokenizer.
         model: Tells whether to use the chat template.
         vocabulary: How many token ids the weights know.
-        max_model_len: Context window in tokens, or None if unlimited.
+        max_model_len: Context window in tokens.
 
     Raises:
         EngineLoadFailed: If the model is to chat and its tokenizer has no chat template.
@@ -32,7 +32,7 @@ class PromptEncoder:
         model: ModelRef,
         *,
         vocabulary: int,
-        max_model_len: int | None,
+        max_model_len: int,
     ) -> None:
         if model.chat and not getattr(tokenizer, "chat_template", None):
             raise EngineLoadFailed(
@@ -56,7 +56,7 @@ class PromptEncoder:
             return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
         if not ids:
             return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
-        if self._max_model_len is not None and len(ids) >= self._max_model_len:
+        if len(ids) >= self._max_model_len:
             return GenerationFailure(
                 reason="prompt_too_long",
                 detail=f"the prompt has {len(ids)} tokens, which leaves no room for an answer in "

@@ -42,7 +42,7 @@ class Sampling:
     max_tokens: int = 256
     """Upper limit of new tokens; a model's context window may end a text sooner."""
     stop: tuple[str, ...] = ()
-    """A text ends before the first of these strings."""
+    """A text ends before the first of these that is complete; on a tie, the first in this order."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):
@@ -94,8 +94,8 @@ class GenerationFailure:
     """Why a request has no text. The other requests of its batch are not affected."""
 
     reason: str
-    """One machine-readable word: "empty_prompt", "prompt_too_long", "bad_prompt", "refused",
-    "load_failed" or "engine_failed"."""
+    """One machine-readable word. The prompt's fault: "empty_prompt", "prompt_too_long", "bad_prompt" (cannot
+    be encoded); the engine would not: "refused"; the model's: "load_failed", "engine_failed"."""
     detail: str
     """One sentence for people."""
 

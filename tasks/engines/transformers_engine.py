@@ -1,8 +1,8 @@
 """The plain reference engine: a causal language model of `transformers` in this process.
 
-B is the number of requests decoded together, L the length of the longest prompt among them, T the
-number of new tokens. Prompts are padded on the left and masked. A request's randomness is its own, so
-its text does not depend on what else is in the batch, up to the rounding of floating-point sums.
+B is the number of requests decoded together, L the length of the longest prompt among them. Prompts are
+padded on the left and masked. A request's randomness is its own, so its text does not depend on what
+else is in the batch, up to the rounding of floating-point sums.
 """
 
 import time
@@ -36,6 +36,7 @@ from tasks.engines.providers import EngineSettings
 
 transformers.utils.logging.disable_progress_bar()  # the terminal belongs to the campaign
 
+NO_LIMIT = 2**31  # tokens; for models without positions, such as state-space models
 MODEL_ARGS = ("batch_size", "device", "dtype", "max_model_len", "trust_remote_code")
 
 
@@ -62,12 +63,10 @@ class TransformersEngine:
         refuse_missing_checkpoint(model)
         self._name = model.name
         self._device = str(args.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
-        self._batch_size = int(args.get("batch_size") or 32)
         try:
             self._load(model, args)
         except Exception as error:  # no common class covers what a bad checkpoint raises
             raise EngineLoadFailed(model.name, one_sentence(error)) from error
-        self._window = int(args.get("max_model_len") or 0) or _position_limit(self._model.config)
         vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
         self._encode = PromptEncoder(
             self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window
@@ -75,9 +74,11 @@ class TransformersEngine:
 
     def _load(self, model: ModelRef, args: dict[str, JsonScalar]) -> None:
         options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}
+        self._batch_size = _positive(args, "batch_size", 32)
         self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
         loaded = AutoModelForCausalLM.from_pretrained(model.model, dtype=args.get("dtype", "auto"), **options)
         self._model = loaded.to(self._device).eval()
+        self._window = _positive(args, "max_model_len", _position_limit(loaded.config))
         self._ends = _end_tokens(self._model, self._tokenizer)
         # Checkpoints ship sampling defaults, which `generate` would mix into what a request asks for.
         self._model.generation_config = GenerationConfig()
@@ -108,8 +109,8 @@ class TransformersEngine:
     def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Completion]:
         started = time.perf_counter()
         room = [
-            min(r.sampling.max_tokens, (self._window - len(ids)) if self._window else r.sampling.max_tokens)
-            for ids, r in zip(prompts, requests, strict=True)
+            min(request.sampling.max_tokens, self._window - len(ids))
+            for ids, request in zip(prompts, requests, strict=True)
         ]
         decoding = Decoding(self._tokenizer, requests, room, self._ends)
         try:
@@ -155,8 +156,16 @@ def start(model: ModelRef, settings: EngineSettings) -> Engine:
     return TransformersEngine(model)
 
 
-def _position_limit(config: PretrainedConfig) -> int | None:
-    return getattr(config.get_text_config(), "max_position_embeddings", None)
+def _positive(args: dict[str, JsonScalar], name: str, default: int) -> int:
+    value = args.get(name, default)
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+    return value
+
+
+def _position_limit(config: PretrainedConfig) -> int:
+    limit = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return int(limit) if limit else NO_LIMIT
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

@@ -110,7 +110,7 @@ def _answer(output: "RequestOutput", seconds: float) -> Answer:
     return Completion(
         text=generated.text,
         finish_reason=generated.finish_reason,
-        input_tokens=len(output.prompt_token_ids),
+        input_tokens=len(output.prompt_token_ids or []),
         output_tokens=len(generated.token_ids),
         seconds=seconds,
     )
@@ -131,9 +131,8 @@ def _load(parent: ParentLink) -> VllmModel | None:
         model = VllmModel(ModelRef(**parent.receive()["load"]))
     except Exception as error:  # vLLM has no common class for what a bad checkpoint or argument raises
         traceback.print_exc()
-        parent.send(
-            {"load_failed": error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)}
-        )
+        why = error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)
+        parent.send({"load_failed": why})
         return None
     parent.send({"ready": model.identity})
     return model

@@ -83,7 +83,7 @@ class WorkerProcess:
                 raise WorkerEnded(self._last_words()) from error
             except TimeoutError:
                 # A grandchild may hold the socket open after the worker's own end.
-                if False:
+                if self._process.poll() is not None:
                     raise WorkerEnded(self._last_words()) from None
                 if time.monotonic() >= deadline:
                     raise

@@ -85,7 +85,7 @@ def test_untried_arms_come_before_those_being_tried():
 
 
 def test_a_pending_batch_leaves_the_bounds_as_they_are():
-    selector = told(arm0=[1, 1], arm1=[0, 0])
+    selector = told(arm0=[0.6, 0.6], arm1=[0.5, 0.5])
     assert [set(selector.ask(round_rng(0, t)).arms) for t in range(3)] == [{0}] * 3
 
 

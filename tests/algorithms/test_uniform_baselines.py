@@ -54,11 +54,12 @@ def test_filled_subset_asks_as_many_whole_examples_as_fit_and_at_least_one(batch
         assert len(examples) == min(columns, 6)
 
 
-def test_filled_subset_passes_over_arms_that_are_set_aside():
+def test_filled_subset_passes_over_arms_that_are_set_aside_and_fits_more_examples():
     world = BestMeanWorld(n_arms=4, n_examples=30)
     world.scores[1] = np.nan
-    batches = [batch for batch, _ in world.rounds(world.selector("filled-subset", batch_size=4))]
-    assert [set(batch.arms) for batch in batches] == [{0, 1, 2, 3}] * 8 + [{0, 2, 3}] * 22
+    batches = [batch for batch, _ in world.rounds(world.selector("filled-subset", batch_size=6))]
+    assert [set(batch.arms) for batch in batches] == [{0, 1, 2, 3}] * 8 + [{0, 2, 3}] * 11
+    assert [len(batch) for batch in batches] == [4] * 8 + [6] * 11
 
 
 def test_filled_subset_completes_an_example_that_was_told_in_part():

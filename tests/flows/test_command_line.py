@@ -1,20 +1,30 @@
 """What a user types and reads: commands, exit codes, sentences instead of tracebacks."""
 
+import contextlib
 import csv
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 import campaign_processes as processes
 import pandas as pd
 import pytest
 
+from flows.main import main
 from storage.database import open_database
 from storage.leases import acquire
 from tasks.leasing import LIFETIME, is_gone, now, this_process
+
+
+class Ran(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture
@@ -34,14 +44,19 @@ def finished(prefect_api, tmp_path_factory):
 
 
 def winnow(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "flows.main", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=120,
-        check=False,
-    )
+    """Run the command in this process: a new one would spend seconds on imports."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as left,
+    ):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["winnow", *arguments])
+        patch.setattr(os, "environ", os.environ.copy())
+        main()
+    return Ran(left.value.code or 0, out.getvalue(), err.getvalue())
 
 
 def edit(folder, before, after):

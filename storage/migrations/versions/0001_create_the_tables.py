@@ -94,7 +94,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint(
             "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0",
-            name="ck_generations_counts_not_negative",
+            name=op.f("ck_generations_counts_not_negative"),
         ),
         sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_generations_round_id"),
         sa.PrimaryKeyConstraint("id", name="pk_generations"),
@@ -117,9 +117,9 @@ def upgrade() -> None:
         sa.Column("reason", sa.String(length=64), nullable=True),
         sa.Column("detail", sa.Text(), nullable=True),
         sa.CheckConstraint(
-            "(outcome IS NULL) = (reason IS NOT NULL)", name="ck_comparisons_outcome_or_reason"
+            "(outcome IS NULL) = (reason IS NOT NULL)", name=op.f("ck_comparisons_outcome_or_reason")
         ),
-        sa.CheckConstraint("outcome BETWEEN -1 AND 1", name="ck_comparisons_outcome_range"),
+        sa.CheckConstraint("outcome BETWEEN -1 AND 1", name=op.f("ck_comparisons_outcome_range")),
         sa.ForeignKeyConstraint(["candidate_a_id"], ["candidates.id"], name="fk_comparisons_candidate_a_id"),
         sa.ForeignKeyConstraint(["candidate_b_id"], ["candidates.id"], name="fk_comparisons_candidate_b_id"),
         sa.ForeignKeyConstraint(["example_id"], ["examples.id"], name="fk_comparisons_example_id"),
@@ -153,8 +153,10 @@ def upgrade() -> None:
         sa.Column("reply", sa.Text(), nullable=False),
         sa.Column("verdict", sa.Float(), nullable=True),
         sa.Column("reason", sa.String(length=64), nullable=True),
-        sa.CheckConstraint("placement IN ('original', 'swapped')", name="ck_games_placement_known"),
-        sa.CheckConstraint("(verdict IS NULL) = (reason IS NOT NULL)", name="ck_games_verdict_or_reason"),
+        sa.CheckConstraint("placement IN ('original', 'swapped')", name=op.f("ck_games_placement_known")),
+        sa.CheckConstraint(
+            "(verdict IS NULL) = (reason IS NOT NULL)", name=op.f("ck_games_verdict_or_reason")
+        ),
         sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_games_comparison_id"),
         sa.PrimaryKeyConstraint("id", name="pk_games"),
         sa.UniqueConstraint("comparison_id", "number", name="uq_games_comparison_id_number"),

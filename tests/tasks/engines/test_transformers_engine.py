@@ -55,12 +55,13 @@ def test_checkpoints_of_different_seeds_answer_differently(engine, tmp_path):
     assert texts(engine, requests) != texts(other, requests)
 
 
-def test_a_text_is_cut_before_the_first_of_its_stop_strings(engine):
+def test_a_text_is_cut_before_the_first_stop_string_to_be_complete(engine):
     (plain,) = engine.generate([request("7+7=", seed=1, temperature=9.0)])
-    early, late = plain.text[1:3], plain.text[5:]
-    assert (plain.text.find(early), plain.text.find(late)) == (1, 5)
-    (cut,) = engine.generate([request("7+7=", seed=1, temperature=9.0, stop=(late, early))])
-    assert (cut.text, cut.finish_reason, cut.output_tokens) == (plain.text[:1], "stop", 3)
+    late, long, short = plain.text[5:], plain.text[1:3], plain.text[2]  # the last two end together
+    assert [plain.text.find(stop) for stop in (late, long, short)] == [5, 1, 2]
+    for stop, length in [((late, long, short), 1), ((late, short, long), 2)]:
+        (cut,) = engine.generate([request("7+7=", seed=1, temperature=9.0, stop=stop)])
+        assert (cut.text, cut.finish_reason, cut.output_tokens) == (plain.text[:length], "stop", 3)
 
 
 def test_the_end_token_ends_a_text_and_is_not_part_of_it(engine):
@@ -148,6 +149,12 @@ def test_a_prompt_that_the_weights_have_no_token_for_fails_alone(tmp_path, engin
     assert [good.text] == texts(engine, [request("1+1=")])
     assert bad.reason == "bad_prompt"
     assert bad.detail == "the tokenizer gives token 100, but the weights know only 100"
+
+
+@pytest.mark.parametrize("args", [{"batch_size": 0}, {"max_model_len": "many"}, {"device": "abacus"}])
+def test_an_impossible_model_argument_is_refused(checkpoint, args):
+    with pytest.raises(EngineLoadFailed, match=str(*args.values())):
+        load(checkpoint, model_args=args)
 
 
 def test_an_unknown_model_argument_is_refused_with_the_known_ones(checkpoint):

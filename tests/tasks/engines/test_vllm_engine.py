@@ -22,9 +22,8 @@ STRANGE = "§"  # the tokenizer knows it, the weights do not
 
 def reference(folder, **fields):
     args = {"dtype": "float32", "max_model_len": 64}
-    return ModelRef(
-        **{"name": "tiny", "provider": "vllm", "model": str(folder), "model_args": args, **fields}
-    )
+    defaults = {"name": "tiny", "provider": "vllm", "model": str(folder), "model_args": args}
+    return ModelRef(**{**defaults, **fields})
 
 
 def request(prompt, seed=0, **sampling):

@@ -1,0 +1,236 @@
+"""Every schema that was ever released can be brought up to date and then used."""
+
+import sqlite3
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+from sqlalchemy import update
+
+from storage import maintenance, repository, views
+from storage.database import open_database
+from storage.errors import (
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+    StorageUnavailable,
+)
+from storage.migrations.settings import alembic_config
+from storage.models import Base, Campaign
+from storage.schema import HEAD, REVISIONS, current_revision, ensure_schema, require_schema, upgrade
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'results.db'}"
+
+
+@pytest.fixture
+def opened(url):
+    """A database without any table."""
+    database = open_database(url)
+    yield database
+    database.close()
+
+
+def tables(url):
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    connection.close()
+    return {name for (name,) in rows}
+
+
+def stamp(url, revision):
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", [revision])
+    connection.close()
+
+
+def test_every_revision_goes_up_and_down_and_up_again(opened, url):
+    config = alembic_config(opened)
+    for revision in REVISIONS:
+        command.upgrade(config, revision)
+        above = tables(url)
+        command.downgrade(config, "-1")
+        below = tables(url)
+        command.upgrade(config, revision)
+        assert tables(url) == above
+        assert revision != "0001" or below == {"alembic_version"}
+    assert current_revision(opened) == HEAD
+
+
+def test_the_migrations_lead_to_what_the_models_say(opened, url):
+    config = alembic_config(opened)
+    command.upgrade(config, "head")
+    command.check(config)
+    assert tables(url) == {*Base.metadata.tables, "alembic_version"}
+
+
+def test_the_migrations_create_the_very_constraints_and_indexes_of_the_models(opened, tmp_path):
+    command.upgrade(alembic_config(opened), "head")
+    from_models = open_database(f"sqlite:///{tmp_path / 'models.db'}")
+    with from_models.writing() as session:
+        Base.metadata.create_all(session.connection())
+    assert definitions(opened) == definitions(from_models)
+    from_models.close()
+
+
+def definitions(database):
+    """Every table and index with the set of its lines; Alembic's own check does not see CHECK constraints."""
+    with database.reading() as session:
+        _, rows = views.run_sql(session, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        return {
+            name: {line.strip(" \t,") for line in sql.splitlines()}
+            for name, sql in rows
+            if name != "alembic_version"
+        }
+
+
+def test_the_revisions_read_from_file_names_are_those_of_alembic(opened):
+    scripts = ScriptDirectory.from_config(alembic_config(opened))
+    assert [script.revision for script in scripts.walk_revisions()][::-1] == REVISIONS
+    assert scripts.get_heads() == [HEAD]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_stored_database_of_each_revision_is_upgraded_and_then_used(opened, url, revision):
+    dump = (ASSETS / f"revision_{revision}.sql").read_text(encoding="utf-8")
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.executescript(dump)
+    connection.close()
+
+    assert upgrade(opened) == (revision, HEAD)
+    require_schema(opened)
+    with opened.reading() as session:
+        campaign = repository.get_campaign(session, "letters")
+        board = views.leaderboard(session, campaign.id)
+        told = list(repository.told_rounds(session, campaign.id))
+        assert maintenance.problems(session) == []
+    assert [row["candidate"] for row in board if row["best"]] == ["small/asked/warm"]
+    assert [row["estimate"] for row in board] == [0.25, 1 / 7, 0, 0, 0, 0]
+    assert sum(outcome is not None for each in told for outcome in each.outcomes) == 45
+    with opened.writing() as session:
+        repository.set_execution(session, campaign.id, {"budget": 1})
+
+
+def test_an_upgrade_of_a_current_database_changes_nothing(opened):
+    assert upgrade(opened) == (None, HEAD)
+    assert upgrade(opened) == (HEAD, HEAD)
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(opened, url):
+    with opened.writing() as session:
+        session.connection().exec_driver_sql("CREATE TABLE leases (x INTEGER)")  # the last table of 0001
+    with pytest.raises(StorageUnavailable, match="table leases already exists"):
+        upgrade(opened)
+    assert tables(url) <= {"leases", "alembic_version"}
+    assert current_revision(opened) is None
+
+
+def test_processes_that_create_the_tables_at_once_do_not_trip_over_each_other(url):
+    program = (
+        "import sys, alembic.command; from storage.database import open_database;"
+        "from storage.schema import ensure_schema; database = open_database(sys.argv[1]);"
+        "print('ready', flush=True); input(); ensure_schema(database); print('done')"
+    )
+    command_line = [sys.executable, "-c", program, url]
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(Popen(command_line, stdin=PIPE, stdout=PIPE, text=True)) for _ in range(3)
+        ]
+        assert [process.stdout.readline() for process in running] == ["ready\n"] * 3
+        assert [process.communicate()[0] for process in started(running)] == ["done\n"] * 3
+
+
+def started(processes):
+    """Let all go at the same moment."""
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return processes
+
+
+def test_an_older_schema_is_refused_with_the_command_that_upgrades_it(opened, url, monkeypatch):
+    upgrade(opened)
+    monkeypatch.setattr("storage.schema.HEAD", "0002")
+    monkeypatch.setattr("storage.schema.REVISIONS", [*REVISIONS, "0002"])
+    for demand in (require_schema, ensure_schema):
+        with pytest.raises(SchemaOutdated) as refused:
+            demand(opened)
+        assert f"winnow db upgrade --storage {url}" in str(refused.value)
+        assert (refused.value.found, refused.value.expected) == ("0001", "0002")
+
+
+def test_a_newer_schema_is_refused_by_reading_writing_and_upgrading(opened, url):
+    upgrade(opened)
+    stamp(url, "9999")
+    for demand in (require_schema, ensure_schema, upgrade):
+        with pytest.raises(SchemaTooNew, match=r"9999.*install the Winnow that wrote it") as refused:
+            demand(opened)
+        assert url in str(refused.value)
+
+
+def test_a_database_without_our_tables_is_refused_by_who_only_reads(opened, url):
+    with pytest.raises(SchemaMissing, match="run a campaign first") as refused:
+        require_schema(opened)
+    assert url in str(refused.value)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("notes.txt", "file is not a database"),
+        ("notes.txt/results.db", "unable to open database file"),
+        ("nowhere/results.db", "unable to open database file"),
+        (".", "unable to open database file|disk I/O error"),
+    ],
+)
+def test_a_place_that_holds_no_database_is_named_with_a_remedy(tmp_path, place, complaint, read_only):
+    (tmp_path / "notes.txt").write_text("no database at all, only some text\n" * 100)
+    url = f"sqlite:///{tmp_path / place}"
+    database = open_database(url, read_only=read_only)
+    with pytest.raises(StorageUnavailable, match=complaint) as refused:
+        require_schema(database) if read_only else ensure_schema(database)
+    assert url in str(refused.value)
+    assert "check that the path or server exists and can be written" in str(refused.value)
+    database.close()
+
+
+def test_a_reader_does_not_create_the_file_it_was_to_read(tmp_path, url):
+    database = open_database(url, read_only=True)
+    with pytest.raises(StorageUnavailable):
+        require_schema(database)
+    database.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_opens_read_only_cannot_write(opened, url):
+    upgrade(opened)
+    reader = open_database(url, read_only=True)
+    with pytest.raises(StorageUnavailable, match="readonly"), reader.writing() as session:
+        session.add(Campaign(name="x"))
+    with pytest.raises(StorageUnavailable, match="readonly"), reader.reading() as session:
+        session.execute(update(Campaign).values(name="x"))
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["results", "mysql+nothing://ann:secret@host/x", "postgresql://ann:secret@host:port/x"]
+)
+def test_a_url_that_cannot_be_opened_is_refused_without_its_password(url):
+    with pytest.raises(StorageUnavailable, match="not a database URL this installation can open") as refused:
+        open_database(url)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:"])
+def test_a_database_in_memory_is_refused_because_it_would_forget(url):
+    with pytest.raises(StorageUnavailable, match="name a file"):
+        open_database(url)

@@ -1,0 +1,133 @@
+"""Campaigns in a real database, written as a run writes them, but with made-up texts and scores."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from storage import repository
+from storage.database import open_database
+from storage.records import (
+    CampaignRecord,
+    NewCandidate,
+    NewComparison,
+    NewDecision,
+    NewExample,
+    NewGeneration,
+)
+from storage.schema import ensure_schema
+
+NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
+
+
+def new_database(path):
+    """An open database at this path, with all tables and no rows."""
+    database = open_database(f"sqlite:///{path}")
+    ensure_schema(database)
+    return database
+
+
+def generation(key, **fields):
+    """A text that is about to be stored."""
+    made_up = {
+        "model": "m",
+        "prompt": "p",
+        "seed": 1,
+        "replicate": 0,
+        "text": f"text of {key}",
+        "finish_reason": "stop",
+        "input_tokens": 3,
+        "output_tokens": 2,
+        "seconds": 0.25,
+        "engine": "none",
+    }
+    return NewGeneration(key=key, **(made_up | fields))
+
+
+def decision(**fields):
+    """A decision that knows nothing and goes on, unless told otherwise."""
+    unknown = [None, None, None]
+    made_up = {
+        "best_candidate_id": None,
+        "estimates": unknown,
+        "lower": unknown,
+        "upper": unknown,
+        "stop": False,
+        "reason": "running",
+    }
+    return NewDecision(**(made_up | fields))
+
+
+@dataclass(frozen=True)
+class StoredCampaign:
+    database: object
+    record: CampaignRecord
+    candidate_ids: list
+    example_ids: list
+
+    def plan(self, number, arms, examples):
+        """Store a round's plan."""
+        with self.database.writing() as session:
+            return repository.add_round(
+                session, self.record.id, number=number, arms=arms, examples=examples, now=NOW
+            )
+
+    def texts(self, round_, **fields):
+        """Store a text for every pair of a round; return their ids by position."""
+        keys = [f"{self.record.name}-{round_.number}-{position}" for position in range(len(round_.arms))]
+        with self.database.writing() as session:
+            made = [generation(key, **fields) for key in keys]
+            repository.add_generations(session, round_.id, made, NOW)
+            return [repository.texts_by_key(session, keys)[key].id for key in keys]
+
+    def comparisons(self, round_, outcomes):
+        """One comparison per pair; an outcome of None is one without an answer."""
+        texts = self.texts(round_)
+        return [
+            NewComparison(
+                position=position,
+                candidate_a_id=self.candidate_ids[round_.arms[position]],
+                example_id=self.example_ids[round_.examples[position]],
+                generation_a_id=texts[position],
+                judge="exact",
+                outcome=outcome,
+                reason="no_answer" if outcome is None else None,
+            )
+            for position, outcome in enumerate(outcomes)
+        ]
+
+    def finish(self, round_, outcomes, *, best=None, **fields):
+        """Store a round's outcomes and its decision; `best` is an arm."""
+        comparisons = self.comparisons(round_, outcomes)
+        believed = decision(best_candidate_id=None if best is None else self.candidate_ids[best], **fields)
+        with self.database.writing() as session:
+            repository.add_outcomes(session, round_.id, comparisons, believed, NOW)
+
+
+def store_campaign(database, name="letters", *, budget=100, delta=0.05, epsilon=0.0):
+    """Three candidates a, b, c on five examples e0 to e4, with no round yet."""
+    with database.writing() as session:
+        dataset_id = repository.ensure_dataset(
+            session,
+            fingerprint="f" * 64,
+            name="letters",
+            path="letters.jsonl",
+            examples=[NewExample(key=f"e{i}", fields={"input": str(i)}, targets=["x"]) for i in range(5)],
+            now=NOW,
+        )
+        record = repository.add_campaign(
+            session,
+            name=name,
+            objective="best-mean",
+            dataset_id=dataset_id,
+            seed=7,
+            spec={"stopping": {"delta": delta, "epsilon": epsilon}},
+            execution={"budget": budget},
+            versions={"winnow": "0"},
+            candidates=[NewCandidate(name=each, model={}, prompt={}, sampling={}) for each in "abc"],
+            now=NOW,
+        )
+        return StoredCampaign(
+            database=database,
+            record=record,
+            candidate_ids=repository.candidate_ids(session, record.id),
+            example_ids=repository.example_ids(session, dataset_id),
+        )
