@@ -15,6 +15,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+DRAIN_TIMEOUT = 10.0
+"""Seconds; events are only Prefect's picture of a run, never worth more."""
+
 START_TIMEOUT = 60.0
 """Seconds; a cold start takes about twelve on two cores."""
 
@@ -34,7 +37,8 @@ def settle_environment(folder: Path) -> None:
         os.environ.setdefault("PREFECT_HOME", str(folder.absolute()))
     if home := os.environ.get("PREFECT_HOME"):
         Path(home).mkdir(parents=True, exist_ok=True)  # Prefect makes one level only
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
+    # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 
 
@@ -68,6 +72,7 @@ def prefect_server(log: Path) -> Generator[None, None, None]:
         with temporary_settings({PREFECT_API_URL: url}):
             yield
     finally:
+        _hand_over_events()
         assert server.stdin is not None, "opened as a pipe above"
         server.stdin.close()
         server.terminate()
@@ -76,6 +81,13 @@ def prefect_server(log: Path) -> Generator[None, None, None]:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
+
+
+def _hand_over_events() -> None:
+    """Let Prefect's thread send what it still has: without a server it would wait for ever at exit."""
+    from prefect.events.worker import EventsWorker
+
+    EventsWorker.drain_all(timeout=DRAIN_TIMEOUT)
 
 
 def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -9,12 +9,13 @@ from flows.prefect_server import PrefectServerFailed, prefect_server
 from flows.progress import progress_display
 from flows.summary import print_summary
 from flows.watching import Watcher, watched_by
-from storage import repository
+from storage import leases, repository
 from storage.database import open_database
 from storage.schema import ensure_schema, require_schema
 from tasks.campaigns import open_campaign
 from tasks.checking import CheckedCampaign
 from tasks.errors import WinnowError
+from tasks.leasing import is_gone, now, this_process
 from tasks.status import CampaignStatus, campaign_status
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
@@ -38,6 +39,7 @@ def run_stored_campaign(storage: str, name: str) -> int:
     status = _status(storage, name)
     if status.is_settled:
         return _answer(status, storage)
+    _require_free(storage, name)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {storage}"
     try:
@@ -61,6 +63,15 @@ def run_stored_campaign(storage: str, name: str) -> int:
 def _answer(status: CampaignStatus, storage: str) -> int:
     print_summary(status, storage)
     return exits.DECIDED if status.state == "decided" else exits.UNDECIDED
+
+
+def _require_free(storage: str, name: str) -> None:
+    """Refuse a campaign that another process runs before any server is started."""
+    database = open_database(storage, read_only=True)
+    with database.reading() as session:
+        campaign = repository.get_campaign(session, name)
+        leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
+    database.close()
 
 
 def _run_flow(storage: str, name: str, watcher: Watcher) -> None:

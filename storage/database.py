@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, QueuePool
 
 from storage.errors import ConflictingRecord, StorageUnavailable
 
@@ -113,7 +113,8 @@ def _sqlite_engine(path: str, read_only: bool) -> Engine:
             timeout=BUSY_TIMEOUT_MS / 1000,
         )
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool if read_only else None)
+    # Named here, since for a URL without a file SQLAlchemy would choose a pool that closes what is in use.
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool if read_only else QueuePool)
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401 -- SQLAlchemy's own type is private

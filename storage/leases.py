@@ -40,8 +40,8 @@ def acquire(
         LeaseHeld: If another live process holds it.
     """
     with database.writing() as session:
+        row = session.get(Lease, campaign_id, with_for_update=True)
         require_free(session, campaign_id, holder, now=now, is_gone=is_gone)
-        row = session.get(Lease, campaign_id)
         if row is None:
             row = Lease(campaign_id=campaign_id, token=0)
             session.add(row)
@@ -59,11 +59,8 @@ def require_free(
     Raises:
         LeaseHeld: If there is one.
     """
-    row = session.get(Lease, campaign_id, with_for_update=True)
-    if row is None:
-        return
-    lease = _record(row)
-    if lease.holder != asker and is_live(lease, now=now, is_gone=is_gone):
+    lease = find(session, campaign_id)
+    if lease and lease.holder != asker and is_live(lease, now=now, is_gone=is_gone):
         name = session.scalar(select(Campaign.name).where(Campaign.id == campaign_id))
         raise LeaseHeld(str(name), str(lease.holder), lease.heartbeat_at, lease.expires_at)
 

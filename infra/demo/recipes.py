@@ -49,7 +49,7 @@ RECIPES = (
         steps=600,
         mix=_EVENLY | {"letter": 3.0, "unscramble": 3.0},
     ),
-    Recipe(name="medium", hidden_size=64, layers=2, heads=4, steps=1000, mix=_EVENLY),
-    Recipe(name="large", hidden_size=96, layers=2, heads=4, steps=900, mix=_EVENLY),
+    Recipe(name="medium", hidden_size=64, layers=2, heads=4, steps=700, mix=_EVENLY),
+    Recipe(name="large", hidden_size=96, layers=2, heads=6, steps=800, learning_rate=0.012, mix=_EVENLY),
 )
 """The five checkpoints of the demo, from hopeless to good; two of them know some tasks better than others."""

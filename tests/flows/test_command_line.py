@@ -18,7 +18,8 @@ import pytest
 from flows.main import main
 from storage.database import open_database
 from storage.leases import acquire
-from tasks.leasing import LIFETIME, is_gone, now, this_process
+from storage.records import Holder
+from tasks.leasing import LIFETIME, is_gone, now
 
 
 class Ran(NamedTuple):
@@ -50,12 +51,12 @@ def winnow(folder, *arguments):
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as left,
     ):
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["winnow", *arguments])
         patch.setattr(os, "environ", os.environ.copy())
-        main()
+        with pytest.raises(SystemExit) as left:
+            main()
     return Ran(left.value.code or 0, out.getvalue(), err.getvalue())
 
 
@@ -83,7 +84,7 @@ BAD_SPECS = {
     "the target": ("!{{ input }}!", "!{{ target }}!", "prompts[2].template: "),
     "unsafe expression": ("!{{ input }}!", "{{ input.__class__.__mro__ }}", "prompts[2].template: "),
     "missing model": ("model-2, model_args", "model-9, model_args", "models[1].model: there is no"),
-    "small budget": ("budget: 32", "budget: 7", "stopping.budget (7) is smaller than one round"),
+    "small budget": ("budget: 32", "budget: 7", "stopping: the budget (7) is smaller than one round"),
     "unknown selector": ("name: row-mean", "name: row-men", "did you mean 'row-mean'"),
     "unknown parameter": ("{name: row-mean}", "{name: row-mean, params: {b: 1}}", "has no parameter 'b'"),
     "unknown judge": ("type: contains", "type: contain", "judge.type: "),
@@ -134,11 +135,12 @@ def test_a_database_of_a_newer_release_is_refused_unchanged(folder):
 def test_a_campaign_another_process_holds_is_refused_unchanged(folder):
     storage = processes.store(folder / "campaign.yaml")
     before = processes.rows(folder, "SELECT * FROM campaigns")
-    acquire(open_database(storage), 1, this_process(), now=now(), lifetime=LIFETIME, is_gone=is_gone)
+    elsewhere = Holder(host="elsewhere", pid=1, process_started_at=0.0)
+    acquire(open_database(storage), 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=is_gone)
     for arguments in (["run", "campaign.yaml", "--set", "stopping.budget=40"], ["resume", "survivor"]):
         result = winnow(folder, *arguments)
         assert result.returncode == 1
-        assert f"is being run by {this_process()}" in result.stderr
+        assert "is being run by process 1 on elsewhere" in result.stderr
         assert "Traceback" not in result.stderr
     assert processes.rows(folder, "SELECT * FROM campaigns") == before
     assert winnow(folder, "status", "survivor").stdout.startswith("survivor: running")

@@ -1,0 +1,57 @@
+"""A sound database has no problems; a broken one names them."""
+
+import sqlite3
+
+from stored_campaigns import store_campaign
+
+from storage import maintenance
+
+
+def problems(database):
+    with database.reading() as session:
+        return maintenance.problems(session)
+
+
+def break_it(database, statement):
+    """As a hand with another tool would: without our foreign keys."""
+    with sqlite3.connect(database.url.removeprefix("sqlite:///")) as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_a_finished_and_a_planned_round_are_sound(campaign):
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, None])
+    campaign.plan(1, [2], [0])
+    assert problems(campaign.database) == []
+
+
+def test_a_decided_round_that_lacks_a_comparison_is_named(campaign):
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, None])
+    break_it(campaign.database, "DELETE FROM comparisons WHERE position = 1")
+    assert problems(campaign.database) == [
+        "round 0 of campaign 1 was planned with 2 comparisons and decided with 1"
+    ]
+
+
+def test_a_row_that_refers_to_nothing_is_named(campaign):
+    campaign.finish(campaign.plan(0, [0], [0]), [1.0])
+    break_it(campaign.database, "DELETE FROM generations")
+    assert problems(campaign.database) == [
+        "a row of comparisons refers to a row of generations that is not there"
+    ]
+
+
+def test_tables_are_counted_in_the_order_the_data_flows(campaign):
+    store_campaign(campaign.database, "other")
+    with campaign.database.reading() as session:
+        sizes = {row["table"]: row["rows"] for row in maintenance.table_sizes(session)}
+        size = maintenance.size_in_bytes(session)
+    assert [sizes[name] for name in ("datasets", "examples", "campaigns", "candidates", "rounds")] == [
+        1,
+        5,
+        2,
+        6,
+        0,
+    ]
+    assert list(sizes).index("datasets") < list(sizes).index("examples") < list(sizes).index("comparisons")
+    assert size >= 4096

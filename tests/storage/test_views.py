@@ -1,0 +1,279 @@
+"""What users ask of a campaign, on rows whose answers are known or added up here the slow way."""
+
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from stored_campaigns import new_database, store_campaign
+
+from storage import repository, views
+from storage.database import open_database
+from storage.errors import QueryRefused
+
+
+@pytest.fixture
+def played(campaign):
+    """Two finished rounds, a planned one, and another campaign that must not be counted."""
+    campaign.finish(
+        campaign.plan(0, [0, 1, 2], [0, 0, 0]),
+        [1.0, 0.0, None],
+        best=0,
+        estimates=[1.0, 0.0, None],
+        lower=[0.5, 0.0, None],
+        upper=[1.0, 0.5, None],
+    )
+    campaign.finish(
+        campaign.plan(1, [1, 0, 1, 2], [1, 1, 2, 3]),
+        [1.0, None, 0.5, None],
+        best=1,
+        estimates=[0.4, 0.5, None],
+        lower=[0.1, 0.2, None],
+        upper=[0.9, 0.8, None],
+        stop=True,
+        reason="separated",
+    )
+    campaign.plan(2, [0], [4])
+    other = store_campaign(campaign.database, "other")
+    other.finish(other.plan(0, [0, 1], [0, 1]), [1.0, 1.0], best=2)
+    return campaign
+
+
+@pytest.fixture
+def real(tmp_path):
+    """A campaign of the first release that was really run, with models and a judge."""
+    path = tmp_path / "real.db"
+    dump = (Path(__file__).parent / "assets" / "revision_0001.sql").read_text(encoding="utf-8")
+    with sqlite3.connect(path) as connection:
+        connection.executescript(dump)
+    connection.close()
+    database = new_database(path)
+    with database.reading() as session:
+        yield session, repository.get_campaign(session, "letters").id
+    database.close()
+
+
+def ask(campaign, view, **arguments):
+    with campaign.database.reading() as session:
+        return list(view(session, campaign.record.id, **arguments))
+
+
+def test_the_leaderboard_has_the_best_estimate_first_and_the_unknown_last(played):
+    board = ask(played, views.leaderboard)
+    assert [(row["candidate"], row["estimate"], row["best"]) for row in board] == [
+        ("b", 0.5, True),
+        ("a", 0.4, False),
+        ("c", None, False),
+    ]
+    assert [(row["scored"], row["unscored"]) for row in board] == [(3, 0), (1, 1), (0, 2)]
+    assert [row["output_tokens"] for row in board] == [6, 4, 4]
+    assert board[0]["lower"] == 0.2
+    assert board[0]["upper"] == 0.8
+
+
+def test_an_estimate_of_zero_ranks_above_none_at_all_and_below_the_positive(campaign):
+    campaign.finish(campaign.plan(0, [0], [0]), [0.0], best=2, estimates=[None, 0.0, 0.1])
+    assert [row["candidate"] for row in ask(campaign, views.leaderboard)] == ["c", "b", "a"]
+
+
+def test_a_campaign_without_a_round_has_a_leaderboard_that_knows_nothing(campaign):
+    board = ask(campaign, views.leaderboard)
+    assert [row["candidate"] for row in board] == ["a", "b", "c"]
+    assert {(row["estimate"], row["best"], row["scored"], row["seconds"]) for row in board} == {
+        (None, False, 0, 0.0)
+    }
+
+
+def test_coverage_counts_every_comparison_under_its_reason(played):
+    assert [(row["candidate"], row["reason"], row["comparisons"]) for row in ask(played, views.coverage)] == [
+        ("a", None, 1),
+        ("a", "no_answer", 1),
+        ("b", None, 3),
+        ("c", "no_answer", 2),
+    ]
+
+
+def test_the_curve_adds_up_what_was_spent(played):
+    assert ask(played, views.curve) == [
+        {"round": 0, "comparisons": 3, "best": "a", "estimate": 1.0, "lower": 0.5, "upper": 1.0},
+        {"round": 1, "comparisons": 7, "best": "b", "estimate": 0.5, "lower": 0.2, "upper": 0.8},
+    ]
+
+
+def test_the_curve_of_a_round_without_a_best_has_no_estimate(campaign):
+    campaign.finish(campaign.plan(0, [0], [0]), [None])
+    [row] = ask(campaign, views.curve)
+    assert (row["best"], row["estimate"], row["lower"], row["upper"]) == (None, None, None, None)
+
+
+def test_rounds_are_listed_in_order_and_the_planned_one_is_open(played):
+    shown = ("round", "comparisons", "scored", "candidates", "best", "stop", "reason")
+    assert [tuple(row[name] for name in shown) for row in ask(played, views.rounds)] == [
+        (0, 3, 2, 3, "a", False, "running"),
+        (1, 4, 2, 3, "b", True, "separated"),
+        (2, 0, 0, 0, None, None, None),
+    ]
+
+
+def test_comparisons_come_in_planned_order_with_text_and_verdict(played):
+    rows = ask(played, views.comparisons)
+    assert [(row["round"], row["position"]) for row in rows] == [
+        (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (1, 3),
+    ]  # fmt: skip
+    assert (rows[3]["candidate"], rows[3]["example"], rows[3]["outcome"], rows[3]["text"]) == (
+        "b",
+        "e1",
+        1.0,
+        "text of letters-1-0",
+    )
+    assert (rows[2]["outcome"], rows[2]["reason"]) == (None, "no_answer")
+
+
+def test_comparisons_can_be_limited_to_a_candidate_and_a_number(played):
+    assert [row["example"] for row in ask(played, views.comparisons, candidate="b")] == ["e0", "e1", "e2"]
+    assert [row["example"] for row in ask(played, views.comparisons, candidate="b", limit=2)] == ["e0", "e1"]
+    assert ask(played, views.comparisons, candidate="nobody") == []
+
+
+def test_totals_are_the_sums_over_all_rows(real):
+    session, campaign_id = real
+    rows = list(views.comparisons(session, campaign_id))
+    made = {(row["prompt"], row["text"], row["candidate"]): row for row in rows if row["text"] is not None}
+    totals = views.totals(session, campaign_id)
+    assert totals["comparisons"] == len(rows) == 48
+    assert totals["scored"] == sum(row["outcome"] is not None for row in rows)
+    assert totals["rounds"] == len({row["round"] for row in rows})
+    assert totals["generations"] == len(made)
+    assert totals["input_tokens"] == sum(row["input_tokens"] for row in made.values())
+    assert totals["output_tokens"] == sum(row["output_tokens"] for row in made.values())
+    assert totals["engine_seconds"] == pytest.approx(sum(row["seconds"] for row in made.values()))
+    assert totals["grid"] == totals["candidates"] * totals["examples"] == 6 * 14
+
+
+def test_leaderboard_and_coverage_agree_with_the_comparisons(real):
+    session, campaign_id = real
+    rows = list(views.comparisons(session, campaign_id))
+    reasons = Counter((row["candidate"], row["reason"]) for row in rows)
+    covered = {
+        (row["candidate"], row["reason"]): row["comparisons"] for row in views.coverage(session, campaign_id)
+    }
+    assert covered == reasons
+    for row in views.leaderboard(session, campaign_id):
+        own = [each for each in rows if each["candidate"] == row["candidate"]]
+        assert row["scored"] + row["unscored"] == len(own)
+        assert row["output_tokens"] == sum(each["output_tokens"] or 0 for each in own)
+
+
+def test_totals_of_a_campaign_count_neither_planned_rounds_nor_other_campaigns(played):
+    with played.database.reading() as session:
+        totals = views.totals(session, played.record.id)
+    assert {
+        name: totals[name] for name in ("comparisons", "scored", "rounds", "generations", "output_tokens")
+    } == {
+        "comparisons": 7,
+        "scored": 4,
+        "rounds": 2,
+        "generations": 7,
+        "output_tokens": 14,
+    }
+
+
+@pytest.fixture
+def sql(played):
+    """Run statements of a user's, one after the other, on one read-only connection."""
+    reader = open_database(played.database.url, read_only=True)
+
+    def run(*statements):
+        with reader.reading() as session:
+            for statement in statements:
+                names, rows = views.run_sql(session, statement)
+                answer = names, list(rows)
+            return answer
+
+    yield run
+    reader.close()
+
+
+def content(campaign):
+    with sqlite3.connect(campaign.database.url.removeprefix("sqlite:///")) as connection:
+        dump = "\n".join(connection.iterdump())
+    connection.close()
+    return dump
+
+
+def test_a_select_is_answered_with_names_and_rows(sql):
+    names, rows = sql("SELECT name, position AS arm FROM candidates WHERE campaign_id = 1 ORDER BY position")
+    assert (names, rows) == (["name", "arm"], [("a", 0), ("b", 1), ("c", 2)])
+
+
+@pytest.mark.parametrize("literal", [":a", "12:30", "50%", "%s %(x)s", "a;b", r"C:\d", "?", "::"])
+def test_text_in_a_statement_is_taken_as_it_stands(sql, literal):
+    assert sql(f"SELECT '{literal}'")[1] == [(literal,)]
+
+
+def test_the_schema_can_be_asked_for(sql):
+    names, rows = sql("PRAGMA table_info(leases)")
+    assert ("token" in {row[names.index("name")] for row in rows}) is True
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO rounds (campaign_id, number, arms, examples, planned_at) VALUES (1, 9, '', '', '')",
+        "DELETE FROM comparisons",
+        "UPDATE comparisons SET outcome = 1 RETURNING id",
+        "WITH x AS (SELECT 1) DELETE FROM comparisons",
+        "DROP TABLE comparisons",
+        "CREATE TABLE t (x)",
+        "CREATE TEMP TABLE t (x)",
+        "ATTACH '{folder}/new.db' AS n",
+        "ATTACH 'file:{folder}/new.db?mode=rwc' AS n",
+        "VACUUM INTO '{folder}/new.db'",
+        "VACUUM",
+        "PRAGMA query_only = OFF",
+        "PRAGMA writable_schema = ON",
+        "PRAGMA user_version = 7",
+        "PRAGMA journal_mode = DELETE",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+        "SELECT 1; DELETE FROM comparisons",
+        "SELECT load_extension('x')",
+    ],
+)
+def test_a_statement_that_would_write_is_refused(played, sql, tmp_path, statement):
+    before, files = content(played), sorted(tmp_path.iterdir())
+    with pytest.raises(QueryRefused, match="the statement was refused: "):
+        sql(statement.format(folder=tmp_path))
+    assert content(played) == before
+    assert sorted(tmp_path.iterdir()) == files
+
+
+@pytest.mark.parametrize("opening", ["COMMIT", "PRAGMA query_only(0)", "SELECT * FROM pragma_query_only"])
+def test_no_statement_opens_the_door_for_a_later_one(played, sql, opening):
+    before = content(played)
+    for statements in ([opening], [opening, "DELETE FROM comparisons"], ["COMMIT", "VACUUM"]):
+        with pytest.raises(QueryRefused):
+            sql(*statements)
+    assert content(played) == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "complaint"),
+    [
+        ("SELEC 1", 'near "SELEC": syntax error'),
+        ("SELECT * FROM nowhere", "no such table: nowhere"),
+        ("", "returns no rows; only SELECT"),
+        ("-- only a comment", "returns no rows; only SELECT"),
+        ("BEGIN", "cannot start a transaction"),
+    ],
+)
+def test_a_statement_that_cannot_run_is_refused_in_one_sentence(sql, statement, complaint):
+    with pytest.raises(QueryRefused, match=complaint) as refused:
+        sql(statement)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_statement_that_fails_on_a_later_row_is_refused_too(sql):
+    overflow = "CASE WHEN i = 2500 THEN abs(-9223372036854775807 - 1) ELSE i END"
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+    with pytest.raises(QueryRefused, match="integer overflow"):
+        sql(f"{numbers} SELECT {overflow} FROM n")
