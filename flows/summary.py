@@ -63,6 +63,9 @@ def _certainty(status: CampaignStatus) -> str:
 
 def _coverage(status: CampaignStatus) -> str:
     asked, scored = status.totals["comparisons"], status.totals["scored"]
-    share = scored / asked if asked else 1.0
-    unscored = f"; winnow query {status.name} coverage says why" if scored < asked else ""
-    return f"  coverage  {share:.1%} of the comparisons were scored{unscored}"
+    if scored == asked:
+        return "  coverage  every comparison was scored"
+    return (
+        f"  coverage  {asked - scored} of {asked} comparisons have no score; "
+        f"winnow query {status.name} coverage says why"
+    )

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def _sqlite_engine(path: str, read_only: bool) -> Engine:
             connection.execute("PRAGMA query_only=ON")
             connection.set_authorizer(_refuse_other_files)
             return
-        connection.execute("PRAGMA journal_mode=WAL")
+        _enter_wal_mode(connection)
         # In WAL mode a killed process loses nothing committed; only a power cut may cost the last commits.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -133,6 +134,19 @@ def _sqlite_engine(path: str, read_only: bool) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _enter_wal_mode(connection: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log, once per file; for this one statement SQLite itself does not wait."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(0.01)
 
 
 def _refuse_other_files(action: int, subject: str | None, *_: str | None) -> int:

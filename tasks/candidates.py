@@ -85,11 +85,12 @@ def _model_ref(model: ModelSpec, index: int) -> ModelRef:
             unknown_name("provider", model.provider, sorted(PROVIDERS)),
             path=f"models[{index}].provider",
         )
-    looks_local = model.model.startswith((".", "/", "~")) or model.model.count("/") != 1
-    if looks_local and not (Path(model.model) / "config.json").is_file():
+    folder = Path(model.model)
+    is_local = folder.is_dir() or model.model.startswith((".", "/", "~")) or model.model.count("/") != 1
+    if is_local and not (folder / "config.json").is_file():
         raise SpecError(
             f"there is no checkpoint in '{model.model}' (looked for config.json in "
-            f"{Path(model.model).absolute()}); give a saved model's folder or an id on a hub (owner/name)",
+            f"{folder.absolute()}); give a saved model's folder or an id on a hub (owner/name)",
             path=f"models[{index}].model",
         )
     return ModelRef(

@@ -149,7 +149,7 @@ def _apply(values: dict[str, Any], override: str) -> KeyPath:
     try:
         value = _parse(text, f"--set {override}", {})
     except (yaml.YAMLError, RecursionError) as error:
-        raise SpecError(f"--set {override}: the value is not YAML") from error
+        raise SpecError(f"--set {override}: the value is not YAML; put text in quotes") from error
     target: Any = values
     try:
         for part in path[:-1]:

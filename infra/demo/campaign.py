@@ -43,7 +43,8 @@ $prompts
 generate_configs:
 $generate_configs
 
-# $examples examples of $tasks tasks, none of which the models saw in training.
+# $examples examples of $tasks tasks. No model saw one of them in training: it knows the words to unscramble,
+# but from other scrambles.
 dataset:
   path: $data
   fields: {id: id, input: input, target: target}
@@ -55,8 +56,8 @@ judge: {type: exact, extract: '(?:^|>)([^>]*)$$'}
 selector: {name: ucb-e, params: {a: 1.0}}
 batch_size: 64
 
-# Stop when one candidate is the best with probability 1 - delta, or after this many comparisons
-# ($share % of the $grid that trying everything would take).
+# Stop when one candidate stands out as the best (wrongly with probability delta at most), or after this
+# many comparisons: $share % of the $grid that trying everything would take.
 stopping: {budget: $budget, delta: 0.05}
 
 # How it is run, which changes no result: all models stay loaded.

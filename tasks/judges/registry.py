@@ -19,10 +19,12 @@ from tasks.errors import JudgeError
 from tasks.judges.extraction import ExtractingJudge
 from tasks.judges.patterns import compiled
 from tasks.judges.protocol import Judge
+from tasks.judges.strictness import NoAnswer, StrictJudge
 from tasks.suggestions import unknown_name
 
 GROUP = "winnow.judges"
 EXTRACT = "extract"
+NO_ANSWER = "no_answer"
 
 _BUILT_IN = {
     "choice": "tasks.judges.choice:ChoiceJudge",
@@ -57,7 +59,7 @@ class JudgeDescription:
     summary: str
     """When its score is one, in one line."""
     parameters: tuple[JudgeParameter, ...]
-    """Its parameters, those of its own first, then `extract`."""
+    """Its parameters, those of its own first, then `extract` and `no_answer`."""
 
 
 def judge_names() -> tuple[str, ...]:
@@ -74,7 +76,7 @@ def describe(name: str) -> JudgeDescription:
     factory = _factory(name)
     summary = (inspect.getdoc(factory) or "").partition("\n")[0]
     return JudgeDescription(
-        name=name, summary=summary, parameters=(*_parameters(factory), _EXTRACT_PARAMETER)
+        name=name, summary=summary, parameters=(*_parameters(factory), *_COMMON_PARAMETERS)
     )
 
 
@@ -84,19 +86,23 @@ def create_judge(type: str, /, **params: Any) -> Judge:  # noqa: ANN401
     Args:
         type: One of `judge_names()`.
         params: What `describe(type)` lists. `extract` is a regular expression whose last match in the
-            output is judged in place of the output (group 1 if it has one).
+            output is judged in place of the output (group 1 if it has one). `no_answer` says whether an
+            output without a readable answer is "unscored" or "wrong".
 
     Raises:
         JudgeError: If the name, a parameter or a value is not one that is accepted.
     """
     factory = _factory(type)
     pattern = _checked(EXTRACT, str | None, params.pop(EXTRACT, None))
+    no_answer = _checked(NO_ANSWER, NoAnswer, params.pop(NO_ANSWER, "unscored"))
     values = _checked_parameters(type, factory, params)
     try:
         judge: Judge = factory(**values)
     except (TypeError, ValueError) as error:
         raise JudgeError(f"{type}: {error}", "judge") from error
-    return judge if pattern is None else ExtractingJudge(pattern=_extractor(pattern), inner=judge)
+    if pattern is not None:
+        judge = ExtractingJudge(pattern=_extractor(pattern), inner=judge)
+    return judge if no_answer == "unscored" else StrictJudge(inner=judge)
 
 
 def _extractor(pattern: str) -> regex.Pattern[str]:
@@ -153,7 +159,7 @@ def _checked_parameters(
     known = _signature(factory)
     for name in params:
         if name not in known:
-            sentence = unknown_name(f"parameter of {type}", name, (*known, EXTRACT))
+            sentence = unknown_name(f"parameter of {type}", name, (*known, EXTRACT, NO_ANSWER))
             raise JudgeError(sentence, f"judge.{name}")
     for name, (hint, default) in known.items():
         if default is inspect.Parameter.empty and name not in params:
@@ -176,4 +182,7 @@ def _spelled(hint: Any) -> str:  # noqa: ANN401
     return inspect.formatannotation(plain).replace("collections.abc.", "")
 
 
-_EXTRACT_PARAMETER = JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False)
+_COMMON_PARAMETERS = (
+    JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),
+    JudgeParameter(name=NO_ANSWER, accepts="'unscored' | 'wrong'", default="unscored", required=False),
+)

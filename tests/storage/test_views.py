@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from stored_campaigns import new_database, store_campaign
+from stored_campaigns import store_campaign
 
 from storage import repository, views
 from storage.database import open_database
@@ -47,7 +47,7 @@ def real(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.executescript(dump)
     connection.close()
-    database = new_database(path)
+    database = open_database(f"sqlite:///{path}")
     with database.reading() as session:
         yield session, repository.get_campaign(session, "letters").id
     database.close()

@@ -55,6 +55,20 @@ def test_extract_takes_the_last_match_and_without_one_gives_no_score(pattern, ou
     assert (verdict.score, verdict.reason) == ((1.0, None) if expected else (None, "no_answer"))
 
 
+@pytest.mark.parametrize(
+    ("type", "params", "output"),
+    [("exact", {"extract": r"=(\d+)"}, "no idea"), ("numeric", {}, "no idea"), ("choice", {"options": ["2", "3"]}, "no idea")],
+)
+def test_an_output_without_an_answer_is_unscored_or_wrong_as_the_spec_says(type, params, output):
+    assert create_judge(type, **params).judge(output, ["2"]).score is None
+    assert create_judge(type, **params, no_answer="wrong").judge(output, ["2"]).score == 0.0
+
+
+def test_what_is_not_the_outputs_fault_stays_unscored():
+    verdict = create_judge("exact", no_answer="wrong").judge("2", [])
+    assert (verdict.score, verdict.reason) == (None, "no_target")
+
+
 def test_extract_that_backtracks_without_end_is_stopped(monkeypatch):
     monkeypatch.setattr("tasks.judges.patterns.TIMEOUT_SECONDS", 0.1)
     verdict = create_judge("numeric", extract="(a+)+b").judge("a" * MEGABYTE, ["1"])

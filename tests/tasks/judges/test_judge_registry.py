@@ -49,7 +49,12 @@ def acme(tmp_path, monkeypatch):
     ("type", "params", "path", "sentence"),
     [
         ("exat", {}, "judge.type", "unknown judge 'exat'; did you mean 'exact'? available: choice,"),
-        ("exact", {"stirp": True}, "judge.stirp", "did you mean 'strip'? available: extract, strip"),
+        (
+            "exact",
+            {"stirp": True},
+            "judge.stirp",
+            "did you mean 'strip'? available: extract, no_answer, strip",
+        ),
         ("numeric", {"tolerance": "x"}, "judge.tolerance", "must be a valid number, got 'x'"),
         ("numeric", {"tolerance": -1}, "judge.tolerance", "greater than or equal to 0, got -1"),
         ("numeric", {"relative": 1}, "judge.relative", "must be a valid boolean, got 1"),
@@ -60,6 +65,7 @@ def acme(tmp_path, monkeypatch):
         ("regex", {"pattern": "("}, "judge", "'(' is not a regular expression"),
         ("exact", {"extract": "("}, "judge.extract", "'(' is not a regular expression"),
         ("exact", {"extract": 3}, "judge.extract", "must be a valid string, got 3"),
+        ("exact", {"no_answer": "zero"}, "judge.no_answer", "must be 'unscored' or 'wrong', got 'zero'"),
     ],
 )
 def test_what_is_not_accepted_is_named_with_its_place_and_what_is(type, params, path, sentence):
@@ -73,7 +79,7 @@ def test_every_built_in_judge_describes_itself():
     for name in BUILT_IN:
         description = describe(name)
         assert description.summary.endswith(".")
-        assert description.parameters[-1].name == "extract"
+        assert [each.name for each in description.parameters[-2:]] == ["extract", "no_answer"]
     tolerance = describe("numeric").parameters[0]
     assert (tolerance.name, tolerance.accepts, tolerance.default, tolerance.required) == (
         *("tolerance", "float", 0.0),
@@ -89,6 +95,7 @@ def test_a_package_adds_a_judge_and_its_parameters_are_checked_too():
         "limit",
         "word",
         "extract",
+        "no_answer",
     ]
     assert create_judge("acme-length", limit=3, extract=r"\d").judge("a1b2", ()) == "2"
     with pytest.raises(JudgeError, match="valid integer, got 'x'"):

@@ -1,0 +1,47 @@
+"""Campaigns over the demo's checkpoints, for measurements."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from algorithms.protocols import Decision
+from flows.prefect_server import prefect_server
+from flows.running import store_campaign
+from flows.watching import watched_by
+from storage.records import RoundRecord
+from tasks.campaign_files import check_campaign_file
+from tasks.running import RunningCampaign
+
+
+@dataclass
+class Stopwatch:
+    """A watcher that starts when the engines are loaded and notes the time of every round."""
+
+    wants_to_stop: bool = False
+    started: float = 0.0
+    rounds: list[float] = field(default_factory=list)
+
+    def begun(self, campaign: RunningCampaign) -> None:
+        campaign.load_engines()
+        for model in {each.model.name: each.model for each in campaign.checked.candidates}.values():
+            campaign.engines.identity(model)
+        self.started = time.perf_counter()
+
+    def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
+        self.rounds.append(time.perf_counter())
+
+    @property
+    def seconds(self) -> float:
+        return self.rounds[-1] - self.started
+
+
+def run(spec: Path, overrides: list[str], log: Path) -> Stopwatch:
+    """Run a campaign to its end in this process, under a Prefect server that was started before."""
+    from flows.campaign import run_campaign
+
+    checked = check_campaign_file(str(spec), overrides)
+    store_campaign(checked)
+    watch = Stopwatch()
+    with prefect_server(log), watched_by(watch):
+        run_campaign(checked.spec.storage, checked.spec.name)
+    return watch

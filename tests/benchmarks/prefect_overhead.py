@@ -1,0 +1,68 @@
+"""What Prefect adds to a round of the demo: the same rounds with its tasks and with the plain functions."""
+
+import statistics
+import tempfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from storage.database import open_database
+from tasks.campaigns import reopen_campaign
+from tasks.deciding import decide_round
+from tasks.generating import generate_round
+from tasks.judging import judge_round
+from tasks.planning import plan_round
+from tasks.recording import record_round
+from tasks.running import running
+from tests.benchmarks.campaigns import Stopwatch, run
+from tests.benchmarks.measurements import Measurement
+
+ROUNDS = 40
+
+
+def measure(demo: Path) -> Iterator[Measurement]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        spec = demo / "campaign.yaml"
+        overrides = [
+            f"stopping.budget={64 * ROUNDS}",
+            f"execution.log_folder={folder}/logs",
+            "stopping.delta=null",
+        ]
+        watch = run(spec, [f"storage=sqlite:///{folder}/a.db", *overrides], folder / "prefect.log")
+        plain = _without_prefect(spec, [f"storage=sqlite:///{folder}/b.db", *overrides])
+        with_prefect = _typical_round(watch)
+        without = _typical_round(plain)
+        yield Measurement(
+            f"Prefect's share of a demo round of 64 (median of {ROUNDS} rounds)",
+            f"{1 - without / with_prefect:.1%} "
+            f"({1000 * with_prefect:.0f} ms with, {1000 * without:.0f} ms without)",
+            "under 5%",
+        )
+
+
+def _typical_round(watch: Stopwatch) -> float:
+    times = [watch.started, *watch.rounds]
+    return statistics.median(after - before for before, after in pairwise(times))
+
+
+def _without_prefect(spec: Path, overrides: list[str]) -> Stopwatch:
+    from flows.running import store_campaign
+    from tasks.campaign_files import check_campaign_file
+
+    checked = check_campaign_file(str(spec), overrides)
+    store_campaign(checked)
+    database = open_database(checked.spec.storage)
+    record, checked = reopen_campaign(database, checked.spec.name, checked.spec.storage)
+    watch = Stopwatch()
+    with running(database, record, checked) as campaign:
+        watch.begun(campaign)
+        number = 0
+        while round_ := plan_round(campaign, number):
+            texts = generate_round(campaign, round_)
+            comparisons = judge_round(campaign, round_, texts)
+            decision = decide_round(campaign, round_, comparisons)
+            record_round(campaign, round_, comparisons, decision)
+            watch.round_done(campaign, round_, decision)
+            number += 1
+    return watch

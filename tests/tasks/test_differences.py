@@ -1,0 +1,57 @@
+"""What changed between two definitions is shown key by key, and so that the change can be seen."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.differences import SHOWN, Difference, differences
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_nothing_differs_from_itself(value):
+    assert differences(value, value) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ({"a": 1}, {"a": 2}, [("a", "1", "2")]),
+        ({"a": {"b": "x"}}, {"a": {"b": "y"}}, [("a.b", "'x'", "'y'")]),
+        ({"a": [{"b": 1}, 2]}, {"a": [{"b": 3}, 2]}, [("a[0].b", "1", "3")]),
+        ({"a": [1]}, {"a": [1, 2]}, [("a", "[1]", "[1, 2]")]),
+        ({"a": 1}, {"b": 1}, [("a", "1", "None"), ("b", "None", "1")]),
+        ({"a": None}, {}, []),
+        ({"a": {"b": 1}}, {"a": [1]}, [("a", "{'b': 1}", "[1]")]),
+        ({"a": {"b": 1}}, {}, [("a", "{'b': 1}", "None")]),
+        ({"z": 1, "a": 1}, {"z": 2, "a": 2}, [("a", "1", "2"), ("z", "1", "2")]),
+    ],
+)
+def test_every_changed_key_is_listed_with_both_values(before, after, found):
+    assert differences(before, after) == [Difference(*each) for each in found]
+
+
+@given(JSON, JSON)
+def test_differences_are_the_same_seen_from_the_other_side(before, after):
+    mirrored = [(key, new, old) for key, old, new in differences(after, before)]
+    assert [tuple(each) for each in differences(before, after)] == mirrored
+
+
+@given(st.text(min_size=100), st.integers(0, 99), st.text("0123456789abcdef", max_size=40))
+def test_a_long_value_is_cut_to_where_it_differs(text, place, insertion):
+    before, after = {"template": text}, {"template": text[:place] + "→" + insertion + text[place + 1 :]}
+    for _, old, new in differences(before, after):
+        assert max(len(old), len(new)) <= SHOWN
+        assert old != new
+
+
+def test_a_cut_value_has_dots_where_it_was_cut():
+    [(_, old, new)] = differences("x" * 200 + "old" + "y" * 200, "x" * 200 + "new" + "y" * 200)
+    assert old.startswith("...x")
+    assert old.endswith("y...")
+    assert ("xold" in old, "xnew" in new) == (True, True)

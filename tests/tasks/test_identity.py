@@ -1,0 +1,213 @@
+"""The same text has the same key, whoever asks for it; another text has another key."""
+
+import json
+from dataclasses import replace
+from hashlib import sha256 as reference_sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks import identity
+from tasks.engines.protocol import ModelRef, Sampling
+from tasks.identity import (
+    canonical_json,
+    fingerprint_model,
+    generation_key,
+    request_content,
+    request_seed,
+    sha256,
+)
+
+BASE = {
+    "name": "nickname",
+    "provider": "transformers",
+    "model": "checkpoints/small",
+    "revision": None,
+    "model_args": {"max_model_len": 128},
+    "chat": False,
+    "chat_template_args": {"enable_thinking": False},
+    "fingerprint": "0" * 64,
+    "prompt": "1+1=",
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "max_tokens": 8,
+    "stop": ("\n",),
+    "replicate": 0,
+    "seed": 5,
+}
+SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
+MODEL = ("name", "provider", "model", "revision", "model_args", "chat", "chat_template_args")
+DETERMINES = {
+    "provider": st.text(),
+    "model_args": st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()),
+    "chat": st.booleans(),
+    "chat_template_args": st.dictionaries(st.text(), st.booleans()),
+    "fingerprint": st.text("0123456789abcdef", min_size=64, max_size=64),
+    "prompt": st.text(),
+    "temperature": st.floats(0, 10),
+    "top_p": st.floats(0, 1, exclude_min=True),
+    "top_k": st.integers(0, 100),
+    "max_tokens": st.integers(1, 100),
+    "stop": st.lists(st.text(min_size=1)).map(tuple),
+    "replicate": st.integers(0, 100),
+    "seed": st.integers(0, 2**31),
+}
+DOES_NOT = {"name": "other", "model": "elsewhere/small", "revision": "main"}
+
+
+def key_of(fields):
+    model = ModelRef(**{name: fields[name] for name in MODEL})
+    sampling = Sampling(**{name: fields[name] for name in SAMPLING})
+    content = request_content(model, fields["fingerprint"], fields["prompt"], sampling, fields["replicate"])
+    return generation_key(content, fields["seed"])
+
+
+@pytest.mark.parametrize("field", DETERMINES)
+@given(data=st.data())
+def test_whatever_determines_a_text_changes_its_key(field, data):
+    value = data.draw(DETERMINES[field].filter(lambda drawn: drawn != BASE[field]))
+    assert key_of(BASE | {field: value}) != key_of(BASE)
+
+
+@pytest.mark.parametrize("field", DOES_NOT)
+def test_what_does_not_determine_a_text_leaves_its_key(field):
+    """The fingerprint stands for the weights, wherever the folder lies and whatever people call it."""
+    assert key_of(BASE | {field: DOES_NOT[field]}) == key_of(BASE)
+
+
+def test_every_field_of_a_model_and_of_its_sampling_is_on_one_of_the_two_lists():
+    fields = {*ModelRef.__dataclass_fields__, *Sampling.__dataclass_fields__}
+    assert fields <= {*DETERMINES, *DOES_NOT}
+
+
+def test_the_key_of_a_text_is_the_same_in_every_release():
+    """A changed key would have every stored text made again."""
+    assert key_of(BASE) == "f1c37b465a4ffd54cba5ea9ed260418b73edc9251df18eaf27e70e4aadc64cfa"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_canonical_json_is_json_of_the_same_value_and_its_hash_is_sha256(value):
+    text = canonical_json(value)
+    assert json.loads(text) == value
+    assert sha256(value) == reference_sha256(text.encode()).hexdigest()
+
+
+def test_canonical_json_does_not_depend_on_the_order_of_keys():
+    assert canonical_json({"b": [1, "é"], "a": None}) == canonical_json({"a": None, "b": [1, "é"]})
+    assert canonical_json({"b": [1, "é"], "a": None}) == r'{"a":null,"b":[1,"\u00e9"]}'
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_json_does_not_have_is_refused(value):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical_json([value])
+
+
+@given(st.integers(0, 2**63 - 1), st.dictionaries(st.text(), st.integers()))
+def test_a_request_seed_is_one_that_every_engine_takes_and_follows_from_its_arguments(seed, content):
+    assert 0 <= request_seed(seed, content) < 2**31
+    assert request_seed(seed, content) == request_seed(seed, dict(content))
+
+
+def test_request_seeds_differ_between_campaigns_and_between_requests():
+    seeds = {request_seed(seed, {"prompt": str(i)}) for seed in range(20) for i in range(20)}
+    assert len(seeds) == 400
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    folder = tmp_path / "checkpoint"
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "deeper" / "weights.bin").write_bytes(bytes(1000))
+    return folder
+
+
+def fingerprint(folder):
+    return fingerprint_model(ModelRef(name="m", provider="vllm", model=str(folder)))
+
+
+def test_the_fingerprint_of_a_folder_is_that_of_its_content_alone(checkpoint, tmp_path):
+    before = fingerprint(checkpoint)
+    assert fingerprint(checkpoint.rename(tmp_path / "elsewhere")) == before
+
+
+@pytest.mark.parametrize("offset", [0, 500, 999])
+def test_a_changed_byte_of_a_weight_file_changes_the_fingerprint(checkpoint, offset):
+    before = fingerprint(checkpoint)
+    flip(checkpoint / "deeper" / "weights.bin", offset)
+    assert fingerprint(checkpoint) != before
+
+
+def flip(path, offset):
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_file_that_was_added_renamed_or_removed_changes_the_fingerprint(checkpoint):
+    seen = [fingerprint(checkpoint)]
+    added = checkpoint / "adapter.json"
+    added.write_text("{}")
+    seen.append(fingerprint(checkpoint))
+    added.rename(checkpoint / "other.json")
+    seen.append(fingerprint(checkpoint))
+    (checkpoint / "config.json").unlink()
+    seen.append(fingerprint(checkpoint))
+    assert len(set(seen)) == 4
+
+
+def test_bytes_that_move_from_one_file_to_the_next_change_the_fingerprint(tmp_path):
+    for name, first, second in (("one", b"ab", b"c"), ("two", b"a", b"bc")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1").write_bytes(first)
+        (tmp_path / name / "2").write_bytes(second)
+    assert fingerprint(tmp_path / "one") != fingerprint(tmp_path / "two")
+
+
+@pytest.fixture
+def large(checkpoint, monkeypatch):
+    """A weight file that is too large to be read whole: 1,000 bytes, of which 10 blocks of 20 are read."""
+    monkeypatch.setattr(identity, "WHOLE_FILE", 999)
+    monkeypatch.setattr(identity, "BLOCK", 20)
+    monkeypatch.setattr(identity, "BLOCKS", 10)
+    (checkpoint / "deeper" / "weights.bin").write_bytes(bytes(1001))
+    return checkpoint
+
+
+@pytest.mark.parametrize("offset", [0, 19, 110, 550, 981, 1000])
+def test_a_change_in_a_block_of_a_large_file_changes_the_fingerprint(large, offset):
+    before = fingerprint(large)
+    flip(large / "deeper" / "weights.bin", offset)
+    assert fingerprint(large) != before
+
+
+def test_a_change_between_the_blocks_of_a_large_file_is_not_seen_but_one_all_over_is(large):
+    before, weights = fingerprint(large), large / "deeper" / "weights.bin"
+    flip(weights, 50)
+    assert fingerprint(large) == before
+    weights.write_bytes(bytes(200) + bytes([1]) * 600 + bytes(201))
+    assert fingerprint(large) != before
+
+
+def test_a_large_file_that_grew_has_another_fingerprint(large):
+    before = fingerprint(large)
+    (large / "deeper" / "weights.bin").write_bytes(bytes(1002))
+    assert fingerprint(large) != before
+
+
+def test_a_model_on_a_hub_is_known_by_its_id_and_revision():
+    model = ModelRef(name="m", provider="vllm", model="owner/name")
+    same = replace(model, name="other", provider="transformers")
+    assert fingerprint_model(same) == fingerprint_model(model)
+    assert fingerprint_model(replace(model, revision="main")) != fingerprint_model(model)
+    assert fingerprint_model(replace(model, model="owner/other")) != fingerprint_model(model)

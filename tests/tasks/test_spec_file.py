@@ -1,0 +1,254 @@
+"""Every mistake in a campaign's file is named with its place and its remedy."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.candidates import build_candidates
+from tasks.errors import SpecError
+from tasks.spec import CampaignSpec
+from tasks.spec_file import format_key, load_spec, parse_key
+
+
+def complaint(path, overrides=()):
+    with pytest.raises(SpecError) as caught:
+        load_spec(path, overrides)
+    return str(caught.value)
+
+
+def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
+    spec = load_spec(campaign_file())
+    assert (spec.name, spec.seed, spec.batch_size) == ("letters", 7, 8)
+    assert spec.models[0].generate_config.max_tokens == 12
+    assert spec.storage == "sqlite:///winnow.db"
+
+
+@pytest.mark.parametrize(
+    ("replace", "by", "line", "said"),
+    [
+        ("seed: 7", "sede: 7", 3, "sede: unknown key; did you mean 'seed'?"),
+        ("delta: 0.05", "detla: 0.05", 20, "stopping.detla: unknown key; did you mean 'delta'?"),
+        ("id: id", "idd: id", 16, "dataset.fields.idd: unknown key; did you mean 'id'?"),
+        (
+            "{max_tokens: 12}",
+            "{max_token: 12}",
+            5,
+            "models[0].generate_config.max_token: unknown key; did you mean 'max_tokens'?",
+        ),
+        (
+            "    provider: transformers\n",
+            "    provider: transformers\n    provieder: vllm\n",
+            8,
+            "models[1].provieder: unknown key; did you mean 'provider'?",
+        ),
+        ("{name: greedy}", "{name: g, zzz: 1}", 14, "generate_configs[0].zzz: unknown key; known"),
+        ("seed: 7", "seed: seven", 3, "seed: input should be a valid integer (got 'seven')"),
+        ("seed: 7", "seed: 7.5", 3, "seed: input should be a valid integer (got 7.5)"),
+        ("seed: 7", "seed: -1", 3, "seed: input should be greater than or equal to 0 (got -1)"),
+        ("name: letters", "name: no", 1, "name: input should be a valid string (got False); put"),
+        ("name: letters", "name: a/b", 1, "name: string should match pattern"),
+        ("best-mean", "best-meen", 2, "objective: input should be 'best-mean' (got 'best-meen')"),
+        ("temperature: 1.0", "temperature: .nan", 15, "generate_configs[1].temperature: input should"),
+        (
+            "temperature: 1.0",
+            'stop_seqs: [""]',
+            15,
+            "generate_configs[1].stop_seqs[0]: string should have at least 1 character",
+        ),
+        (
+            "{max_tokens: 12}",
+            "{}, model_args: {x: [1]}",
+            5,
+            "models[0].model_args.x: must be text, a finite number, true, false or null",
+        ),
+        (
+            "{max_tokens: 12}",
+            "{}, model_args: {x: .inf}",
+            5,
+            "models[0].model_args.x: must be text, a finite number, true, false or null (got",
+        ),
+        ("{type: contains}", "exact", 17, "judge: must be a mapping of keys to values (got 'exact')"),
+        ("{type: contains}", "{}", 17, "judge.type: is missing; add it"),
+        ("seed: 7\n", "seed: 7\nexclude: [{}]\n", 4, "exclude[0]: must name a model, a prompt or"),
+        ("name: smaller", "name: small", 4, "models: the name 'small' is used twice; every name"),
+        ("name: asked", "name: plain", 9, "prompts: the name 'plain' is used twice; every name"),
+        ("name: warm", "name: greedy", 13, "generate_configs: the name 'greedy' is used twice"),
+        ("seed: 7", "name: 7", 3, "name: the key stands twice (first in line 1); keep one"),
+        ("name: greedy", "name: g, name: h", 14, "name: the key stands twice (first in line 14)"),
+        ("budget: 40", "budget: 7", 20, "stopping: the budget (7) is smaller than one round (batch_"),
+        ("seed: 7", "seed: [7", 4, "not YAML: "),
+        ("seed: 7", "seed: !!python/object:os.system x", 3, "not YAML: could not determine"),
+        (
+            '"Q {{ input }}:"',
+            "{{ input }}",
+            12,
+            "prompts[1].template: a key must be plain text; put a value that begins",
+        ),
+        ("seed: 7", "seed: &x [*x]", None, "the values are nested too deeply"),
+        ("seed: 7", "seed: " + "[" * 2000 + "]" * 2000, None, "the values are nested too deeply"),
+    ],
+)
+def test_a_mistake_is_named_with_file_line_key_and_remedy(campaign_file, replace, by, line, said):
+    where = "campaign.yaml" if line is None else f"campaign.yaml:{line}"
+    assert complaint(campaign_file(replace, by)).startswith(f"{where}: {said}")
+
+
+def test_a_missing_key_is_named_at_the_nearest_line_there_is(campaign_file):
+    assert complaint(campaign_file("budget: 40, ", "")) == (
+        "campaign.yaml:20: stopping.budget: is missing; add it"
+    )
+    assert "campaign.yaml:1: objective: is missing" in complaint(campaign_file("objective: best-mean\n", ""))
+
+
+def test_all_mistakes_are_told_at_once(campaign_file):
+    said = complaint(campaign_file("{budget: 40, delta: 0.05}", "{budget: 0, delta: 1, zeta: 2}"))
+    assert [line.partition(":20: ")[2].partition(":")[0] for line in said.splitlines()] == [
+        "stopping.budget",
+        "stopping.delta",
+        "stopping.zeta",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "campaign.yaml is empty; write a campaign into it"),
+        ("# a comment\n", "campaign.yaml is empty"),
+        ("null\n", "campaign.yaml is empty"),
+        ("- name: x\n", "campaign.yaml: a campaign file is a mapping of keys to values, this is a list"),
+        ("letters\n", "campaign.yaml: a campaign file is a mapping of keys to values, this is the value"),
+        ("a: 1\n---\nb: 2\n", "campaign.yaml:2: not YAML: but found another document"),
+        ("a: \x01\n", "campaign.yaml: not YAML: "),
+    ],
+)
+def test_a_file_that_holds_no_campaign_is_refused(folder, text, said):
+    (folder / "campaign.yaml").write_text(text)
+    assert complaint("campaign.yaml").startswith(said)
+
+
+def test_a_file_that_cannot_be_read_is_refused(folder):
+    assert complaint("campain.yaml") == f"there is no file campain.yaml (looked in {folder})"
+    assert "checkpoints cannot be read as text" in complaint("checkpoints")
+    (folder / "latin.yaml").write_bytes("name: caf\xe9".encode("latin-1"))
+    assert "latin.yaml cannot be read as text" in complaint("latin.yaml")
+
+
+@pytest.mark.parametrize(
+    ("written", "number"), [("5e-2", 0.05), ("5E-2", 0.05), (".5e-1", 0.05), ("5.0e-2", 0.05)]
+)
+def test_numbers_with_an_exponent_are_numbers(campaign_file, written, number):
+    assert load_spec(campaign_file("delta: 0.05", f"delta: {written}")).stopping.delta == number
+    assert load_spec(campaign_file(), [f"stopping.delta={written}"]).stopping.delta == number
+
+
+@pytest.mark.parametrize("revision", ["2024-01-02", "2024-13-45"])
+def test_what_looks_like_a_date_stays_text(campaign_file, revision):
+    path = campaign_file("name: smaller", f"name: smaller\n    revision: {revision}")
+    assert load_spec(path).models[1].revision == revision
+    assert load_spec(path, [f"models[1].revision={revision}"]).models[1].revision == revision
+
+
+def test_overrides_take_the_place_of_the_files_values(campaign_file):
+    spec = load_spec(
+        campaign_file(),
+        [
+            "models[0].model=elsewhere",
+            "stopping.budget=99",
+            "stopping.delta=null",
+            "execution.max_loaded=2",
+            "prompts[1].template='{{ input }} = '",
+            "judge={type: exact}",
+            "storage=sqlite:///a=b.db",
+        ],
+    )
+    assert spec.models[0].model == "elsewhere"
+    assert spec.models[1].model == "checkpoints/smaller"
+    assert (spec.stopping.budget, spec.stopping.delta) == (99, None)
+    assert (spec.execution.max_loaded, spec.judge.type) == (2, "exact")
+    assert (spec.prompts[1].template, spec.storage) == ("{{ input }} = ", "sqlite:///a=b.db")
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("stopping.budget", "--set stopping.budget: write key=value, for example"),
+        ("=3", "--set =3: write key=value"),
+        ("models[7].model=x", "--set models[7].model=x: there is no place 'models[7].model' in the file"),
+        ("models[0].model.x=3", "--set models[0].model.x=3: there is no place"),
+        ("models.small=3", "--set models.small=3: there is no place"),
+        ("seed={", "--set seed={: the value is not YAML; put text in quotes"),
+        ("stopping.budget=0", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
+        ("stopping={budget: 0}", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
+        ("stopping.bugdet=50", "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
+    ],
+)
+def test_a_bad_override_is_named_as_it_was_given(campaign_file, override, said):
+    assert complaint(campaign_file(), [override]).startswith(said)
+
+
+@given(st.lists(st.text("abz_-", min_size=1) | st.integers(0, 99), min_size=1))
+def test_a_key_is_written_as_it_is_read(parts):
+    assert parse_key(format_key(tuple(parts))) == tuple(parts)
+
+
+NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,8}", fullmatch=True)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+SAMPLING = {
+    "temperature": st.floats(0, 10),
+    "top_p": st.floats(0, 1, exclude_min=True),
+    "top_k": st.integers(0, 9),
+    "max_tokens": st.integers(1, 9),
+    "stop_seqs": st.lists(st.text(min_size=1), max_size=2),
+}
+
+
+JUDGES = st.dictionaries(st.sampled_from(["a", "b"]), SCALARS).map(lambda rest: {"type": "exact", **rest})
+PARAMS = st.dictionaries(NAMES, SCALARS)
+CONFIG = st.fixed_dictionaries({"name": NAMES}, optional=SAMPLING)
+
+
+def named(least=1, **required):
+    entry = st.fixed_dictionaries({"name": NAMES, **required}, optional={})
+    return st.lists(entry, min_size=least, max_size=3, unique_by=lambda each: each["name"])
+
+
+SPECS = st.fixed_dictionaries(
+    {
+        "name": NAMES,
+        "objective": st.just("best-mean"),
+        "models": named(
+            provider=st.just("transformers"),
+            model=st.just("owner/name"),
+            model_args=st.dictionaries(st.text(), SCALARS, max_size=2),
+            generate_config=st.fixed_dictionaries({}, optional=SAMPLING),
+        ),
+        "prompts": named(least=2, template=st.just("{{ input }}")),
+        "dataset": st.just({"path": "letters.jsonl"}),
+        "judge": JUDGES,
+        "selector": st.fixed_dictionaries({"name": NAMES}, optional={"params": PARAMS}),
+        "stopping": st.fixed_dictionaries(
+            {"budget": st.integers(32, 999)}, optional={"delta": st.none() | st.floats(0.01, 0.99)}
+        ),
+    },
+    optional={
+        "seed": st.integers(0, 2**63 - 1),
+        "generate_configs": st.lists(CONFIG, max_size=3, unique_by=lambda each: each["name"]),
+        "execution": st.fixed_dictionaries({}, optional={"group_size": st.integers(1, 9)}),
+    },
+)
+
+
+@given(SPECS)
+def test_a_spec_survives_being_stored(values):
+    spec = CampaignSpec.model_validate(values)
+    again = CampaignSpec.from_stored(spec.identity(), spec.execution_fields(), spec.storage)
+    assert again == spec
+    assert again.identity() == spec.identity()
+    assert sampled(again) == sampled(spec)
+
+
+def sampled(spec):
+    """How each candidate samples: what a setting left out means must survive too."""
+    return [(each.name, each.sampling) for each in build_candidates(spec, ["input"])]
