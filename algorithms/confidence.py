@@ -1,12 +1,16 @@
 """Time-uniform confidence intervals for the means of finite populations sampled without replacement.
 
-Letters as in Waudby-Smith & Ramdas: N examples per arm, t of them drawn so far, x_t the score drawn t-th,
+Letters as in Waudby-Smith & Ramdas: N examples per arm, t of them told so far, x_t the score told t-th,
 S_t = x_1 + ... + x_t, m a candidate for the arm's mean; K arms, G grid points, J bet sizes, B scores at once.
 
-If the mean is m, the examples left before draw t have mean mu_t(m) = (N m - S_{t-1}) / (N - t + 1). So the
-capital prod_{s <= t} (1 + lambda_s (x_s - mu_s(m))) is a non-negative martingale that starts at 1 whenever
-lambda_s depends on the past only and lies in [0, 1 / mu_s(m)]; by Ville's inequality it ever reaches
+If the mean is m, the examples not told before the t-th have mean mu_t(m) = (N m - S_{t-1}) / (N - t + 1). So
+the capital prod_{s <= t} (1 + lambda_s (x_s - mu_s(m))) is a non-negative martingale that starts at 1
+whenever lambda_s depends on the past only and lies in [0, 1 / mu_s(m)]; by Ville's inequality it ever reaches
 1 / alpha with probability at most alpha. A mean under which it does is refuted as too low.
+
+That needs x_t to be a uniform draw from what was untold. A score that was chosen in any other way, by the
+scores before it or by predictions, is a bet of 0: it only becomes known, which moves t and S. The draws after
+it are uniform on what it left, and mu_t(m) is the mean of that.
 
 Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS;
 Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1).
@@ -15,7 +19,7 @@ Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by b
 import numpy as np
 
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import FloatArray, IntArray
+from algorithms.protocols import BoolArray, FloatArray, IntArray
 
 MOST_STAKED = 0.75  # share of the capital that one draw may cost; below 1, so that capital stays positive
 LEAST_MEAN = 1e-12  # a smaller mu caps no bet: no draw below it is left to lose on
@@ -28,10 +32,11 @@ class FinitePopulationIntervals:
     """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
 
     P(lower_i <= mean_i <= upper_i for every arm i after every update) >= 1 - alpha: at every round at once,
-    hence at any stopping time, whatever the scores in [0, 1]. It is assumed that every example is drawn
-    uniformly from those of its arm not drawn before; that scores come in the order of the draws, or in an
-    order chosen without looking at them; and that no score depends on when it is asked for. Which arm is
-    drawn from next may depend on all that was told.
+    hence at any stopping time, whatever the scores in [0, 1]. It is assumed that every example that counts as
+    a draw is drawn uniformly from those of its arm not told before; that scores come in the order of the
+    draws, or, if all are draws, in an order chosen without looking at them; and that no score depends on
+    when it is asked for. Which arm is drawn from next, and which examples are chosen instead of drawn, may
+    depend on all that was told.
 
     Every arm has alpha / K, half of it for either end (union bounds). An unscored pair may be worth anything
     in [0, 1]: the lower end counts it as 0 and the upper end as 1, so that the interval holds for every
@@ -49,19 +54,20 @@ class FinitePopulationIntervals:
         self._too_high = Wealth(n_arms, n_examples, level, self._grid)
         self._first = np.zeros(n_arms, dtype=np.int64)  # (K,) grid point at the lower end
         self._last = np.full(n_arms, GRID_POINTS - 1)  # (K,) grid point at the upper end
-        self._drawn = np.zeros(n_arms, dtype=np.int64)  # (K,)
+        self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._low_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self._high_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
-        self._unsettled: list[tuple[IntArray, FloatArray]] = []
+        self._unsettled: list[tuple[IntArray, FloatArray, BoolArray]] = []
 
-    def update(self, arms: IntArray, scores: FloatArray) -> None:
+    def update(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
         """Absorb scores in the order of their draws; the work is done when the ends are next read.
 
         Args:
             arms: Shape (B,).
             scores: Shape (B,), in [0, 1], NaN where unscored.
+            is_draw: Shape (B,), which scores are uniform draws and may be bet on; None when all are.
         """
-        self._unsettled.append((arms, scores))
+        self._unsettled.append((arms, scores, np.ones(len(arms), np.bool_) if is_draw is None else is_draw))
 
     @property
     def lower(self) -> FloatArray:
@@ -74,24 +80,24 @@ class FinitePopulationIntervals:
         return self._ends(self._last)
 
     def _ends(self, points: IntArray) -> FloatArray:
-        for arms, scores in self._unsettled:
+        for arms, scores, is_draw in self._unsettled:
             for arm in np.unique(arms):
-                self._settle(arm, scores[arms == arm])
+                self._settle(arm, scores[arms == arm], is_draw[arms == arm])
         self._unsettled.clear()
-        # What is left to draw is worth at least 0 and at most 1 each: certain, so it has the last word.
+        # What is left to tell is worth at least 0 and at most 1 each: certain, so it has the last word.
         least = self._low_sums / self._n_examples
-        most = (self._high_sums + (self._n_examples - self._drawn)) / self._n_examples
+        most = (self._high_sums + (self._n_examples - self._told)) / self._n_examples
         return np.clip(self._grid[points], least, most)
 
-    def _settle(self, arm: int, scores: FloatArray) -> None:
+    def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
-        self._drawn[arm] += len(scores)
+        self._told[arm] += len(scores)
         self._low_sums[arm] += low.cumsum()[-1]
         self._high_sums[arm] += high.cumsum()[-1]
         first, last, end = self._first[arm], self._last[arm], GRID_POINTS - 1
-        first += self._too_low.bet(arm, low, slice(first + 1, last))
+        first += self._too_low.bet(arm, low, slice(first + 1, last), is_draw)
         # A mean is too high where one minus it is too low, and the grid is its own mirror image.
-        last -= self._too_high.bet(arm, 1.0 - high, slice(end - last + 1, end - first))
+        last -= self._too_high.bet(arm, 1.0 - high, slice(end - last + 1, end - first), is_draw)
         self._first[arm], self._last[arm] = first, last
 
 
@@ -99,7 +105,7 @@ class Wealth:
     """The capital of bets, one per arm and grid point m, that the arm's mean is higher than m.
 
     It is the average over J bet sizes sqrt(2 log(1/level) / (T v_t)), each the best for its own number of
-    draws T, with v_t the variance of the draws before t; capped at c / mu_t(m), c = MOST_STAKED. Where the
+    draws T, with v_t the variance of the scores told before; capped at c / mu_t(m), c = MOST_STAKED. Where the
     cap binds, a factor is 1 + c x / mu - c, elsewhere 1 + lambda x - lambda mu: neither increases in mu. So
     capital does not increase in m: a grid point refuted refutes all below it, and an end put on that point
     is rounded outward. Capital is kept up only where it is asked for, as refuted points need none.
@@ -113,7 +119,7 @@ class Wealth:
         self._n_examples = n_examples
         self._totals = n_examples * grid  # (G,) N m
         self._capital = np.ones((n_arms, n_sizes, grid.size))  # (K, J, G)
-        self._drawn = np.zeros(n_arms, dtype=np.int64)  # (K,)
+        self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(n_arms)  # (K,) S_t
         self._squares = np.zeros(n_arms)  # (K,) squared deviations from the running means
 
@@ -122,20 +128,25 @@ class Wealth:
         average: FloatArray = self._capital[arm].mean(axis=0)
         return average
 
-    def bet(self, arm: int, scores: FloatArray, window: slice) -> int:
-        """Bet on the next scores of an arm, shape (B,), at the grid points of a window.
+    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> int:
+        """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
 
         Returns:
             How many points of the window are refuted, at probability `level` of ever refuting the mean;
             they are the first ones.
         """
-        drawn = self._drawn[arm] + np.arange(len(scores))  # (B,) t - 1
+        told = self._told[arm] + np.arange(len(scores))  # (B,) t - 1
         sums = self._sums[arm] + _before(scores)  # (B,) S_{t-1}
         # Half a draw of 1/2, and a variance of 1/4, stand in for the draws not yet made.
-        means = (0.5 + sums + scores) / (drawn + 2)
+        means = (0.5 + sums + scores) / (told + 2)
         squares = (scores - means) ** 2
-        deviations = np.sqrt((0.25 + self._squares[arm] + _before(squares)) / (drawn + 1))  # (B,) without x_t
-        left = (self._totals[window] - sums[:, np.newaxis]) / (self._n_examples - drawn)[
+        deviations = np.sqrt((0.25 + self._squares[arm] + _before(squares)) / (told + 1))  # (B,) without x_t
+        self._told[arm] += len(scores)
+        self._sums[arm] = sums[-1] + scores[-1]
+        self._squares[arm] += squares.sum()
+        if is_draw is not None:
+            told, sums, scores, deviations = (a[is_draw] for a in (told, sums, scores, deviations))
+        left = (self._totals[window] - sums[:, np.newaxis]) / (self._n_examples - told)[
             :, np.newaxis
         ]  # (B, G)
         caps = MOST_STAKED / np.maximum(left, LEAST_MEAN)
@@ -146,9 +157,6 @@ class Wealth:
         with np.errstate(over="ignore"):  # infinite capital refutes as well as any
             capital *= np.minimum(np.multiply.reduce(factors, axis=1), MOST_GAINED)
             refuted = capital.mean(axis=0) >= 1.0 / self._level
-        self._drawn[arm] += len(scores)
-        self._sums[arm] = sums[-1] + scores[-1]
-        self._squares[arm] += squares.sum()
         return int(np.count_nonzero(refuted))
 
 

@@ -27,8 +27,11 @@ SETTINGS = {
 SELECTORS = {
     "best-mean": {
         "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
+        "lrf": "algorithms.best_mean.lrf:Lrf",
         "row-mean": "algorithms.best_mean.row_mean:RowMean",
         "ucb-e": "algorithms.best_mean.ucb_e:UcbE",
+        "ucb-e-lrf": "algorithms.best_mean.ucb_e_lrf:UcbELrf",
+        "ucb-e-lrf-score-only": "algorithms.best_mean.ucb_e_lrf_score_only:UcbELrfScoreOnly",
     },
 }
 """Where our selectors live, by objective and name."""

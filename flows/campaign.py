@@ -1,7 +1,6 @@
 """The loop of every campaign: plan a round, generate, judge, decide, record; again, or stop."""
 
-from collections.abc import Sequence
-from itertools import count
+import time
 from typing import Any
 
 from prefect import flow, task
@@ -10,21 +9,26 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
-from algorithms.protocols import Decision
-from flows.watching import current_watcher
+from flows.watching import Watcher, current_watcher
 from storage.database import open_database
-from storage.records import NewComparison, RoundRecord
 from storage.schema import require_schema
 from tasks.campaigns import reopen_campaign
 from tasks.deciding import decide_round
 from tasks.engines.errors import is_transient
-from tasks.generating import RoundTexts, generate_round
+from tasks.generating import generate_round
 from tasks.judging import judge_round
 from tasks.planning import plan_round
 from tasks.recording import record_round
 from tasks.running import RunningCampaign, running
 
-RETRY_DELAY_SECONDS = 1.0
+LONG_ROUND = 0.3
+"""Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 5% of it."""
+
+STINT = 2.0
+"""Seconds of shorter rounds that are run as one task."""
+
+RETRY_DELAY = 1.0
+"""Seconds before an engine that died is asked again."""
 
 
 def _may_retry(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
@@ -32,14 +36,9 @@ def _may_retry(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
 
 
 # The database decides what is done and what is not: Prefect caches nothing and stores no result.
+RETRIED: dict[str, Any] = {"retry_condition_fn": _may_retry, "retry_delay_seconds": RETRY_DELAY}
 plan = task(plan_round, name="plan", cache_policy=NO_CACHE)
-generate = task(
-    generate_round,
-    name="generate",
-    cache_policy=NO_CACHE,
-    retry_condition_fn=_may_retry,
-    retry_delay_seconds=RETRY_DELAY_SECONDS,
-)
+generate = task(generate_round, name="generate", cache_policy=NO_CACHE, **RETRIED)
 judge = task(judge_round, name="judge", cache_policy=NO_CACHE)
 decide = task(decide_round, name="decide", cache_policy=NO_CACHE)
 record = task(record_round, name="record", cache_policy=NO_CACHE)
@@ -67,25 +66,53 @@ def run_campaign(storage: str, name: str) -> None:
     stored, checked = reopen_campaign(database, name, storage)
     with running(database, stored, checked) as campaign:
         watcher.begun(campaign)
-        if not campaign.selector.decision().stop:
-            campaign.load_engines()
-        for number in count(campaign.rounds_done):
-            if watcher.wants_to_stop or (round_ := plan(quote(campaign), number)) is None:
-                break
-            decision = run_round(campaign, round_)
-            watcher.round_done(campaign, round_, decision)
-            if decision.stop:
-                break
+        if campaign.selector.decision().stop:
+            return
+        campaign.load_engines()
+        ended, seconds = False, LONG_ROUND
+        while not (ended or watcher.wants_to_stop):
+            if seconds >= LONG_ROUND:
+                started = time.monotonic()
+                ended = run_round(campaign, watcher)
+                seconds = time.monotonic() - started
+            else:
+                ended, seconds = run_stint(campaign, watcher)
 
 
-def run_round(campaign: RunningCampaign, round_: RoundRecord) -> Decision:
-    """A planned round, from its texts to what is decided from them."""
+def run_round(campaign: RunningCampaign, watcher: Watcher) -> bool:
+    """Run one round, each step a task; return whether the campaign has ended."""
     # Arguments are quoted: Prefect would otherwise walk through all of them in search of futures.
-    live, planned = quote(campaign), quote(round_)
-    execution = campaign.checked.spec.execution
-    enough = execution.max_restarts * len(campaign.checked.spec.models)  # the pool bounds it by model
-    texts: RoundTexts = generate.with_options(retries=enough)(live, planned)
-    comparisons: Sequence[NewComparison] = judge(live, planned, quote(texts))
-    decision: Decision = decide(live, planned, quote(comparisons))
-    record(live, planned, quote(comparisons), quote(decision))
-    return decision
+    live = quote(campaign)
+    round_ = plan(live)
+    if round_ is None:
+        return True
+    texts = generate.with_options(retries=campaign.most_restarts)(live, quote(round_))
+    comparisons = judge(live, quote(round_), quote(texts))
+    decision = decide(live, quote(round_), quote(comparisons))
+    record(live, quote(round_), quote(comparisons), quote(decision))
+    watcher.round_done(campaign, round_, decision)
+    return decision.stop
+
+
+def run_stint(campaign: RunningCampaign, watcher: Watcher) -> tuple[bool, float]:
+    """Run short rounds for a while as one task; return whether the campaign ended, and seconds a round."""
+    ended, seconds = rounds.with_options(retries=campaign.most_restarts)(quote(campaign), quote(watcher))
+    return ended, seconds
+
+
+@task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
+def rounds(campaign: RunningCampaign, watcher: Watcher) -> tuple[bool, float]:
+    """The steps of `run_round` as plain calls, round after round; safe to call again after any error."""
+    started = time.monotonic()
+    done, elapsed, ended = 0, 0.0, False
+    while elapsed < STINT and not (ended or watcher.wants_to_stop):
+        round_ = plan_round(campaign)
+        if round_ is None:
+            return True, elapsed
+        texts = generate_round(campaign, round_)
+        comparisons = judge_round(campaign, round_, texts)
+        decision = decide_round(campaign, round_, comparisons)
+        record_round(campaign, round_, comparisons, decision)
+        watcher.round_done(campaign, round_, decision)
+        done, elapsed, ended = done + 1, time.monotonic() - started, decision.stop
+    return ended, elapsed / max(done, 1)

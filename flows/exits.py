@@ -4,6 +4,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from infra.demo.errors import DemoError
 from storage.errors import StorageError
 from tasks.errors import SpecError, WinnowError
 
@@ -24,7 +25,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
         yield
     except SpecError as error:
         _leave(error, USAGE)
-    except (WinnowError, StorageError) as error:
+    except (WinnowError, StorageError, DemoError) as error:
         _leave(error, ERROR)
     except BrokenPipeError:
         # The reader of our output (`| head`) has seen enough.

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Insert, insert, select
+from sqlalchemy import Insert, func, insert, select
 from sqlalchemy.orm import Session
 
 from storage.errors import CampaignNotFound
@@ -198,6 +198,12 @@ def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
         .order_by(Round.number)
     )
     return None if row is None else _round(row)
+
+
+def next_round_number(session: Session, campaign_id: int) -> int:
+    """The number of the round that comes after all planned ones; the first is 0."""
+    last = session.scalar(select(func.max(Round.number)).where(Round.campaign_id == campaign_id))
+    return 0 if last is None else last + 1
 
 
 def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:

@@ -8,8 +8,8 @@ from tasks.leasing import now
 from tasks.running import RunningCampaign
 
 
-def plan_round(campaign: RunningCampaign, number: int) -> RoundRecord | None:
-    """The plan of a round: the stored one if a crash left it unfinished, else what the selector asks for.
+def plan_round(campaign: RunningCampaign) -> RoundRecord | None:
+    """The plan of the next round: the stored one if it is unfinished, else what the selector asks for.
 
     Returns:
         None when the selector wants nothing more.
@@ -17,6 +17,7 @@ def plan_round(campaign: RunningCampaign, number: int) -> RoundRecord | None:
     with campaign.database.reading() as session:
         if stored := repository.unfinished_round(session, campaign.record.id):
             return stored
+        number = repository.next_round_number(session, campaign.record.id)
     batch = campaign.selector.ask(round_rng(campaign.record.seed, number))
     if len(batch) == 0:
         return None

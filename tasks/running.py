@@ -32,11 +32,14 @@ class RunningCampaign:
     """Database id of each example position."""
     selector: Selector
     """Told every finished round."""
-    rounds_done: int
-    """Finished rounds when the campaign was taken up."""
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
+
+    @property
+    def most_restarts(self) -> int:
+        """Upper limit of engine restarts over all models; the pool keeps to the limit of each."""
+        return self.checked.spec.execution.max_restarts * len(self.checked.spec.models)
 
     def load_engines(self) -> None:
         """Begin to load as many models as may be held at once, while other things start up."""
@@ -65,12 +68,10 @@ def running(
         ) as engines,
     ):
         selector = checked.create_selector()
-        rounds_done = 0
         with database.reading() as session:
             for told in repository.told_rounds(session, record.id):
                 batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
                 selector.tell(batch, as_scores(told.outcomes))
-                rounds_done += 1
             candidate_ids = repository.candidate_ids(session, record.id)
             example_ids = repository.example_ids(session, record.dataset_id)
         yield RunningCampaign(
@@ -81,7 +82,6 @@ def running(
             candidate_ids=candidate_ids,
             example_ids=example_ids,
             selector=selector,
-            rounds_done=rounds_done,
             engines=engines,
             judge_id=f"{checked.spec.judge.type}:{sha256(checked.spec.judge.params)[:12]}",
         )

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+from algorithms.protocols import Batch, Decision
 
 
 class RowMean:
@@ -26,14 +26,7 @@ class RowMean:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms, grouped by arm."""
         matrix = self._matrix
-        size = self._stopping.room(matrix.means, min(self._batch_size, int(matrix.free_of_arm.sum())))
-        if size == 0:
-            return EMPTY_BATCH
-        # Uniform pairs in two steps: how many of each row, then which of the row.
-        counts = rng.multivariate_hypergeometric(matrix.free_of_arm, size, method="marginals")
-        arms = np.flatnonzero(counts)
-        examples = [matrix.draw(int(arm), int(counts[arm]), rng) for arm in arms]
-        return matrix.ask(np.repeat(arms, counts[arms]), np.concatenate(examples))
+        return matrix.ask_uniformly(self._stopping.room(matrix.means, self._batch_size), rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

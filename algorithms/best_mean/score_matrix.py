@@ -14,7 +14,7 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
-from algorithms.protocols import Batch, BoolArray, FloatArray, IntArray
+from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, FloatArray, IntArray
 
 LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
 
@@ -79,6 +79,17 @@ class ScoreMatrix:
         self._take(batch.arms, batch.examples)
         self.pending += np.bincount(batch.arms, minlength=self.n_arms)
         return batch
+
+    def ask_uniformly(self, size: int, rng: np.random.Generator) -> Batch:
+        """Make a batch of at most `size` pairs drawn uniformly from all free ones, grouped by arm."""
+        size = min(size, int(self.free_of_arm.sum()))
+        if size == 0:
+            return EMPTY_BATCH
+        # Uniform pairs in two steps: how many of each row, then which of the row.
+        counts = rng.multivariate_hypergeometric(self.free_of_arm, size, method="marginals")
+        arms = np.flatnonzero(counts)
+        examples = [self.draw(int(arm), int(counts[arm]), rng) for arm in arms]
+        return self.ask(np.repeat(arms, counts[arms]), np.concatenate(examples))
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
         """Reveal the scores of a batch, asked here or not.

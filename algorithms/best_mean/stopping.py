@@ -5,13 +5,13 @@ import numpy as np
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.confidence import FinitePopulationIntervals
-from algorithms.protocols import Batch, Decision, FloatArray, Reason
+from algorithms.protocols import Batch, BoolArray, Decision, FloatArray, Reason
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
 
 class Stopping:
-    """The stopping rule over a score matrix whose examples are drawn uniformly from each arm's untold ones.
+    """The stopping rule over a score matrix.
 
     With `delta`, it stops as separated when the best arm's lower end reaches every other active arm's upper
     end minus `epsilon`. The probability that it ever does so while the mean of the best arm is more than
@@ -25,9 +25,16 @@ class Stopping:
         alpha = INTERVAL_DELTA if setting.delta is None else setting.delta
         self._intervals = FinitePopulationIntervals(setting.n_arms, setting.n_examples, alpha)
 
-    def tell(self, batch: Batch, scores: FloatArray) -> None:
-        """Follow the matrix, which has accepted these scores."""
-        self._intervals.update(batch.arms, scores)
+    def tell(self, batch: Batch, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
+        """Follow the matrix, which has accepted these scores.
+
+        Args:
+            batch: The pairs, B of them.
+            scores: Shape (B,), in [0, 1], NaN where unscored.
+            is_draw: Shape (B,), which examples were drawn uniformly from their arm's untold ones and not
+                chosen; None when all were.
+        """
+        self._intervals.update(batch.arms, scores, is_draw)
 
     def room(self, estimates: FloatArray, wanted: int) -> int:
         """How many of the pairs wanted may be asked, given the estimates of `decision`; 0 when stopped."""

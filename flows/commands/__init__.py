@@ -2,7 +2,7 @@
 
 import typer
 
-from flows.commands import campaigns, catalogue, databases, demo, queries, reading
+from flows.commands import campaigns, catalogue, databases, demo, queries, reading, simulate
 
 app = typer.Typer(
     name="winnow",
@@ -19,6 +19,7 @@ app.command()(reading.status)
 app.command(name="list")(reading.list_campaigns)
 app.command()(reading.show)
 app.command()(queries.query)
+app.command()(simulate.simulate)
 app.command()(catalogue.selectors)
 app.command()(catalogue.judges)
 app.add_typer(databases.app, name="db")

@@ -37,6 +37,8 @@ class VllmModel:
         args: dict[str, Any] = dict(model.model_args)
         if current_platform.is_cpu():
             args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
+            # vLLM 0.32 on a CPU crashes when a request with a seed of its own is prefilled in chunks.
+            args.setdefault("enable_chunked_prefill", False)
         self._llm = vllm.LLM(
             model=model.model, revision=model.revision, tokenizer_revision=model.revision, **args
         )
@@ -99,7 +101,8 @@ class VllmModel:
             top_k=sampling.top_k,
             max_tokens=min(sampling.max_tokens, self._max_model_len - len(ids)),
             stop=list(sampling.stop),
-            seed=request.seed,
+            # A seed costs vLLM a generator and a sampling step of its own; greedy decoding needs neither.
+            seed=request.seed if sampling.temperature > 0.0 else None,
         )
 
 

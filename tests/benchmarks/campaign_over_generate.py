@@ -22,7 +22,8 @@ PLAIN = """
 import json, sys, time
 from vllm import LLM, SamplingParams
 job = json.load(open(sys.argv[1]))
-llm = LLM(model=job["model"], dtype="float32", max_model_len=128, enforce_eager=True, disable_log_stats=True)
+llm = LLM(model=job["model"], dtype="float32", max_model_len=128, enforce_eager=True,
+          enable_chunked_prefill=False)
 params = [SamplingParams(temperature=0.8, max_tokens=job["max_tokens"], seed=s) for s in job["seeds"]]
 llm.generate(job["prompts"][:8], params[:8], use_tqdm=False)
 start = time.perf_counter()
@@ -90,7 +91,6 @@ def _plain(folder: Path, demo: Path, prompts: list[str], seeds: list[int]) -> di
     job.write_text(
         json.dumps({"model": str(demo / MODEL), "prompts": prompts, "seeds": seeds, "max_tokens": MAX_TOKENS})
     )
-
 
     result = subprocess.run(
         [sys.executable, "-c", PLAIN, str(job)],

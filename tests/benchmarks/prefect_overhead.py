@@ -57,12 +57,10 @@ def _without_prefect(spec: Path, overrides: list[str]) -> Stopwatch:
     watch = Stopwatch()
     with running(database, record, checked) as campaign:
         watch.begun(campaign)
-        number = 0
-        while round_ := plan_round(campaign, number):
+        while round_ := plan_round(campaign):
             texts = generate_round(campaign, round_)
             comparisons = judge_round(campaign, round_, texts)
             decision = decide_round(campaign, round_, comparisons)
             record_round(campaign, round_, comparisons, decision)
             watch.round_done(campaign, round_, decision)
-            number += 1
     return watch

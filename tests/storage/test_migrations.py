@@ -2,6 +2,7 @@
 
 import sqlite3
 import sys
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -9,7 +10,7 @@ from subprocess import PIPE, Popen
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from storage import maintenance, repository, views
 from storage.database import open_database
@@ -146,6 +147,27 @@ def test_processes_that_create_the_tables_at_once_do_not_trip_over_each_other(ur
         ]
         assert [process.stdout.readline() for process in running] == ["ready\n"] * 3
         assert [process.communicate()[0] for process in started(running)] == ["done\n"] * 3
+
+
+def test_a_migration_takes_the_write_lock_before_it_looks_what_is_to_be_done(opened):
+    statements = []
+    event.listen(opened.engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+    upgrade(opened)
+    begun = [statement for statement in statements if statement.startswith(("BEGIN", "\nCREATE"))]
+    assert begun[: begun.index(next(each for each in begun if "CREATE" in each))][-1] == "BEGIN IMMEDIATE"
+
+
+@pytest.mark.parametrize("locks", [["BEGIN EXCLUSIVE"], ["BEGIN IMMEDIATE"]])
+def test_a_new_file_that_another_process_has_locked_is_waited_for(opened, url, locks):
+    locker = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, check_same_thread=False)
+    for statement in locks:
+        locker.execute(statement).fetchall()
+    unlock = threading.Timer(0.2, locker.execute, ["ROLLBACK"])
+    unlock.start()
+    ensure_schema(opened)
+    unlock.join()
+    locker.close()
+    assert current_revision(opened) == HEAD
 
 
 def started(processes):

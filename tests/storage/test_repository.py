@@ -1,6 +1,7 @@
 """The queries of a running campaign."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -202,6 +203,19 @@ def test_two_writers_wait_for_each_other(campaign):
         thread.join()
     with campaign.database.reading() as session:
         assert repository.campaigns(session)[0].execution["budget"] == 100 + 40
+
+
+def test_many_threads_read_at_once_without_closing_each_others_connections(campaign):
+    everyone_reads = threading.Barrier(8)
+
+    def read_twice(_):
+        with campaign.database.reading() as session:
+            first = repository.candidate_names(session, campaign.record.id)
+            everyone_reads.wait()
+            return first == repository.candidate_names(session, campaign.record.id)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(read_twice, range(8)))
 
 
 @contextmanager

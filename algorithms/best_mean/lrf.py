@@ -1,0 +1,62 @@
+"""LRF: random pairs, arms ranked by the mean of the row completed by low-rank factorisations."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_mean.completion import Completion
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import Stopping
+from algorithms.low_rank.als import EnsembleAls
+from algorithms.protocols import Batch, Decision
+
+
+class Lrf:
+    """Ask pairs drawn uniformly from all that are free, and predict the rest: completion without adaptation.
+
+    The paper's listing draws distinct arms and distinct examples in every batch, so that a batch has at most
+    one pair of each; its text says random pairs, and so does this.
+
+    Args:
+        setting: The problem and the common parameters.
+        rank: Rank of the factorisations, at least 1.
+        members: How many factorisations are fitted, at least 1.
+        ridge: Penalty on the factors, positive.
+        sweeps: How often each factorisation is improved, at least 1.
+        drop: Share of the scores that each factorisation does without, in [0, 1).
+
+    Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 5 (LRF).
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        rank: int = 1,
+        members: int = 64,
+        ridge: float = 0.1,
+        sweeps: int = 10,
+        drop: float = 0.05,
+    ) -> None:
+        self._batch_size = setting.batch_size
+        self._looks_at_estimates = setting.delta is not None
+        self._matrix = ScoreMatrix(setting)
+        self._stopping = Stopping(setting, self._matrix)
+        als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
+        self._completion = Completion(self._matrix, als)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose a batch over all arms, grouped by arm."""
+        # Without delta the estimates decide nothing here, and random pairs need no fit.
+        estimates = self._completion.estimates if self._looks_at_estimates else self._matrix.means
+        return self._matrix.ask_uniformly(self._stopping.room(estimates, self._batch_size), rng)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN where unscored."""
+        scores = self._matrix.tell(batch, outcomes)
+        self._completion.tell(batch, scores)
+        self._stopping.tell(batch, scores)
+
+    def decision(self) -> Decision:
+        """Recommend the arm with the highest completed mean."""
+        return self._stopping.decision(self._completion.estimates)

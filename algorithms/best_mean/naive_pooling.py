@@ -1,0 +1,95 @@
+"""Naive-Pooling: UCB-E that takes predicted scores for real ones."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_mean.predictions import LowRankPredictions
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import Stopping
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import EMPTY_BATCH, Batch, Decision, FloatArray
+
+
+class NaivePooling:
+    """Ask the arm whose completed mean plus sqrt(a / pairs told) is highest, on random examples.
+
+    The scores told and the predictions of all others are averaged as if both were scores: the baseline that
+    shows what PULSE corrects. The estimates are as biased as the predictions; the intervals do not use them
+    and hold. Before the first fit arms are ranked by the mean of their scores. Unscored pairs are left out.
+
+    Args:
+        setting: The problem and the common parameters.
+        history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN where missing;
+            None to learn from this campaign's scores alone.
+        rank: Most factors of the low-rank model, at least 1; it has no more than arms or rows of the history.
+        ridge: lambda in loss (1), positive.
+        tau: Rounds from one fit to the next, at least 1.
+        a: How much uncertainty is worth, non-negative.
+
+    Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
+    Factorization", Section 4 (Naive-Pooling).
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        history: FloatArray | None = None,
+        rank: int = 64,
+        ridge: float = 0.01,
+        tau: int = 1000,
+        a: float = 1.0,
+    ) -> None:
+        if not 0.0 <= a < np.inf:
+            raise InvalidParameter("a", a, "non-negative and finite")
+        self._a = a
+        self._batch_size = setting.batch_size
+        self._n_examples = setting.n_examples
+        self._matrix = ScoreMatrix(setting)
+        self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
+        self._predicted_sums: FloatArray | None = None  # (K,) over the examples not told
+        self._stopping = Stopping(setting, self._matrix)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose a batch of one arm."""
+        matrix = self._matrix
+        estimates = self._estimates()
+        bounds = np.where(
+            np.isnan(estimates), np.inf, estimates + np.sqrt(self._a / np.maximum(matrix.told, 1))
+        )
+        room = self._stopping.room(estimates, self._batch_size)
+        arm = matrix.pick(bounds, rng)
+        if room == 0 or arm is None:
+            return EMPTY_BATCH
+        return matrix.ask(arm, matrix.draw(arm, room, rng))
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN where unscored."""
+        scores = self._matrix.tell(batch, outcomes)
+        for arm in map(int, np.unique(batch.arms)):
+            examples = batch.examples[batch.arms == arm]
+            self._predictions.tell(arm, examples, scores[batch.arms == arm])
+            if self._predicted_sums is not None:
+                self._predicted_sums[arm] -= self._predictions.of(arm, examples).sum()
+        self._stopping.tell(batch, scores)
+        if self._predictions.end_round(bool((self._matrix.told[self._matrix.active] > 0).all())):
+            self._predicted_sums = self._predictions.sums_of_untold()
+
+    def decision(self) -> Decision:
+        """Recommend the arm with the highest completed mean."""
+        return self._stopping.decision(self._estimates())
+
+    def _estimates(self) -> FloatArray:
+        matrix = self._matrix
+        if self._predicted_sums is None:
+            return matrix.means
+        left = self._n_examples - matrix.told
+        completed = np.full(matrix.n_arms, np.nan)
+        np.divide(
+            matrix.sums + np.where(left > 0, self._predicted_sums, 0.0),
+            matrix.scored + left,
+            out=completed,
+            where=matrix.scored > 0,
+        )
+        return completed

@@ -1,0 +1,132 @@
+"""Predicted scores of all pairs, by a low-rank model of what was told and of earlier tables."""
+
+import numpy as np
+
+from algorithms.best_mean.one_step import Control
+from algorithms.best_mean.setting import Setting
+from algorithms.errors import InvalidParameter
+from algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
+from algorithms.low_rank.history import History, example_factors, model_for
+from algorithms.low_rank.joint_fit import fit_observations, prior_weight
+from algorithms.low_rank.logistic import LOGISTIC
+from algorithms.protocols import FloatArray, IntArray
+
+RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this one
+BLOCK = 1 << 20  # predictions made together when all are wanted
+
+
+class LowRankPredictions:
+    """A low-rank model of the arms: first fitted once every arm was told something, then every tau rounds.
+
+    With a history the factors of the examples are those fitted to it, and stay; the factors of the arms that
+    were told something new are fitted again. Without, both are fitted to what was told. A fit starts where
+    the last one ended. There are no predictions before the first fit.
+    """
+
+    def __init__(
+        self, setting: Setting, *, history: FloatArray | None, rank: int, ridge: float, tau: int
+    ) -> None:
+        for name, value, holds, requirement in (
+            ("rank", rank, rank >= 1, "at least 1"),
+            ("ridge", ridge, 0.0 < ridge < np.inf, "positive and finite"),
+            ("tau", tau, tau >= 1, "at least 1"),
+        ):
+            if not holds:
+                raise InvalidParameter(name, value, requirement)
+        self._history = None if history is None else History.checked(history, setting.n_examples)
+        self._n_arms, self._n_examples = setting.n_arms, setting.n_examples
+        self._rank, self._ridge, self._tau = rank, ridge, tau
+        self._rounds = 0  # since the last fit
+        self._told: list[list[IntArray]] = [[] for _ in range(setting.n_arms)]
+        self._scored: list[list[Row]] = [[] for _ in range(setting.n_arms)]
+        self._news = np.zeros(setting.n_arms, dtype=np.bool_)  # (K,) scored since the last fit
+        self._all_binary = True
+        self._model: FactorModel = LOGISTIC
+        self._factors: tuple[Floats, Floats] | None = None  # U (K, r) and V (n, r)
+        self._controls: dict[int, Control] = {}
+
+    def tell(self, arm: int, examples: IntArray, scores: FloatArray) -> None:
+        """Remember scores of an arm, NaN where unscored, for the next fit."""
+        is_scored = ~np.isnan(scores)
+        self._told[arm].append(examples)
+        if is_scored.any():
+            self._scored[arm].append((examples[is_scored], scores[is_scored]))
+            self._news[arm] = True
+            self._all_binary &= bool(((scores == 0.0) | (scores == 1.0))[is_scored].all())
+
+    def end_round(self, every_arm_told: bool) -> bool:
+        """Count a round whose scores were told, and fit when it is time to; whether predictions are new."""
+        self._rounds += 1
+        is_due = every_arm_told if self._factors is None else self._rounds >= self._tau
+        if is_due and self._news.any():
+            self._refit()
+        return is_due and self._rounds == 0
+
+    def control(self, arm: int) -> Control | None:
+        """The predictions of an arm, with their sums over what was not told; None before the first fit.
+
+        Whoever tells the arm's examples has to remove them from it.
+        """
+        if self._factors is None:
+            return None
+        if arm not in self._controls:
+            u, v = self._factors
+            told = np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])
+            self._controls[arm] = Control.over(self._model.predict(v @ u[arm]), told)
+        return self._controls[arm]
+
+    def sums_of_untold(self) -> FloatArray:
+        """Sums of the predictions over each arm's examples not told, shape (K,); NaN before the first fit."""
+        if self._factors is None:
+            return np.full(self._n_arms, np.nan)
+        u, v = self._factors
+        sums = np.empty(self._n_arms)
+        height = max(1, BLOCK // self._n_examples)
+        for first in range(0, self._n_arms, height):
+            predictions = self._model.predict(u[first : first + height] @ v.T)
+            for row, arm in zip(predictions, range(first, first + height), strict=False):
+                row[np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])] = 0.0
+            sums[first : first + height] = predictions.sum(axis=1, dtype=np.float64)
+        return sums
+
+    def of(self, arm: int, examples: IntArray) -> FloatArray:
+        """The predictions of some pairs of an arm, shape (B,); there has to be a fit."""
+        assert self._factors is not None
+        u, v = self._factors
+        return self._model.predict(v[examples] @ u[arm]).astype(np.float64)
+
+    def _refit(self) -> None:
+        if self._history is None:
+            self._fit_both()
+        else:
+            self._fit_arms(self._history)
+        self._rounds = 0
+        self._news[:] = False
+        self._controls.clear()
+
+    def _rows(self, arms: IntArray) -> list[Row]:
+        """The scored examples of some arms."""
+        nothing = (np.empty(0, dtype=np.int64), np.empty(0))
+        rows = [list(zip(nothing, *self._scored[arm], strict=True)) for arm in arms]
+        return [(np.concatenate(examples), np.concatenate(scores)) for examples, scores in rows]
+
+    def _fit_arms(self, history: History) -> None:
+        if self._factors is None:
+            self._model, v = example_factors(history, self._rank, self._ridge)
+            self._factors = (np.zeros((self._n_arms, v.shape[1]), dtype=v.dtype), v)
+        u, v = self._factors
+        arms = np.flatnonzero(self._news)
+        u[arms] = fit_rows(self._model, v, self._rows(arms), u[arms], ridge_weight=RIDGE_OF_ROWS)
+
+    def _fit_both(self) -> None:
+        model = model_for(self._all_binary)
+        start = self._factors if model is self._model else None
+        self._model = model
+        self._factors = fit_observations(
+            model,
+            self._rows(np.arange(self._n_arms)),
+            self._n_examples,
+            min(self._rank, self._n_arms, self._n_examples),
+            prior_weight(self._ridge, self._n_arms, self._n_examples),
+            start,
+        )

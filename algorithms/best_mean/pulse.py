@@ -1,0 +1,90 @@
+"""PULSE: UCB-E on estimates that predicted scores make less variable and never biased."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_mean.one_step import OneStepMeans
+from algorithms.best_mean.predictions import LowRankPredictions
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import INTERVAL_DELTA, Stopping
+from algorithms.errors import InvalidParameter
+from algorithms.prediction_powered import PredictionPoweredIntervals
+from algorithms.protocols import EMPTY_BATCH, Batch, Decision, FloatArray
+
+
+class Pulse:
+    """Ask the arm whose one-step estimate plus sqrt(a / pairs told) is highest, on random examples.
+
+    A low-rank model predicts the scores of all pairs: fitted when every arm was told a batch, and again
+    every `tau` rounds. Estimates and intervals use its predictions as control variates: they hold whatever
+    the predictions are, and are the narrower the better these are. An arm without a score has an infinite
+    bound; ties are broken as in UCB-E.
+
+    Departures: an arm that was told in full is ranked by its mean, which is then known; the control weight
+    of a batch, the weight of the ridge and unscored pairs are as `one_step` and `low_rank.logistic` say; the
+    first batch of an arm, drawn before there are predictions, is the first of its one-step estimates.
+
+    Args:
+        setting: The problem and the common parameters.
+        history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN where missing;
+            None to learn from this campaign's scores alone.
+        rank: Most factors of the low-rank model, at least 1; it has no more than arms or rows of the history.
+        ridge: lambda in loss (1), positive.
+        tau: Rounds from one fit to the next, at least 1.
+        a: How much uncertainty is worth, non-negative.
+
+    Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
+    Factorization", Algorithm 1 (PULSE).
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        history: FloatArray | None = None,
+        rank: int = 64,
+        ridge: float = 0.01,
+        tau: int = 1000,
+        a: float = 1.0,
+    ) -> None:
+        if not 0.0 <= a < np.inf:
+            raise InvalidParameter("a", a, "non-negative and finite")
+        self._a = a
+        self._batch_size = setting.batch_size
+        self._matrix = ScoreMatrix(setting)
+        self._means = OneStepMeans(setting.n_arms, setting.n_examples)
+        self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
+        alpha = INTERVAL_DELTA if setting.delta is None else setting.delta
+        self._intervals = PredictionPoweredIntervals(setting.n_arms, setting.n_examples, alpha)
+        self._stopping = Stopping(setting, self._matrix, self._intervals)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose a batch of one arm."""
+        matrix = self._matrix
+        estimates = self._means.estimates
+        bounds = np.where(
+            np.isnan(estimates), np.inf, estimates + np.sqrt(self._a / np.maximum(matrix.told, 1))
+        )
+        room = self._stopping.room(estimates, self._batch_size)
+        arm = matrix.pick(bounds, rng)
+        if room == 0 or arm is None:
+            return EMPTY_BATCH
+        return matrix.ask(arm, matrix.draw(arm, room, rng))
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN where unscored."""
+        scores = self._matrix.tell(batch, outcomes)
+        for arm in map(int, np.unique(batch.arms)):
+            examples, of_arm = batch.examples[batch.arms == arm], scores[batch.arms == arm]
+            control = self._predictions.control(arm)
+            if control is not None:
+                self._intervals.announce(arm, control.draws(examples))
+            self._means.pull(arm, examples, of_arm, control)
+            self._predictions.tell(arm, examples, of_arm)
+        self._stopping.tell(batch, scores)
+        self._predictions.end_round(bool((self._matrix.told[self._matrix.active] > 0).all()))
+
+    def decision(self) -> Decision:
+        """Recommend the arm with the highest estimate."""
+        return self._stopping.decision(self._means.estimates)

@@ -1,0 +1,182 @@
+"""An ensemble of low-rank factorisations of one partly observed matrix, by alternating least squares.
+
+Letters: K rows, n columns, M members, r the rank; member k has row factors u_i and column factors v_j in R^r
+and minimises sum over its entries of (u_i . v_j - S_ij)^2 + ridge (|U|^2 + |V|^2). Its entries are the
+observed ones but for a random share, dropped independently by every member: the members disagree where an
+entry hangs on few observations.
+
+With V fixed, u_i = (sum_j v_j v_j^T + ridge I)^{-1} sum_j S_ij v_j over the entries of row i. Summed over all
+observed entries, that is one matrix product for the whole ensemble; what each member dropped is subtracted
+by a sparse product. So a sweep costs O(K n M r^2) in dense products, and O(dropped r^2) beside them.
+
+Sources: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", equations 1 and 2; Hastie, Mazumder,
+Lee, Zadeh (2015), "Matrix completion and low-rank SVD via fast alternating least squares", JMLR 16.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ensemble:
+    """The factors of M fitted members."""
+
+    rows: FloatArray
+    """Shape (M, r, K)."""
+    columns: FloatArray
+    """Shape (M, r, n)."""
+
+    def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation (divisor M) of the members' matrices, shapes (K, n) and (K, n)."""
+        members = len(self.rows)
+        mean = _flat(self.rows).T @ _flat(self.columns) / members
+        # (sum_a u_a v_a)^2 = sum_{a, b} (u_a u_b)(v_a v_b), so no member's matrix is ever written out.
+        squares = _flat(_products(self.rows)).T @ _flat(_products(self.columns)) / members
+        return mean, np.sqrt(np.maximum(squares - mean**2, 0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsembleAls:
+    """How an ensemble is fitted; the defaults are the paper's and its published package's.
+
+    Every fit starts afresh, so that it is a function of what is observed and not of the fits before it. The
+    first component of every row starts at 1, where the paper's package draws from a normal distribution: with
+    scores in [0, 1] members that start with mixed signs end in worse optima (on AlpacaEval 2, 5% observed,
+    the completed means are off by 0.12 after ten sweeps and after a hundred, against 0.06 from ones).
+
+    Factors are float64: single precision is a third faster, but its last bits depend on the number of
+    threads of a matrix product, and they change which examples have the largest deviation in one round of
+    twenty; in double precision that takes a tie in 12 digits.
+
+    Raises:
+        InvalidParameter: If a value is out of range.
+    """
+
+    rank: int = 1
+    """r, at least 1."""
+    members: int = 64
+    """M, at least 1."""
+    ridge: float = 0.1
+    """Weight of the penalty, positive and finite."""
+    sweeps: int = 10
+    """How often both sides are solved for, at least 1."""
+    drop: float = 0.05
+    """Share of the observed entries that a member drops, in [0, 1)."""
+
+    def __post_init__(self) -> None:
+        for name, value, holds, requirement in (
+            ("rank", self.rank, self.rank >= 1, "at least 1"),
+            ("members", self.members, self.members >= 1, "at least 1"),
+            ("ridge", self.ridge, 0.0 < self.ridge < np.inf, "positive and finite"),
+            ("sweeps", self.sweeps, self.sweeps >= 1, "at least 1"),
+            ("drop", self.drop, 0.0 <= self.drop < 1.0, "in [0, 1)"),
+        ):
+            if not holds:
+                raise InvalidParameter(name, value, requirement)
+
+    def fit(self, scores: FloatArray, observed: BoolArray, rng: np.random.Generator) -> Ensemble:
+        """Fit all members.
+
+        Args:
+            scores: Shape (K, n), finite; 0 where not observed.
+            observed: Shape (K, n).
+            rng: Draws what is dropped, and where components beyond the first start.
+        """
+        counted = observed.astype(np.float64)
+        dropped_scores, dropped = _dropped(scores, observed, self.members, self.drop, rng)
+        rows = rng.standard_normal((self.members, self.rank, len(scores)))
+        rows[:, 0] = 1.0
+        for _ in range(self.sweeps):
+            columns = self._solve(rows, scores, counted, dropped_scores.T, dropped.T)
+            rows = self._solve(columns, scores.T, counted.T, dropped_scores, dropped)
+        return Ensemble(rows, columns)
+
+    def _solve(
+        self,
+        fixed: FloatArray,
+        scores: FloatArray,
+        counted: FloatArray,
+        dropped_scores: sparse.sparray,
+        dropped: sparse.sparray,
+    ) -> FloatArray:
+        """The factors of the columns, shape (M, r, n), given those of the rows, shape (M, r, K)."""
+        moments = _sums(fixed, scores, dropped_scores)  # (M, r, n)
+        grams = _sums(_products(fixed), counted, dropped)  # (M, r r, n)
+        if self.rank == 1:
+            ratios: FloatArray = moments / (grams + self.ridge)
+            return ratios
+        systems = grams.transpose(0, 2, 1).reshape(self.members, -1, self.rank, self.rank)
+        systems = systems + self.ridge * np.eye(self.rank)
+        solved: FloatArray = np.linalg.solve(systems, moments.transpose(0, 2, 1)[..., np.newaxis])[..., 0]
+        return solved.transpose(0, 2, 1)
+
+
+def _products(factors: FloatArray) -> FloatArray:
+    """Products of all pairs of components, shape (M, r r, K)."""
+    members, rank, size = factors.shape
+    pairs: FloatArray = factors[:, :, np.newaxis] * factors[:, np.newaxis]
+    return pairs.reshape(members, rank * rank, size)
+
+
+def _flat(factors: FloatArray) -> FloatArray:
+    """All members' components below each other, shape (M r, K)."""
+    return factors.reshape(-1, factors.shape[-1])
+
+
+def _sums(values: FloatArray, weights: FloatArray, dropped: sparse.sparray) -> FloatArray:
+    """Weighted sums of each member's row values over the entries of every column that it did not drop.
+
+    Args:
+        values: Shape (M, q, K).
+        weights: Shape (K, n), 0 where not observed.
+        dropped: Shape (M n, M K), the weights of what was dropped.
+
+    Returns:
+        Shape (M, q, n).
+    """
+    members, q, _ = values.shape
+    sums: FloatArray = (_flat(values) @ weights).reshape(members, q, -1)
+    corrections = dropped @ values.transpose(0, 2, 1).reshape(-1, q)  # (M n, q)
+    sums -= corrections.reshape(members, -1, q).transpose(0, 2, 1)
+    return sums
+
+
+def _dropped(
+    scores: FloatArray, observed: BoolArray, members: int, share: float, rng: np.random.Generator
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """What every member drops: the scores, and ones in their place.
+
+    Returns:
+        Two block-diagonal matrices of shape (M K, M n), one block per member.
+    """
+    n_rows, n_columns = scores.shape
+    entry_rows, entry_columns = np.nonzero(observed)
+    chosen = _bernoulli(members * len(entry_rows), share, rng)
+    member, entry = np.divmod(chosen, max(1, len(entry_rows)))
+    rows, columns = entry_rows[entry], entry_columns[entry]
+    # Positions come in the order of the stacked rows, so that the matrix needs no sorting.
+    starts = np.zeros(members * n_rows + 1, dtype=np.int32)
+    np.cumsum(np.bincount(member * n_rows + rows, minlength=members * n_rows), out=starts[1:])
+    indices = (member * n_columns + columns).astype(np.int32)
+    shape = (members * n_rows, members * n_columns)
+    return (
+        sparse.csr_array((scores[rows, columns], indices, starts), shape=shape),
+        sparse.csr_array((np.ones(len(indices)), indices, starts), shape=shape),
+    )
+
+
+def _bernoulli(size: int, share: float, rng: np.random.Generator) -> IntArray:
+    """The positions below `size`, in order, of independent successes of probability `share`."""
+    if share == 0.0 or size == 0:
+        return np.empty(0, dtype=np.int64)
+    expected = size * share
+    # Ten standard deviations more than expected: falling short has probability below 1e-20.
+    enough = int(expected + 10.0 * np.sqrt(expected) + 50.0)
+    gaps = 1.0 + np.floor(rng.standard_exponential(enough) / -np.log1p(-share))
+    positions = gaps.cumsum().astype(np.int64) - 1
+    return positions[: np.searchsorted(positions, size)]

@@ -1,0 +1,124 @@
+"""Low-rank models of a table of scores: S_ij is near mean(u_i . v_j) with r factors per row and column.
+
+Letters: M rows, n columns, r factors, U (M, r), V (n, r), Z = U V^T the linear predictors, w the weight of the
+ridge. The loss is the sum over the observed entries of loss(S_ij, Z_ij), plus w/2 (|U|^2 + |V|^2).
+
+A model names a loss by its derivatives; `logistic` and `least_squares` are the two there are. Everything is
+computed in the precision of what is given: single precision is enough for predictions, since what uses them
+stays valid whatever they are, and it halves time and memory.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.protocols import IntArray
+
+Floats = NDArray[np.floating[Any]]
+Row = tuple[IntArray, Floats]
+"""The observed columns of a row and their scores, shapes (c,) and (c,)."""
+
+MOST_STEPS = 100  # of Newton's method; it takes a handful
+CHUNK = 1 << 22  # numbers in the largest array of a batch of regressions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorModel:
+    """A loss of a score in [0, 1] given its linear predictor z, convex in z."""
+
+    loss: Callable[[Floats, Floats], Floats]
+    """The loss of scores at predictors, element by element."""
+    mean: Callable[[Floats], Floats]
+    """z to the expected score; the derivative of the loss in z is mean(z) - score."""
+    curvature: Callable[[Floats], Floats]
+    """The second derivative of the loss in z, given mean(z)."""
+    most_curvature: float
+    """Its largest value."""
+    bend: float
+    """Bound on the third derivative divided by the second."""
+
+    def predict(self, predictors: Floats) -> Floats:
+        """Predicted scores in [0, 1]."""
+        return np.clip(self.mean(predictors), 0.0, 1.0)
+
+
+def fit_rows(
+    model: FactorModel,
+    columns: Floats,
+    rows: Sequence[Row],
+    start: Floats,
+    *,
+    ridge_weight: float,
+    most_steps: int = MOST_STEPS,
+) -> Floats:
+    """Fit the factors of rows, those of the columns being frozen: one ridge regression per row.
+
+    Newton's method (iteratively reweighted least squares), many rows at once, until the largest step of a
+    factor is below the square root of the machine precision; the error is then near that precision itself.
+    Along a step whose largest change of a predictor is b / `model.bend`, the curvature grows by at most
+    exp(b t) after a share t of it, so the fall that this assures is greatest at t = log(1 + b) / b: that share
+    is taken. It keeps the loss from ever increasing, and is near 1 close to the minimum.
+
+    Args:
+        model: The loss.
+        columns: V, shape (n, r).
+        rows: k rows; one without observations gets factors of 0.
+        start: Factors to start from, shape (k, r).
+        ridge_weight: w, positive.
+        most_steps: After how many steps to be content with what there is.
+
+    Returns:
+        Shape (k, r), in the precision of `columns`.
+    """
+    rank = columns.shape[1]
+    fitted = start.astype(columns.dtype)
+    by_size = np.argsort([len(scores) for _, scores in rows], kind="stable")
+    while by_size.size:
+        # The longest rows left, as many as fit when all are padded to the length of the longest.
+        widest = max(len(rows[by_size[-1]][1]), rank)
+        chunk = by_size[-max(1, CHUNK // (widest * rank)) :]
+        by_size = by_size[: -len(chunk)]
+        fitted[chunk] = _newton(model, columns, [rows[i] for i in chunk], fitted[chunk], ridge_weight, most_steps)
+    return fitted
+
+
+def _newton(
+    model: FactorModel, columns: Floats, rows: Sequence[Row], factors: Floats, weight: float, most_steps: int
+) -> Floats:
+    n_rows, width = len(rows), max(len(scores) for _, scores in rows)
+    regressors = np.zeros((n_rows, width, columns.shape[1]), dtype=columns.dtype)  # (k, c, r)
+    scores = np.zeros((n_rows, width), dtype=columns.dtype)  # (k, c)
+    is_padding = np.ones((n_rows, width), dtype=np.bool_)
+    for i, (examples, observed) in enumerate(rows):
+        regressors[i, : len(examples)] = columns[examples]
+        scores[i, : len(examples)] = observed
+        is_padding[i, : len(examples)] = False
+    ridge = weight * np.eye(columns.shape[1], dtype=columns.dtype)
+    transposed = np.swapaxes(regressors, 1, 2)  # (k, r, c)
+    predictors = _times(regressors, factors)
+    for _ in range(most_steps):
+        means = model.mean(predictors)
+        residuals = np.where(is_padding, 0, scores - means)
+        curvatures = model.curvature(means)  # that of a padded entry meets regressors of 0
+        hessians = (transposed * curvatures[:, np.newaxis, :]) @ regressors + ridge
+        gradients = _times(transposed, residuals) - weight * factors
+        steps = np.linalg.solve(hessians, gradients[:, :, np.newaxis])[:, :, 0]
+        changes = _times(regressors, steps)
+        bends = model.bend * np.abs(changes).max(axis=1, initial=0.0)
+        shares = np.ones_like(bends)
+        np.divide(np.log1p(bends), bends, out=shares, where=bends > 0)
+        lengths = shares[:, np.newaxis]
+        factors = factors + lengths * steps
+        predictors = predictors + lengths * changes
+        if np.abs(lengths * steps).max() < np.sqrt(np.finfo(columns.dtype).eps):
+            break
+    return factors
+
+
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    """Product of each of k matrices with its vector."""
+    product: Floats = (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
+    return product

@@ -1,0 +1,73 @@
+"""What earlier tables of scores on the same examples say about the examples."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+
+import numpy as np
+
+from algorithms.errors import InvalidParameter
+from algorithms.low_rank.factor_model import FactorModel, Floats
+from algorithms.low_rank.joint_fit import fit_table, prior_weight, with_rows_spread_evenly
+from algorithms.low_rank.least_squares import LEAST_SQUARES
+from algorithms.low_rank.logistic import LOGISTIC
+
+TABLES_REMEMBERED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A checked table of earlier scores; equal when the scores are."""
+
+    scores: Floats = field(compare=False, repr=False)
+    """Shape (M, n), single precision, NaN where there is none."""
+    digest: bytes
+    """Of the scores."""
+
+    @classmethod
+    def checked(cls, scores: Floats, n_examples: int) -> "History":
+        """Copy a table of scores, shape (M, n).
+
+        Raises:
+            InvalidParameter: If it does not fit the examples or holds no scores in [0, 1].
+        """
+        if scores.ndim != 2 or scores.shape[1] != n_examples or len(scores) == 0:
+            raise InvalidParameter(
+                "history", scores.shape, f"of shape (M, {n_examples}), a column for each example"
+            )
+        if scores.dtype.kind not in "fiub":
+            raise InvalidParameter("history", str(scores.dtype), "an array of numbers")
+        copied = np.array(scores, dtype=np.float32, order="C")
+        for outside in copied[~np.isnan(copied) & ~((copied >= 0.0) & (copied <= 1.0))][:1]:
+            raise InvalidParameter("history", float(outside), "scores in [0, 1], NaN where there is none")
+        if np.isnan(copied).all():
+            raise InvalidParameter("history", np.nan, "a table with a score in it")
+        copied.setflags(write=False)
+        return cls(copied, blake2b(np.array(copied.shape).tobytes() + copied.tobytes()).digest())
+
+
+def model_for(all_binary: bool) -> FactorModel:
+    """The logistic model for scores that are all 0 or 1, least squares for others."""
+    return LOGISTIC if all_binary else LEAST_SQUARES
+
+
+@lru_cache(maxsize=TABLES_REMEMBERED)
+def example_factors(history: History, rank: int, ridge: float) -> tuple[FactorModel, Floats]:
+    """Fit a table and keep the factors of its examples, for the rows to come.
+
+    The last tables are remembered by their contents, as many campaigns are simulated with one history.
+
+    Args:
+        history: The table.
+        rank: r, cut down to min(M, n).
+        ridge: lambda in loss (1) of Tolochinsky et al. (2026).
+
+    Returns:
+        The model and V, shape (n, r), read-only, scaled for a ridge of weight 1 on each new row.
+    """
+    scores = history.scores
+    model = model_for(bool(((scores == 0.0) | (scores == 1.0) | np.isnan(scores)).all()))
+    rank = min(rank, *scores.shape)
+    v = with_rows_spread_evenly(*fit_table(model, scores, rank, prior_weight(ridge, *scores.shape)))
+    v.setflags(write=False)
+    return model, v

@@ -1,0 +1,251 @@
+"""How well a best-mean selector did, given the whole score matrix that it saw only in part.
+
+K arms, n examples, R runs, T budgets in increasing order. Scores lie in [0, 1], higher is better; a missing
+score is NaN and left out. The metrics of the top arm all ask how often it is in a set of arms that count as
+right: `best_arms`, `arms_within_gap` or `arms_not_worse`.
+
+Sources: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Section 4.2 (precision, NDCG) and
+Corollary 1 (hardness); Tolochinsky et al., "Valid Best-Model Identification in LLM Evaluation via Low-Rank
+Factorization" (PULSE), Section 4 (accuracy, budget to 95%) and Appendix B (effective budget).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import bdtr
+
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import BoolArray, FloatArray
+
+NOBODY = -1
+"""Stands for the recommended arm of a run that recommends none; it is never right."""
+
+
+def true_means(scores: ArrayLike) -> FloatArray:
+    """The mean of every arm over all its scores.
+
+    Args:
+        scores: Shape (K, n), NaN where missing.
+
+    Returns:
+        Shape (K,).
+
+    Raises:
+        InvalidParameter: If it is not a matrix, or an arm has no score at all.
+    """
+    matrix = np.asarray(scores)
+    if matrix.ndim != 2:
+        raise InvalidParameter("scores", f"shape {matrix.shape}", "of shape (K, n)")
+    present = ~np.isnan(matrix)
+    counts = present.sum(axis=1)
+    if not counts.all():
+        raise InvalidParameter("scores", f"none for arm {int(counts.argmin())}", "there for every arm")
+    means: FloatArray = matrix.sum(axis=1, where=present, dtype=np.float64) / counts
+    return means
+
+
+def best_arms(means: ArrayLike) -> BoolArray:
+    """Which arms have the highest mean, shape (K,); several where they tie exactly."""
+    return arms_within_gap(means, 0.0)
+
+
+def arms_within_gap(means: ArrayLike, gap: float) -> BoolArray:
+    """Which arms have a mean at most `gap` below the highest.
+
+    Args:
+        means: Shape (K,), without NaN.
+        gap: Non-negative, in score units; the paper takes 0.001 and 0.01.
+
+    Returns:
+        Shape (K,).
+
+    Raises:
+        InvalidParameter: If the gap is negative or a mean is missing.
+
+    Source: Zhou et al. (2024), Section 4.2, "performance gap epsilon".
+    """
+    given = _means(means)
+    if not gap >= 0.0:
+        raise InvalidParameter("gap", gap, "non-negative")
+    within: BoolArray = given >= given.max() - gap
+    return within
+
+
+def arms_not_worse(scores: ArrayLike, level: float) -> BoolArray:
+    """Which arms are not significantly worse than the best one, by McNemar's exact test.
+
+    An arm is compared with the one of the highest mean (the first of several) on the examples where both
+    have a score and the scores differ. It is worse if it has the lower score on most of these, and if so
+    uneven a division has a two-sided probability of at most `level` under fair coin flips. For scores of 0
+    and 1 this is McNemar's test; for others it is the sign test, of which McNemar's is a case, and speaks of
+    how often one arm beats the other rather than by how much. Each arm is tested at `level` by itself, as
+    in the paper: there is no correction for the number of arms.
+
+    Args:
+        scores: Shape (K, n), NaN where missing.
+        level: In (0, 1); the paper takes 0.01 and 0.1.
+
+    Returns:
+        Shape (K,); the best arm is always among them.
+
+    Raises:
+        InvalidParameter: If the level is out of range, or an arm has no score.
+
+    Source: McNemar (1947), Psychometrika 12(2), in its exact binomial form; Zhou et al. (2024), Section 4.2.
+    """
+    if not 0.0 < level < 1.0:
+        raise InvalidParameter("level", level, "in (0, 1)")
+    best = int(true_means(scores).argmax())
+    matrix = np.asarray(scores)
+    wins = (matrix > matrix[best]).sum(axis=1)  # (K,); a comparison with NaN is false
+    losses = (matrix < matrix[best]).sum(axis=1)
+    p_values = np.minimum(1.0, 2.0 * bdtr(wins, wins + losses, 0.5))
+    not_worse: BoolArray = (wins >= losses) | (p_values > level)
+    return not_worse
+
+
+def hits(recommended: ArrayLike, right: BoolArray) -> BoolArray:
+    """Whether each recommended arm is one of those that count as right.
+
+    Args:
+        recommended: Arms, any shape; `NOBODY` where a run recommends none.
+        right: Shape (K,), from `best_arms`, `arms_within_gap` or `arms_not_worse`.
+
+    Returns:
+        The shape of `recommended`.
+    """
+    arms = np.asarray(recommended)
+    found: BoolArray = (arms != NOBODY) & right[arms]
+    return found
+
+
+def share_right(recommended: ArrayLike, right: BoolArray) -> FloatArray:
+    """Share of runs whose recommended arm counts as right, for every budget.
+
+    Args:
+        recommended: Shape (R, T), the arm each run recommends at each budget; `NOBODY` for none.
+        right: Shape (K,). With `best_arms` the share is the accuracy, with the others a top-1 precision.
+
+    Returns:
+        Shape (T,), in [0, 1].
+    """
+    shares: FloatArray = hits(recommended, right).mean(axis=0)
+    return shares
+
+
+def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
+    """Normalised discounted cumulative gain of the first arms of a ranking.
+
+    The arm in place p = 1, 2, ... gains mean / log2(p + 1), summed over the first `top` places and divided
+    by what the best ranking gains. Arms of equal estimates share the gains of their places equally, as if
+    averaged over all orders; arms without an estimate come last, as equals.
+
+    Args:
+        estimates: Shape (K,), by which arms are ranked; NaN where unknown.
+        means: Shape (K,), the true means, non-negative.
+        top: Places that count, at least 1.
+
+    Returns:
+        In [0, 1]; 1 where all means are 0, as no ranking is then better than another.
+
+    Raises:
+        InvalidParameter: If `top` is less than 1, a mean is negative or missing, or the shapes differ.
+
+    Source: Järvelin & Kekäläinen (2002), ACM TOIS 20(4); ties as McSherry & Najork (2008), ECIR, Section 3.
+    """
+    truth = _means(means)
+    guess = np.asarray(estimates, dtype=np.float64)
+    if guess.shape != truth.shape:
+        raise InvalidParameter("estimates", f"shape {guess.shape}", f"of the means' shape {truth.shape}")
+    if truth.min() < 0.0:
+        raise InvalidParameter("means", float(truth.min()), "non-negative")
+    if top < 1:
+        raise InvalidParameter("top", top, "at least 1")
+    discounts = np.zeros(truth.size)  # (K,)
+    places = np.arange(min(top, truth.size))
+    discounts[places] = 1.0 / np.log2(places + 2.0)
+    ideal = float(np.sort(truth)[::-1] @ discounts)
+    if ideal == 0.0:
+        return 1.0
+    _, group, sizes = np.unique(
+        -np.where(np.isnan(guess), -np.inf, guess), return_inverse=True, return_counts=True
+    )
+    ends = sizes.cumsum()
+    earned = np.concatenate(([0.0], discounts.cumsum()))  # (K + 1,)
+    shared = (earned[ends] - earned[ends - sizes]) / sizes  # discount that each member of a group gets
+    return float(truth @ shared[group]) / ideal
+
+
+def hardness(means: ArrayLike) -> float:
+    """How hard it is to find the best arm: H1, the sum of 1 / gap^2 over the arms below the best.
+
+    Args:
+        means: Shape (K,), without NaN.
+
+    Returns:
+        In score units to the power of -2; 0 where all arms tie. Arms that tie with the best are left out.
+
+    Source: Audibert & Bubeck (2010), "Best Arm Identification in Multi-Armed Bandits", Section 2.
+    """
+    given = _means(means)
+    gaps = given.max() - given
+    return float((1.0 / gaps[gaps > 0.0] ** 2).sum())
+
+
+def budget_to_reach(budgets: ArrayLike, accuracy: ArrayLike, level: float = 0.95) -> float:
+    """The smallest budget at which an accuracy curve reaches a level.
+
+    The first time counts, even if the curve falls below the level again later. Few runs make that early:
+    at a true accuracy of 0.9, the share of 20 runs is 0.95 or more with probability 0.39, of 500 with 3e-5.
+
+    Args:
+        budgets: Shape (T,), increasing.
+        accuracy: Shape (T,), in [0, 1].
+        level: In [0, 1].
+
+    Returns:
+        One of the budgets; infinity where the curve never reaches the level.
+
+    Raises:
+        InvalidParameter: If the shapes differ or the budgets do not increase.
+
+    Source: Tolochinsky et al., Section 4, "Performance metrics" (ii), with level = 0.95.
+    """
+    spent, shares = _curve(budgets, accuracy)
+    reached = np.flatnonzero(shares >= level)
+    return float(spent[reached[0]]) if reached.size else float("inf")
+
+
+def effective_budgets(budgets: ArrayLike, accuracy: ArrayLike, reference: ArrayLike) -> FloatArray:
+    """The budgets a method needs to be as accurate as a reference method is at each budget.
+
+    Args:
+        budgets: Shape (T,), increasing; common to both curves.
+        accuracy: Shape (T,), of the method.
+        reference: Shape (T,), of the reference method.
+
+    Returns:
+        Shape (T,); below `budgets` where the method is the cheaper one, infinity where it never gets there.
+
+    Raises:
+        InvalidParameter: If the shapes differ or the budgets do not increase.
+
+    Source: Tolochinsky et al., Appendix B, Figure 3.
+    """
+    _, levels = _curve(budgets, reference)
+    return np.array([budget_to_reach(budgets, accuracy, level) for level in levels])
+
+
+def _means(means: ArrayLike) -> FloatArray:
+    given = np.asarray(means, dtype=np.float64)
+    if given.ndim != 1 or given.size == 0 or np.isnan(given).any():
+        raise InvalidParameter("means", f"shape {given.shape}", "of shape (K,) without NaN")
+    return given
+
+
+def _curve(budgets: ArrayLike, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    spent, shares = np.asarray(budgets, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if spent.ndim != 1 or spent.shape != shares.shape:
+        raise InvalidParameter("accuracy", f"shape {shares.shape}", f"of the budgets' shape {spent.shape}")
+    if not (np.diff(spent) > 0.0).all():
+        raise InvalidParameter("budgets", spent.tolist(), "increasing")
+    return spent, shares

@@ -1,0 +1,261 @@
+"""Whole score matrices: a table in a file, or what a finished campaign has observed.
+
+* `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the one named KEY; rows are candidates
+* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, then one column per example
+* `campaign:NAME`             the comparisons of a campaign of a results database
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from algorithms.protocols import FloatArray, IntArray
+from storage import repository
+from storage.database import open_database
+from storage.schema import require_schema
+from tasks.dataset_files import read_rows
+from tasks.errors import DatasetError, SpecError
+from tasks.suggestions import did_you_mean, unknown_name
+
+CAMPAIGN = "campaign:"
+NAME_KEYS = ("candidates", "models", "prompts", "names")
+"""Arrays of a .npz file that may hold the candidates' names."""
+MISSING = ("", "na", "nan", "null", "none")
+"""What a cell without a score may hold, in any case."""
+
+
+class ScoreTableError(SpecError):
+    """A score table cannot be read, or holds what is not a score."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ScoreTable:
+    """Scores of every candidate on every example."""
+
+    source: str
+    """Where it comes from, as the user wrote it."""
+    candidates: tuple[str, ...]
+    """K different names."""
+    examples: tuple[str, ...] | None
+    """n names, or None where the source has none."""
+    scores: FloatArray
+    """Shape (K, n), in [0, 1], NaN where missing. Read-only."""
+
+    @property
+    def grid(self) -> int:
+        """Number of pairs, K n."""
+        return self.scores.size
+
+    @property
+    def missing(self) -> FloatArray:
+        """Share of examples without a score for each candidate, shape (K,)."""
+        share: FloatArray = np.isnan(self.scores).mean(axis=1)
+        return share
+
+    def rows(self, positions: IntArray) -> "ScoreTable":
+        """The table of these candidates only, in this order."""
+        names = tuple(self.candidates[position] for position in positions)
+        return replace(self, candidates=names, scores=_frozen(self.scores[positions]))
+
+
+def load_score_table(source: str, storage: str) -> ScoreTable:
+    """Read a score table.
+
+    Args:
+        source: A path with a suffix this module knows, `FILE.npz:KEY`, or `campaign:NAME`.
+        storage: URL of the results database that `campaign:NAME` is looked up in.
+
+    Raises:
+        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if source.startswith(CAMPAIGN):
+        return _campaign_table(source, storage)
+    path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", "scores")
+    reader = _READERS.get(Path(path).suffix.lower())
+    if reader is None:
+        suffix = unknown_name("suffix", Path(path).suffix, _READERS)
+        raise ScoreTableError(f"{path}: {suffix}; convert the table, or name a stored one as {CAMPAIGN}NAME")
+    if not Path(path).is_file():
+        raise ScoreTableError(_no_file(Path(path)))
+    try:
+        table = reader(source, Path(path), key)
+    except OSError as error:
+        raise ScoreTableError(
+            f"{path} cannot be read: {error.strerror or error}; correct the path"
+        ) from error
+    return _checked(table)
+
+
+def require_same_examples(table: ScoreTable, other: ScoreTable) -> None:
+    """Refuse a table of other examples: scores of different examples say nothing about each other.
+
+    Raises:
+        ScoreTableError: If the numbers of examples differ or, where both tables name them, their names.
+    """
+    mine, theirs = table.scores.shape[1], other.scores.shape[1]
+    remedy = "bring both tables to the same examples in the same order"
+    if mine != theirs:
+        raise ScoreTableError(f"{other.source} has {theirs} examples, {table.source} has {mine}; {remedy}")
+    for position, (name, its) in enumerate(zip(table.examples or (), other.examples or (), strict=False)):
+        if name != its:
+            where = f"example {position + 1} is {its!r} in {other.source} and {name!r} in {table.source}"
+            raise ScoreTableError(f"{where}; {remedy}")
+
+
+def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise ScoreTableError(f"{path} holds one bare array; save it with numpy.savez(scores=...)")
+            scores = _npz_scores(path, arrays, key)
+            return ScoreTable(
+                source=source,
+                candidates=_npz_names(arrays, len(scores)) or _numbered(len(scores)),
+                examples=None,
+                scores=scores,
+            )
+    except (ValueError, BadZipFile, EOFError) as error:
+        raise ScoreTableError(
+            f"{path} is not a .npz file of plain arrays ({error}); save it again"
+        ) from error
+
+
+def _npz_scores(path: Path, arrays: Mapping[str, Any], key: str) -> FloatArray:
+    if key not in arrays:
+        matrices = [name for name in arrays if arrays[name].ndim == 2]
+        there = did_you_mean(key, matrices) or f"its matrices: {', '.join(matrices) or 'none'}"
+        raise ScoreTableError(f"{path} has no array {key!r}; name one as {path}:KEY; {there}")
+    values = arrays[key]
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        found = f"of shape {values.shape} and type {values.dtype}"
+        raise ScoreTableError(
+            f"{path}: array {key!r} is {found}; a table is candidates x examples of numbers"
+        )
+    scores: FloatArray = values.astype(np.float64)
+    return scores
+
+
+def _npz_names(arrays: Mapping[str, Any], count: int) -> tuple[str, ...]:
+    """The candidates' names if an array holds as many different ones; prompts, for one, may repeat."""
+    for key in NAME_KEYS:
+        if key in arrays and arrays[key].shape == (count,) and len(set(arrays[key].tolist())) == count:
+            return tuple(str(name) for name in arrays[key])
+    return ()
+
+
+def _csv_table(source: str, path: Path, _: str) -> ScoreTable:
+    names: list[str] = []
+    rows: list[FloatArray] = []
+    examples: list[str] = []
+    try:
+        for place, row in read_rows(path):
+            (_, name), *cells = row.items()
+            examples = examples or [example for example, _ in cells]
+            names.append(name)
+            rows.append(np.array([_number(f"{path}, {place}", example, cell) for example, cell in cells]))
+    except DatasetError as error:
+        raise ScoreTableError(error.message) from error
+    scores = np.array(rows).reshape(len(names), len(examples))
+    return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
+
+
+def _number(place: str, column: str, cell: str) -> float:
+    try:
+        return np.nan if cell.strip().lower() in MISSING else float(cell)
+    except ValueError:
+        problem = f"{cell!r} is not a number; write a score in [0, 1], or nothing where there is none"
+        raise ScoreTableError(f"{place}, column {column!r}: {problem}") from None
+
+
+def _parquet_table(source: str, path: Path, _: str) -> ScoreTable:
+    import pyarrow  # a quarter of a second that other formats need not pay
+    import pyarrow.parquet
+
+    try:
+        columns = pyarrow.parquet.read_table(path)
+    except pyarrow.ArrowException as error:
+        raise ScoreTableError(f"{path} is not a Parquet file ({error}); write it again") from error
+    examples = columns.column_names[1:]
+    scores = np.empty((columns.num_rows, len(examples)))
+    for position, example in enumerate(examples):
+        try:
+            column = columns.column(position + 1).cast(pyarrow.float64())
+        except pyarrow.ArrowException as error:
+            problem = f"column {example!r} holds {columns.column(position + 1).type}, not numbers"
+            raise ScoreTableError(f"{path}: {problem}; after the first column come scores only") from error
+        scores[:, position] = column.to_numpy(zero_copy_only=False)
+    names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
+    return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
+
+
+_READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {
+    ".csv": _csv_table,
+    ".npz": _npz_table,
+    ".parquet": _parquet_table,
+}
+
+
+def _campaign_table(source: str, storage: str) -> ScoreTable:
+    database = open_database(storage, read_only=True)
+    with closing(database):
+        require_schema(database)
+        with database.reading() as session:
+            campaign = repository.get_campaign(session, source.removeprefix(CAMPAIGN))
+            if campaign.objective != "best-mean":
+                problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
+                raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
+            decision = repository.latest_decision(session, campaign.id)
+            if decision is None or not decision.stop:
+                remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
+                raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
+            candidates = repository.candidate_names(session, campaign.id)
+            examples = [example.key for example in repository.examples(session, campaign.dataset_id)]
+            scores = np.full((len(candidates), len(examples)), np.nan)
+            for told in repository.told_rounds(session, campaign.id):
+                outcomes = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
+                scores[np.asarray(told.arms), np.asarray(told.examples)] = outcomes
+    return _checked(
+        ScoreTable(source=source, candidates=tuple(candidates), examples=tuple(examples), scores=scores)
+    )
+
+
+def _checked(table: ScoreTable) -> ScoreTable:
+    scores, source = table.scores, table.source
+    if scores.size == 0:
+        shape = f"{scores.shape[0]} candidates x {scores.shape[1]} examples"
+        raise ScoreTableError(f"{source} has {shape}; a table needs at least one of each")
+    repeated = [name for name in set(table.candidates) if table.candidates.count(name) > 1]
+    if repeated:
+        raise ScoreTableError(f"{source} has two candidates called {min(repeated)!r}; rename one of them")
+    outside = (scores < 0.0) | (scores > 1.0)
+    if outside.any():
+        row, column = np.unravel_index(outside.argmax(), scores.shape)
+        example = repr(table.examples[column]) if table.examples else str(column + 1)
+        where = f"candidate {table.candidates[row]!r}, example {example}"
+        raise ScoreTableError(
+            f"{source}: {where}: the score is {scores[row, column]:g}; scale all scores to [0, 1]"
+        )
+    return replace(table, scores=_frozen(scores))
+
+
+def _frozen(scores: FloatArray) -> FloatArray:
+    scores.setflags(write=False)
+    return scores
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"candidate-{number}" for number in range(1, count + 1))
+
+
+def _no_file(path: Path) -> str:
+    siblings: Sequence[str] = []
+    if path.parent.is_dir():
+        siblings = [entry.name for entry in path.parent.iterdir()]
+    remedy = did_you_mean(path.name, siblings) or "correct the path"
+    return f"there is no file {path} (working directory {Path.cwd()}); {remedy}"

@@ -1,0 +1,82 @@
+"""What runs of a simulation come to: a metric per run and budget, and its average over seeds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from algorithms.metrics import (
+    arms_not_worse,
+    arms_within_gap,
+    best_arms,
+    budget_to_reach,
+    hits,
+    ndcg,
+    true_means,
+)
+from algorithms.protocols import FloatArray
+from tasks.simulation import Run
+
+Metric = Literal["accuracy", "top1-eps", "top1-mcnemar", "ndcg"]
+"""What is measured of a run, each in [0, 1] and 1 at best:
+
+* accuracy: whether the recommended arm has the highest mean.
+* top1-eps: whether its mean is at most a gap below the highest.
+* top1-mcnemar: whether it is not significantly worse than the best one.
+* ndcg: how much of the ten best arms the estimates rank first.
+"""
+
+TARGET = 0.95
+"""The level of the "budget to reach": that of the PULSE paper."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curve:
+    """The average of a metric over runs, at each of T budgets."""
+
+    label: str
+    runs: int
+    means: FloatArray
+    """Shape (T,)."""
+    errors: FloatArray
+    """Shape (T,), standard errors of the means; NaN for a single run."""
+
+    def budget_to_target(self, budgets: Sequence[int]) -> int | None:
+        """The first budget at which the average reaches `TARGET`, or None."""
+        reached = budget_to_reach(budgets, self.means, TARGET)
+        return int(reached) if np.isfinite(reached) else None
+
+
+def measure_by(
+    metric: Metric, scores: FloatArray, *, gap: float, level: float
+) -> Callable[[Run], FloatArray]:
+    """A function that gives the metric of a run at each of its T budgets, shape (T,).
+
+    Args:
+        metric: What to measure.
+        scores: Shape (K, n), the table; NaN where missing.
+        gap: Of top1-eps, in score units.
+        level: Of top1-mcnemar, in (0, 1).
+
+    Raises:
+        InvalidParameter: If the gap or the level is out of range, or an arm has no score.
+    """
+    means = true_means(scores)
+    if metric == "ndcg":
+        return lambda run: np.array([ndcg(estimates, means) for estimates in run.estimates])
+    if metric == "accuracy":
+        right = best_arms(means)
+    elif metric == "top1-eps":
+        right = arms_within_gap(means, gap)
+    else:
+        right = arms_not_worse(scores, level)
+    return lambda run: hits(run.best, right).astype(np.float64)
+
+
+def average(label: str, values: Sequence[FloatArray]) -> Curve:
+    """The curve of one contestant, from what `measure_by` gave for each of its runs."""
+    per_run = np.array(values)  # (R, T)
+    runs = len(per_run)
+    errors = per_run.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(per_run.shape[1], np.nan)
+    return Curve(label=label, runs=runs, means=per_run.mean(axis=0), errors=errors)

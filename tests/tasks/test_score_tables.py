@@ -1,0 +1,174 @@
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from storage.errors import CampaignNotFound, SchemaMissing
+from tasks.score_tables import ScoreTableError, load_score_table, require_same_examples
+
+NOWHERE = "sqlite:///nowhere.db"
+SCORES = [[1.0, 0.0, 0.5], [0.25, np.nan, 1.0]]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write_csv(text):
+    with open("table.csv", "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def write_parquet(**columns):
+    pyarrow.parquet.write_table(pyarrow.table(columns), "table.parquet")
+
+
+def load(source, storage=NOWHERE):
+    return load_score_table(source, storage)
+
+
+def refusal(source, storage=NOWHERE):
+    with pytest.raises(ScoreTableError) as caught:
+        load(source, storage)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_an_npz_file_gives_its_scores_and_the_names_beside_them():
+    np.savez("table.npz", scores=np.array(SCORES, dtype=np.float32), models=["one", "two"], other=[1])
+    table = load("table.npz")
+    assert table.candidates == ("one", "two")
+    assert table.examples is None
+    assert (table.grid, table.missing.tolist()) == (6, [0.0, 1 / 3])
+    np.testing.assert_array_equal(table.scores, SCORES)
+    assert table.scores.dtype == np.float64
+
+
+def test_an_array_of_an_npz_file_can_be_named():
+    np.savez("table.npz", true=np.array([[1, 0], [1, 1]], dtype=np.uint8), prompts=["same", "same"])
+    table = load("table.npz:true")
+    assert table.scores.tolist() == [[1.0, 0.0], [1.0, 1.0]]
+    assert table.candidates == ("candidate-1", "candidate-2")
+
+
+def test_a_csv_file_names_candidates_and_examples():
+    write_csv('model,e1,"e,2",e3\n"one, two",1,0,.5\nthree,0.25,,1\n')
+    table = load("table.csv")
+    assert table.candidates == ("one, two", "three")
+    assert table.examples == ("e1", "e,2", "e3")
+    np.testing.assert_array_equal(table.scores, SCORES)
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "NA", "null", " "])
+def test_a_cell_without_a_score_is_missing_and_not_zero(cell):
+    write_csv(f"model,e1,e2\none,1,{cell}\n")
+    assert np.isnan(load("table.csv").scores[0, 1])
+
+
+def test_a_parquet_file_is_laid_out_like_a_csv_file():
+    write_parquet(model=["one", "two"], e1=[1.0, 0.25], e2=[0.0, None], e3=pyarrow.array([0.5, 1.0]))
+    table = load("table.parquet")
+    assert (table.candidates, table.examples) == (("one", "two"), ("e1", "e2", "e3"))
+    np.testing.assert_array_equal(table.scores, SCORES)
+    write_parquet(model=["one", "two"], e1=[1, 0], e2=[True, False])
+    assert load("table.parquet").scores.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+def test_rows_can_be_picked():
+    write_csv("model,e1\na,0.1\nb,0.2\nc,0.3\n")
+    picked = load("table.csv").rows(np.array([2, 0]))
+    assert picked.candidates == ("c", "a")
+    assert picked.scores.tolist() == [[0.3], [0.1]]
+
+
+BAD_CSV = {
+    "not a number": ("model,e1\none,yes\n", "table.csv, line 2, column 'e1': 'yes' is not a number; write"),
+    "too high": ("model,e1,e2\none,1,2\n", "candidate 'one', example 'e2': the score is 2; scale all scores"),
+    "infinite": ("model,e1\none,-inf\n", "the score is -inf"),
+    "a cell too few": ("model,e1,e2\none,1\n", "table.csv, line 2: 2 cells under 3 column names"),
+    "two columns alike": ("model,e1,e1\none,1,1\n", "two columns 'e1'; rename one"),
+    "two rows alike": ("model,e1\none,1\none,0\n", "two candidates called 'one'; rename one"),
+    "no rows": ("model,e1\n", "0 candidates x 0 examples"),
+    "no examples": ("model\none\n", "1 candidates x 0 examples"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), BAD_CSV.values(), ids=BAD_CSV)
+def test_a_bad_csv_file_is_refused_with_the_place_and_the_remedy(text, told):
+    write_csv(text)
+    assert told in refusal("table.csv")
+
+
+BAD_ARRAYS = {
+    "another name": ({"score": SCORES}, "table.npz has no array 'scores'; name one as table.npz:KEY"),
+    "a vector": ({"scores": [1.0]}, "array 'scores' is of shape (1,)"),
+    "text": ({"scores": [["a"]]}, "type <U1; a table is candidates x examples of numbers"),
+    "too low": ({"scores": [[0.5, -0.5]]}, "candidate 'candidate-1', example 2: the score is -0.5"),
+    "pickled": ({"scores": np.array([[None]])}, "is not a .npz file of plain arrays"),
+}
+
+
+@pytest.mark.parametrize(("arrays", "told"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
+def test_a_bad_npz_file_is_refused_with_the_place_and_the_remedy(arrays, told):
+    np.savez("table.npz", **arrays)
+    assert told in refusal("table.npz")
+
+
+@pytest.mark.parametrize("name", ["table.npz", "table.parquet", "table.csv"])
+def test_a_file_that_is_not_what_its_suffix_says_is_refused(name):
+    with open(name, "wb") as file:
+        file.write(b"\xff\x00 nonsense")
+    assert name in refusal(name)
+
+
+def test_a_parquet_column_of_text_is_refused():
+    write_parquet(model=["one"], e1=["yes"])
+    assert "column 'e1' holds string, not numbers" in refusal("table.parquet")
+
+
+def test_an_unknown_suffix_or_a_missing_file_is_refused_with_the_nearest():
+    np.savez("tables.npz", scores=SCORES)
+    assert "did you mean 'tables.npz'?" in refusal("table.npz")
+    assert "unknown suffix '.xlsx'" in refusal("table.xlsx")
+    assert "there is no file absent.csv (working directory " in refusal("absent.csv")
+
+
+def test_tables_of_other_examples_are_refused():
+    write_csv("model,e1,e2\none,1,1\n")
+    table = load("table.csv")
+    np.savez("short.npz", scores=[[1.0]])
+    np.savez("unnamed.npz", scores=[[1.0, 0.0]])
+    write_parquet(model=["two"], e1=[1.0], e3=[1.0])
+    require_same_examples(table, table)
+    require_same_examples(table, load("unnamed.npz"))
+    with pytest.raises(ScoreTableError, match=r"short\.npz has 1 examples, table\.csv has 2; bring both"):
+        require_same_examples(table, load("short.npz"))
+    with pytest.raises(ScoreTableError, match="example 2 is 'e3' in table.parquet and 'e2' in table.csv"):
+        require_same_examples(table, load("table.parquet"))
+
+
+def test_a_finished_campaign_is_a_table(database, campaign):
+    campaign.finish(campaign.plan(0, [0, 1, 1], [4, 0, 1]), [1.0, 0.25, None], best=0)
+    campaign.finish(campaign.plan(1, [2], [3]), [0.5], best=0, stop=True, reason="budget")
+    table = load("campaign:letters", database.url)
+    expected = np.full((3, 5), np.nan)
+    expected[0, 4], expected[1, 0], expected[2, 3] = 1.0, 0.25, 0.5
+    np.testing.assert_array_equal(table.scores, expected)
+    assert table.candidates == ("a", "b", "c")
+    assert table.examples == ("e0", "e1", "e2", "e3", "e4")
+
+
+def test_a_campaign_that_has_not_ended_is_refused_with_how_to_end_it(database, campaign):
+    assert "is not finished; end it first: winnow resume letters" in refusal("campaign:letters", database.url)
+    campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0)
+    assert "is not finished" in refusal("campaign:letters", database.url)
+
+
+def test_an_unknown_campaign_or_database_is_named(database, campaign, tmp_path):
+    with pytest.raises(CampaignNotFound, match="there are: letters"):
+        load("campaign:latters", database.url)
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(SchemaMissing, match="holds no Winnow results"):
+        load("campaign:letters", "sqlite:///empty.db")
