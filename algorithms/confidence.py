@@ -16,6 +16,8 @@ Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling withou
 Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from algorithms.errors import InvalidParameter
@@ -26,6 +28,16 @@ LEAST_MEAN = 1e-12  # a smaller mu caps no bet: no draw below it is left to lose
 MOST_GAINED = 1e300  # in one batch; finite, since infinity times a capital that underflowed is undefined
 FIRST_HORIZON, HORIZON_RATIO = 16.0, 4.0  # the bet best for T draws is nearly so from T / 4 to 4 T
 GRID_POINTS = 1025
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What is taken off scores before they are bet on: fixed by the past, of mean 0 over what is untold."""
+
+    values: FloatArray
+    """Shape (B,)."""
+    most: FloatArray
+    """Shape (B,), a bound of the controls of all examples untold before each draw, non-negative."""
 
 
 class FinitePopulationIntervals:
@@ -121,15 +133,25 @@ class Wealth:
         self._capital = np.ones((n_arms, n_sizes, grid.size))  # (K, J, G)
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(n_arms)  # (K,) S_t
-        self._squares = np.zeros(n_arms)  # (K,) squared deviations from the running means
+        self._value_sums = np.zeros(n_arms)  # (K,) of what was bet on: S_t less the controls
+        self._squares = np.zeros(n_arms)  # (K,) squared deviations of that from its running means
 
-    def capital(self, arm: int) -> FloatArray:
-        """The capital of an arm, shape (G,), at all grid points."""
-        average: FloatArray = self._capital[arm].mean(axis=0)
+    def capital(self, arm: int, window: slice = slice(None)) -> FloatArray:
+        """The capital of an arm, shape (G,), at the grid points of a window."""
+        average: FloatArray = self._capital[arm, :, window].mean(axis=0)
         return average
 
-    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> int:
+    def bet(
+        self,
+        arm: int,
+        scores: FloatArray,
+        window: slice,
+        is_draw: BoolArray | None = None,
+        control: Control | None = None,
+    ) -> int:
         """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
+
+        With a control, scores less their controls are bet on, and 1 / (mu + most) caps the bets.
 
         Returns:
             How many points of the window are refuted, at probability `level` of ever refuting the mean;
@@ -138,20 +160,26 @@ class Wealth:
         told = self._told[arm] + np.arange(len(scores))  # (B,) t - 1
         sums = self._sums[arm] + _before(scores)  # (B,) S_{t-1}
         # Half a draw of 1/2, and a variance of 1/4, stand in for the draws not yet made.
-        means = (0.5 + sums + scores) / (told + 2)
-        squares = (scores - means) ** 2
+        values = scores if control is None else scores - control.values  # (B,) what is bet on
+        most = np.zeros(len(scores)) if control is None else control.most
+        before = self._value_sums[arm] + _before(values)  # (B,)
+        means = (0.5 + before + values) / (told + 2)
+        squares = (values - means) ** 2
         deviations = np.sqrt((0.25 + self._squares[arm] + _before(squares)) / (told + 1))  # (B,) without x_t
         self._told[arm] += len(scores)
         self._sums[arm] = sums[-1] + scores[-1]
+        self._value_sums[arm] = before[-1] + values[-1]
         self._squares[arm] += squares.sum()
         if is_draw is not None:
-            told, sums, scores, deviations = (a[is_draw] for a in (told, sums, scores, deviations))
+            told, sums, values, most, deviations = (
+                a[is_draw] for a in (told, sums, values, most, deviations)
+            )
         left = (self._totals[window] - sums[:, np.newaxis]) / (self._n_examples - told)[
             :, np.newaxis
         ]  # (B, G)
-        caps = MOST_STAKED / np.maximum(left, LEAST_MEAN)
+        caps = MOST_STAKED / np.maximum(left + most[:, np.newaxis], LEAST_MEAN)
         factors = np.minimum((self._scales / deviations)[:, :, np.newaxis], caps)  # (J, B, G)
-        factors *= scores[:, np.newaxis] - left
+        factors *= values[:, np.newaxis] - left
         factors += 1.0
         capital = self._capital[arm, :, window]  # (J, G), a view
         with np.errstate(over="ignore"):  # infinite capital refutes as well as any

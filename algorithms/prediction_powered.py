@@ -23,9 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.confidence import FinitePopulationIntervals, Wealth
+from algorithms.confidence import Control, FinitePopulationIntervals, Wealth
 from algorithms.protocols import BoolArray, FloatArray, IntArray
 
+ROUNDING = (
+    1e-9  # of sbar, which comes from sums kept over many draws: it may not let the capital turn negative
+)
 PRIOR_SQUARES, PRIOR_WEIGHT = 0.25, 0.5  # a few draws' worth of predictions that deserve half their weight
 
 
@@ -124,8 +127,8 @@ class PoweredWealth:
         else:
             weight = min(1.0, max(0.0, self._products[arm] / self._squares[arm]))
             surprises = predicted.values - predicted.means
-            highest = weight * (predicted.most - predicted.means)
-            self._powered.bet(arm, scores, window, is_draw, weight * surprises, highest)
+            most = weight * np.maximum(predicted.most - predicted.means, 0.0) + ROUNDING
+            self._powered.bet(arm, scores, window, is_draw, Control(weight * surprises, most))
             mean = (0.5 + self._sums[arm]) / (1 + self._told[arm])
             self._squares[arm] += surprises @ surprises
             self._products[arm] += surprises @ (scores - mean)

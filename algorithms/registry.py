@@ -14,6 +14,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
 from algorithms.protocols import Selector
 
@@ -28,6 +30,8 @@ SELECTORS = {
     "best-mean": {
         "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
         "lrf": "algorithms.best_mean.lrf:Lrf",
+        "naive-pooling": "algorithms.best_mean.naive_pooling:NaivePooling",
+        "pulse": "algorithms.best_mean.pulse:Pulse",
         "row-mean": "algorithms.best_mean.row_mean:RowMean",
         "ucb-e": "algorithms.best_mean.ucb_e:UcbE",
         "ucb-e-lrf": "algorithms.best_mean.ucb_e_lrf:UcbELrf",
@@ -189,6 +193,8 @@ def _fits(value: object, annotation: object) -> bool:
 def _type_name(annotation: object) -> str:
     if get_origin(annotation) is Literal:
         return " or ".join(map(repr, get_args(annotation)))
+    if get_origin(annotation) is np.ndarray:
+        return "an array"
     if not isinstance(annotation, type):
         return str(annotation)
     return TYPE_NAMES.get(annotation, annotation.__name__)

@@ -71,7 +71,7 @@ class NaivePooling:
             examples = batch.examples[batch.arms == arm]
             self._predictions.tell(arm, examples, scores[batch.arms == arm])
             if self._predicted_sums is not None:
-                self._predicted_sums[arm] -= self._predictions.of(arm, examples).sum()
+                self._predicted_sums[arm] -= self._predictions.of_pairs(arm, examples).sum()
         self._stopping.tell(batch, scores)
         if self._predictions.end_round(bool((self._matrix.told[self._matrix.active] > 0).all())):
             self._predicted_sums = self._predictions.sums_of_untold()

@@ -13,52 +13,13 @@ its scores were told. With several batches in flight the past is what was told: 
 themselves uniform draws that nothing has depended on.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from algorithms.low_rank.factor_model import Floats
-from algorithms.protocols import FloatArray, IntArray
+from algorithms.best_mean.arm_predictions import ArmPredictions
+from algorithms.protocols import BoolArray, FloatArray, IntArray
 
 
-@dataclass(slots=True)
-class Control:
-    """The predicted scores of one arm, and what they add up to over the examples not told yet."""
-
-    predictions: Floats
-    """S^, shape (n,), in [0, 1]. Single precision is enough: any prediction leaves theta unbiased, and the sums
-    below are those of the very numbers that stand here."""
-    left: int
-    """|U|."""
-    total: float
-    """F."""
-    squares: float
-    """Phi."""
-    least: float
-    """A lower bound of the predictions over U."""
-    most: float
-    """An upper bound of the predictions over U."""
-
-    @classmethod
-    def over(cls, predictions: Floats, told: IntArray) -> "Control":
-        """Sum up the predictions, shape (n,), over all examples but those told, shape (|O|,)."""
-        untold = np.delete(predictions, told).astype(np.float64)
-        ends = (float(untold.min()), float(untold.max())) if untold.size else (0.0, 0.0)
-        return cls(predictions, untold.size, float(untold.sum()), float(untold @ untold), *ends)
-
-    def of(self, examples: IntArray) -> FloatArray:
-        """The predictions of some examples, shape (B,)."""
-        return self.predictions[examples].astype(np.float64)
-
-    def remove(self, examples: IntArray) -> None:
-        """Take examples out of U and of the sums; it costs O(B), where summing up anew would cost O(n)."""
-        predicted = self.of(examples)
-        self.left -= len(examples)
-        self.total -= float(predicted.sum())
-        self.squares -= float(predicted @ predicted)
-
-
-def control_weight(control: Control, size: int, mean_residual: float) -> float:
+def control_weight(predicted: ArmPredictions, size: int, mean_residual: float) -> float:
     """The control weight lambda for a pull, from the past only.
 
     1 - lambda minimises a proxy of E[(Z - Zbar)^2], in which the predictions stand in for the unknown scores:
@@ -66,7 +27,7 @@ def control_weight(control: Control, size: int, mean_residual: float) -> float:
     divided by pi, plus F^2.
 
     Args:
-        control: The arm's predictions over U.
+        predicted: The arm's predictions over U.
         size: B, in [1, |U|].
         mean_residual: Zbar, NaN while there is none.
 
@@ -77,10 +38,10 @@ def control_weight(control: Control, size: int, mean_residual: float) -> float:
     B > 1 the paper keeps that D, which overstates the variance of a batch; ours takes the finite-population
     variance of a mean of B, and equals |U| Phi at B = 1.
     """
-    left, total = control.left, control.total
+    left, total = predicted.left, predicted.total
     if np.isnan(mean_residual):
         return 1.0
-    deviations = max(0.0, control.squares - total**2 / left)
+    deviations = max(0.0, predicted.squares - total**2 / left)
     variance = left**2 * (1.0 / size - 1.0 / left) * deviations / (left - 1) if left > 1 else 0.0
     proxy = variance + total**2
     if proxy <= 0.0:
@@ -119,43 +80,51 @@ class OneStepMeans:
         np.divide(self._sums, self._scored, out=estimates, where=is_known)
         return estimates
 
-    def weight(self, arm: int, size: int, control: Control | None) -> float:
+    def weight(self, arm: int, size: int, predicted: ArmPredictions | None) -> float:
         """The control weight for the next pull of an arm, of this size; 0 without predictions."""
-        if control is None:
+        if predicted is None:
             return 0.0
         pulls = self._residuals[arm]
-        return control_weight(control, size, self._residual_sums[arm] / pulls if pulls else np.nan)
+        return control_weight(predicted, size, self._residual_sums[arm] / pulls if pulls else np.nan)
 
-    def pull(self, arm: int, examples: IntArray, scores: FloatArray, control: Control | None) -> None:
+    def pull(
+        self, arm: int, examples: IntArray, scores: FloatArray, predicted: ArmPredictions | None
+    ) -> None:
         """Absorb a pull, drawn uniformly from the arm's examples not told before.
 
         Args:
             arm: The arm.
             examples: Shape (B,).
             scores: Shape (B,), in [0, 1], NaN where unscored.
-            control: The predictions from before the pull, which is then removed from them; None without any.
+            predicted: The predictions from before the pull, which is then removed from them; None if there
+                are none.
         """
         is_scored = ~np.isnan(scores)
         if is_scored.any():
-            self._step(arm, examples, scores, is_scored, control)
+            self._step(arm, examples, scores, is_scored, predicted)
         self._told[arm] += len(scores)
         self._scored[arm] += np.count_nonzero(is_scored)
         self._sums[arm] += scores[is_scored].sum()
-        if control is not None:
-            control.remove(examples)
+        if predicted is not None:
+            predicted.remove(examples)
 
     def _step(
-        self, arm: int, examples: IntArray, scores: FloatArray, is_scored: np.ndarray, control: Control | None
+        self,
+        arm: int,
+        examples: IntArray,
+        scores: FloatArray,
+        is_scored: BoolArray,
+        predicted: ArmPredictions | None,
     ) -> None:
-        weight = self.weight(arm, len(scores), control)
+        weight = self.weight(arm, len(scores), predicted)
         left = self._n_examples - self._told[arm]
         surprises, expected = scores[is_scored], 0.0
-        if control is not None:
-            surprises = surprises - weight * control.of(examples[is_scored])
-            expected = weight * control.total
+        if predicted is not None:
+            surprises = surprises - weight * predicted.of(examples[is_scored])
+            expected = weight * predicted.total
         residual = left * surprises.mean()
         self._step_sums[arm] += (self._sums[arm] + expected + residual) / (self._scored[arm] + left)
         self._steps[arm] += 1
-        if control is not None:
+        if predicted is not None:
             self._residual_sums[arm] += residual
             self._residuals[arm] += 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from algorithms.best_mean.one_step import Control
+from algorithms.best_mean.arm_predictions import ArmPredictions
 from algorithms.best_mean.setting import Setting
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
@@ -43,7 +43,7 @@ class LowRankPredictions:
         self._all_binary = True
         self._model: FactorModel = LOGISTIC
         self._factors: tuple[Floats, Floats] | None = None  # U (K, r) and V (n, r)
-        self._controls: dict[int, Control] = {}
+        self._arms: dict[int, ArmPredictions] = {}
 
     def tell(self, arm: int, examples: IntArray, scores: FloatArray) -> None:
         """Remember scores of an arm, NaN where unscored, for the next fit."""
@@ -62,18 +62,18 @@ class LowRankPredictions:
             self._refit()
         return is_due and self._rounds == 0
 
-    def control(self, arm: int) -> Control | None:
+    def of_arm(self, arm: int) -> ArmPredictions | None:
         """The predictions of an arm, with their sums over what was not told; None before the first fit.
 
-        Whoever tells the arm's examples has to remove them from it.
+        Whoever tells some of the arm's examples removes them from it.
         """
         if self._factors is None:
             return None
-        if arm not in self._controls:
+        if arm not in self._arms:
             u, v = self._factors
             told = np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])
-            self._controls[arm] = Control.over(self._model.predict(v @ u[arm]), told)
-        return self._controls[arm]
+            self._arms[arm] = ArmPredictions.untold(self._model.predict(v @ u[arm]), told)
+        return self._arms[arm]
 
     def sums_of_untold(self) -> FloatArray:
         """Sums of the predictions over each arm's examples not told, shape (K,); NaN before the first fit."""
@@ -89,7 +89,7 @@ class LowRankPredictions:
             sums[first : first + height] = predictions.sum(axis=1, dtype=np.float64)
         return sums
 
-    def of(self, arm: int, examples: IntArray) -> FloatArray:
+    def of_pairs(self, arm: int, examples: IntArray) -> FloatArray:
         """The predictions of some pairs of an arm, shape (B,); there has to be a fit."""
         assert self._factors is not None
         u, v = self._factors
@@ -102,7 +102,7 @@ class LowRankPredictions:
             self._fit_arms(self._history)
         self._rounds = 0
         self._news[:] = False
-        self._controls.clear()
+        self._arms.clear()
 
     def _rows(self, arms: IntArray) -> list[Row]:
         """The scored examples of some arms."""

@@ -7,7 +7,7 @@ from algorithms.best_mean.one_step import OneStepMeans
 from algorithms.best_mean.predictions import LowRankPredictions
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import INTERVAL_DELTA, Stopping
+from algorithms.best_mean.stopping import Stopping, interval_alpha
 from algorithms.errors import InvalidParameter
 from algorithms.prediction_powered import PredictionPoweredIntervals
 from algorithms.protocols import EMPTY_BATCH, Batch, Decision, FloatArray
@@ -55,8 +55,9 @@ class Pulse:
         self._matrix = ScoreMatrix(setting)
         self._means = OneStepMeans(setting.n_arms, setting.n_examples)
         self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
-        alpha = INTERVAL_DELTA if setting.delta is None else setting.delta
-        self._intervals = PredictionPoweredIntervals(setting.n_arms, setting.n_examples, alpha)
+        self._intervals = PredictionPoweredIntervals(
+            setting.n_arms, setting.n_examples, interval_alpha(setting)
+        )
         self._stopping = Stopping(setting, self._matrix, self._intervals)
 
     def ask(self, rng: np.random.Generator) -> Batch:
@@ -77,10 +78,10 @@ class Pulse:
         scores = self._matrix.tell(batch, outcomes)
         for arm in map(int, np.unique(batch.arms)):
             examples, of_arm = batch.examples[batch.arms == arm], scores[batch.arms == arm]
-            control = self._predictions.control(arm)
-            if control is not None:
-                self._intervals.announce(arm, control.draws(examples))
-            self._means.pull(arm, examples, of_arm, control)
+            predicted = self._predictions.of_arm(arm)
+            if predicted is not None:
+                self._intervals.announce(arm, predicted.draws(examples))
+            self._means.pull(arm, examples, of_arm, predicted)
             self._predictions.tell(arm, examples, of_arm)
         self._stopping.tell(batch, scores)
         self._predictions.end_round(bool((self._matrix.told[self._matrix.active] > 0).all()))

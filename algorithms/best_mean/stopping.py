@@ -10,6 +10,11 @@ from algorithms.protocols import Batch, BoolArray, Decision, FloatArray, Reason
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
 
+def interval_alpha(setting: Setting) -> float:
+    """The error probability of a campaign's intervals."""
+    return INTERVAL_DELTA if setting.delta is None else setting.delta
+
+
 class Stopping:
     """The stopping rule over a score matrix.
 
@@ -19,11 +24,14 @@ class Stopping:
     `FinitePopulationIntervals`. Arms set aside are neither best nor waited for.
     """
 
-    def __init__(self, setting: Setting, matrix: ScoreMatrix) -> None:
+    def __init__(
+        self, setting: Setting, matrix: ScoreMatrix, intervals: FinitePopulationIntervals | None = None
+    ) -> None:
         self._setting = setting
         self._matrix = matrix
-        alpha = INTERVAL_DELTA if setting.delta is None else setting.delta
-        self._intervals = FinitePopulationIntervals(setting.n_arms, setting.n_examples, alpha)
+        self._intervals = intervals or FinitePopulationIntervals(
+            setting.n_arms, setting.n_examples, interval_alpha(setting)
+        )
 
     def tell(self, batch: Batch, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
         """Follow the matrix, which has accepted these scores.

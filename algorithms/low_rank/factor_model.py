@@ -81,7 +81,9 @@ def fit_rows(
         widest = max(len(rows[by_size[-1]][1]), rank)
         chunk = by_size[-max(1, CHUNK // (widest * rank)) :]
         by_size = by_size[: -len(chunk)]
-        fitted[chunk] = _newton(model, columns, [rows[i] for i in chunk], fitted[chunk], ridge_weight, most_steps)
+        fitted[chunk] = _newton(
+            model, columns, [rows[i] for i in chunk], fitted[chunk], ridge_weight, most_steps
+        )
     return fitted
 
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from flows.commands import campaigns, catalogue, databases, demo, queries, reading, simulate
+from flows.commands import campaigns, catalogue, databases, demo, init, queries, reading, simulate
 
 app = typer.Typer(
     name="winnow",
@@ -12,6 +12,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(init.init)
 app.command()(campaigns.validate)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)

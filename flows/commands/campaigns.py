@@ -35,7 +35,7 @@ def run(
     ] = None,
 ) -> None:
     """Run a campaign; one that was begun before goes on where it stopped."""
-    from flows.running import run_stored_campaign, store_campaign
+    from flows.launching import run_stored_campaign, store_campaign
     from tasks.campaign_files import check_campaign_file
 
     overrides = list(set_ or [])
@@ -50,6 +50,6 @@ def run(
 
 def resume(name: CampaignName, storage: Storage = DEFAULT_STORAGE) -> None:
     """Go on with a stored campaign; its file is not needed."""
-    from flows.running import run_stored_campaign
+    from flows.launching import run_stored_campaign
 
     raise typer.Exit(run_stored_campaign(storage, name))

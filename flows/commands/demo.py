@@ -16,7 +16,7 @@ def demo(
 
     prepare_demo(folder, report=print)
 
-    from flows.running import run_stored_campaign, store_campaign
+    from flows.launching import run_stored_campaign, store_campaign
     from tasks.campaign_files import check_campaign_file
 
     checked = check_campaign_file(str(folder / "campaign.yaml"))

@@ -47,7 +47,7 @@ def _typical_round(watch: Stopwatch) -> float:
 
 
 def _without_prefect(spec: Path, overrides: list[str]) -> Stopwatch:
-    from flows.running import store_campaign
+    from flows.launching import store_campaign
     from tasks.campaign_files import check_campaign_file
 
     checked = check_campaign_file(str(spec), overrides)

@@ -74,7 +74,7 @@ execution: {{group_size: {GROUP_SIZE}, max_loaded: 2, log_folder: {folder}/logs}
 
 def store(spec: Path) -> str:
     """Store a campaign as `winnow run` would before it starts the flow; return its storage URL."""
-    from flows.running import store_campaign
+    from flows.launching import store_campaign
     from tasks.campaign_files import check_campaign_file
 
     checked = check_campaign_file(str(spec))

@@ -52,7 +52,7 @@ def test_a_candidate_that_cannot_be_loaded_is_marked_and_the_others_go_on(folder
 def test_an_engine_that_dies_now_and_then_changes_nothing(tmp_path, monkeypatch):
     scripted_engines.provide(monkeypatch, "mortal")
     histories = []
-    for lifespan in (3, 1000):
+    for lifespan in (5, 1000):
         folder = tmp_path / f"dies-after-{lifespan}"
         folder.mkdir()
         processes.write_campaign(folder)

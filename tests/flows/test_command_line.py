@@ -14,6 +14,7 @@ from typing import NamedTuple
 import campaign_processes as processes
 import pandas as pd
 import pytest
+from tiny_models import save_tiny_llama
 
 from flows.main import main
 from storage.database import open_database
@@ -112,6 +113,19 @@ def test_bad_data_get_one_message_and_no_database(folder, content, told):
     assert result.returncode == 2
     assert told in one_message(result)
     assert not (folder / "winnow.db").exists()
+
+
+def test_init_writes_a_file_that_lacks_only_models_and_data_and_never_overwrites(tmp_path):
+    assert winnow(tmp_path, "init").returncode == 0
+    for seed, name in enumerate(("small", "large")):
+        save_tiny_llama(tmp_path / "path" / "to" / name, seed=seed)
+    (tmp_path / "data.jsonl").write_text('{"id": 1, "input": "1+1", "target": "2"}\n')
+    assert "4 candidates x 1 examples" in winnow(tmp_path, "validate", "campaign.yaml").stdout
+    before = (tmp_path / "campaign.yaml").read_text()
+    again = winnow(tmp_path, "init")
+    assert again.returncode == 2
+    assert "is there already" in one_message(again)
+    assert (tmp_path / "campaign.yaml").read_text() == before
 
 
 def test_an_unwritable_database_is_named(folder):

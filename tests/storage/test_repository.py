@@ -87,6 +87,18 @@ def test_the_unfinished_round_is_the_one_without_a_decision(campaign):
     assert unfinished() is None
 
 
+def test_the_next_round_comes_after_all_planned_ones_of_its_campaign(campaign):
+    def next_number():
+        with campaign.database.reading() as session:
+            return repository.next_round_number(session, campaign.record.id)
+
+    store_campaign(campaign.database, "other").plan(7, [0], [0])
+    assert next_number() == 0
+    campaign.plan(0, [0], [0])
+    campaign.plan(1, [1], [0])
+    assert next_number() == 2
+
+
 def test_the_latest_decision_is_that_of_the_highest_round(campaign):
     second, first = campaign.plan(1, [0], [0]), campaign.plan(0, [1], [1])
     campaign.finish(second, [1.0], best=2, stop=True, reason="budget", estimates=[0.1, None, 0.3])

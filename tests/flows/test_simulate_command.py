@@ -1,0 +1,148 @@
+"""`winnow simulate` as a user types it; the processes it starts are real."""
+
+import contextlib
+import io
+import json
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flows.main import main
+from tasks import simulation
+
+
+class Ran(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def simulate(*arguments):
+    """Run the command in this process: a new one would spend seconds on imports."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.setattr(sys, "argv", ["winnow", "simulate", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+    return Ran(left.value.code or 0, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "matplotlib"))
+    np.savez("steps.npz", scores=np.repeat([[0.0], [1.0], [0.5]], 10, axis=1), models=["low", "high", "mid"])
+
+
+def test_a_table_is_replayed_and_written_down():
+    selectors = ["--selector", "filled-subset:batch_size=3", "--selector", "ucb-e:a=0.5,batch_size=1"]
+    options = ["--budgets", "2,0.1,1.0", "--seeds", "3", "--seed", "4", "--out", "results", "--workers", "2"]
+    result = simulate("steps.npz", *selectors, *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    runs = pd.read_parquet("results/runs.parquet")
+    assert list(runs) == ["selector", "seed", "budget", "share", "spent", "best", "metric", "value"]
+    assert len(runs) == 2 * 3 * 3
+    assert set(runs.metric) == {"accuracy"}
+    assert sorted(set(runs.seed)) == [4, 5, 6]
+    whole = runs[runs.selector == "filled-subset:batch_size=3"]
+    assert whole[whole.budget == 2][["spent", "best", "value"]].drop_duplicates().values.tolist() == [
+        [0, None, 0.0]
+    ]
+    assert whole[whole.budget == 3][["spent", "best", "value"]].drop_duplicates().values.tolist() == [
+        [3, "high", 1.0]
+    ]
+    with open("results/curve.png", "rb") as picture:
+        assert picture.read(8) == b"\x89PNG\r\n\x1a\n"
+    assert result.stdout.startswith("steps.npz: 3 candidates x 10 examples, hardness 5\n")  # 1/1 + 1/0.25
+    header, first, _ = result.stdout.splitlines()[1:4]
+    assert header.split("  ")[0] == "selector"
+    assert "2 (0.0667)" in header
+    assert "reaches 0.95 at" in header
+    assert first.split() == [
+        "filled-subset:batch_size=3", "3", "0.000", "±0.000", "1.000", "±0.000", "1.000", "±0.000", "3",
+    ]  # fmt: skip
+
+
+def test_json_says_the_same_as_the_files():
+    result = simulate(
+        "steps.npz", "--selector", "row-mean:batch_size=1", "--budgets", "0.2,1.0", "--seeds", "4",
+        "--metric", "ndcg", "--out", "results", "--json",
+    )  # fmt: skip
+    summary = json.loads(result.stdout)
+    runs = pd.read_parquet("results/runs.parquet")
+    (row,) = summary["selectors"]
+    assert (summary["metric"], summary["budgets"], summary["target"]) == ("ndcg", [6, 30], 0.95)
+    assert (summary["candidates"], summary["examples"], summary["hardness"]) == (3, 10, 5.0)
+    by_budget = runs.groupby("budget").value
+    assert row["means"] == pytest.approx(by_budget.mean().tolist())
+    assert row["standard_errors"] == pytest.approx((by_budget.std() / 2).tolist())
+    assert row["budget_to_target"] == (6 if row["means"][0] >= 0.95 else 30)
+    assert row["means"][1] == 1.0
+
+
+def test_one_run_has_no_standard_error():
+    result = simulate("steps.npz", "--selector", "ucb-e", "--seeds", "1", "--out", "o", "--json")
+    assert json.loads(result.stdout)["selectors"][0]["standard_errors"] is None
+
+
+REFUSED = {
+    "no table": (["none.npz"], "there is no file none.npz"),
+    "no selector": (["--selector", "ucbe"], "--selector ucbe: no selector is called 'ucbe'"),
+    "no value": (["--selector", "ucb-e:a"], "'a' is not key=value; for example ucb-e:a=0.5"),
+    "bad value": (["--selector", "ucb-e:a=x"], "a must be a number, got 'x'"),
+    "budget of text": (["--budgets", "0.1,half"], "--budgets: 'half' is no number"),
+    "budget too large": (["--budgets", "31"], "--budgets: 31 is 31 pairs, the table has 1 to 30"),
+    "budget too small": (["--budgets", "0.001"], "--budgets: 0.001 is 0 pairs"),
+    "negative gap": (["--metric", "top1-eps", "--gap", "-1"], "--gap: gap must be non-negative"),
+    "impossible level": (["--metric", "top1-mcnemar", "--level", "1"], "--level: level must be in (0, 1)"),
+    "unused history": (["--history", "steps.npz"], "none of the selectors learns from a history"),
+    "other examples": (["--history", "short.npz"], "short.npz has 1 examples, steps.npz has 10"),
+    "two histories": (["--history", "a.csv", "--history-share", "0.5"], "exclude each other"),
+    "too much history": (["--history-share", "0.9"], "leaves 0 of 3 candidates to compare and 3 as history"),
+    "a file as folder": (["--out", "steps.npz"], "--out steps.npz cannot be made"),
+    "one candidate": (["short.npz"], "short.npz has one candidate"),
+    "too little": (["thin.npz"], "candidate 'candidate-2' lacks 67% of its scores"),
+}
+
+
+@pytest.mark.parametrize(("changed", "told"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_simulated_gets_one_sentence_and_no_files(changed, told, tmp_path):
+    np.savez("short.npz", scores=[[1.0]])
+    np.savez("thin.npz", scores=[[1.0, 1.0, 1.0], [np.nan, np.nan, 1.0]])
+    table = [] if changed[0].startswith("--") else changed
+    options = [] if table else changed
+    given = {"--selector": "ucb-e", "--out": "results"}
+    given.update(zip(options[::2], options[1::2], strict=True))
+    result = simulate(*(table or ["steps.npz"]), *(word for pair in given.items() for word in pair))
+    assert result.returncode == 2
+    assert result.stderr.startswith("winnow: ")
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not list((tmp_path / "results").glob("*"))
+
+
+def test_part_of_a_table_can_be_the_history_and_an_interrupt_leaves_no_files(monkeypatch, tmp_path):
+    seen = {}
+
+    def runs(scores, contestants, *, history, **_):
+        seen.update(scores=scores, history=history)
+        raise KeyboardInterrupt
+        yield
+
+    learner = simulation.Contestant(label="learner", selector="ucb-e", params={}, uses_history=True)
+    monkeypatch.setattr(simulation, "contestant", lambda *_: learner)
+    monkeypatch.setattr(simulation, "simulate", runs)
+    result = simulate("steps.npz", "--selector", "learner", "--history-share", "0.33", "--out", "results")
+    assert (result.returncode, result.stderr) == (130, "stopped; nothing was written\n")
+    assert not list((tmp_path / "results").iterdir())
+    assert seen["history"].shape == (1, 10)
+    together = np.concatenate([seen["scores"], seen["history"]])
+    assert sorted(together[:, 0]) == [0.0, 0.5, 1.0]

@@ -1,0 +1,226 @@
+import sys
+
+import numpy as np
+import pytest
+
+from algorithms.metrics import NOBODY
+from tasks.errors import SpecError
+from tasks.simulation import SelectorFailed, contestant, replay, simulate
+from tasks.simulation_results import average, measure_by
+
+BROKEN = '''
+"""A stranger's selectors, each broken in one way."""
+
+from algorithms.best_mean.row_mean import RowMean
+from algorithms.protocols import Batch
+
+
+class Raises(RowMean):
+    """Fails in its second round."""
+
+    objective = "best-mean"
+
+    def ask(self, rng):
+        if self._matrix.told.any():
+            raise RuntimeError("out of\\nideas")
+        return super().ask(rng)
+
+
+class Repeats(RowMean):
+    """Asks the same pair for ever."""
+
+    objective = "best-mean"
+
+    def ask(self, rng):
+        return Batch([0], [0])
+
+    def tell(self, batch, outcomes):
+        pass
+
+
+class Outside(Repeats):
+    """Asks for an arm that there is not."""
+
+    def ask(self, rng):
+        return Batch([-1], [0])
+
+
+class Overrates(RowMean):
+    """Recommends an arm that there is not."""
+
+    objective = "best-mean"
+
+    def decision(self):
+        from dataclasses import replace
+
+        return replace(super().decision(), best=9)
+
+
+class Remembers(RowMean):
+    """Ranks arms by what the history says of the last example."""
+
+    objective = "best-mean"
+
+    def __init__(self, setting, *, history: object = None):
+        super().__init__(setting)
+        self._history = history
+
+    def decision(self):
+        from dataclasses import replace
+
+        best = 0 if self._history is None else int(self._history.sum())
+        return replace(super().decision(), best=best)
+'''
+
+
+@pytest.fixture
+def strangers(tmp_path, monkeypatch):
+    """Third-party selectors, which the simulating processes find as well."""
+    (tmp_path / "strange_selectors.py").write_text(BROKEN)
+    info = tmp_path / "strange-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1.0\n")
+    names = ("Raises", "Repeats", "Outside", "Overrates", "Remembers")
+    points = [f"{name.lower()} = strange_selectors:{name}" for name in names]
+    (info / "entry_points.txt").write_text("\n".join(["[winnow.selectors]", *points]))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("strange_selectors", None)
+
+
+def whole_examples(batch_size=2):
+    return contestant("whole", "filled-subset", {"batch_size": batch_size})
+
+
+TABLE = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+
+
+def test_a_run_is_seen_at_the_last_whole_batch_that_a_budget_pays_for():
+    run = replay(whole_examples(), TABLE, budgets=[1, 2, 3, 8], seed=0)
+    assert run.spent.tolist() == [0, 2, 2, 8]
+    assert run.best.tolist() == [NOBODY, 0, 0, 0]
+    np.testing.assert_array_equal(run.estimates, [[np.nan, np.nan], [1, 0], [1, 0], [1, 0]])
+
+
+def test_the_last_budget_ends_a_run_even_in_the_middle_of_a_batch():
+    assert replay(whole_examples(), TABLE, budgets=[3], seed=0).spent.tolist() == [3]
+
+
+def test_a_run_that_stops_by_itself_keeps_its_answer():
+    sure = contestant("sure", "row-mean", {"batch_size": 1, "delta": 0.9})
+    scores = np.repeat([[1.0], [0.0]], 60, axis=1)
+    run = replay(sure, scores, budgets=[60, 119, 120], seed=0)
+    assert run.spent[1] < 119
+    assert run.spent[1] == run.spent[2]
+    assert run.best.tolist() == [0, 0, 0]
+
+
+def test_unscored_pairs_are_spent():
+    scores = np.where(np.eye(4, dtype=bool), np.nan, 0.5)
+    run = replay(contestant("a", "row-mean", {"batch_size": 4}), scores, budgets=[4, 16], seed=1)
+    assert run.spent.tolist() == [4, 16]
+    assert run.estimates[1].tolist() == [0.5] * 4
+
+
+METRICS = {
+    # Arm 0 is known from 2 pairs on; before there is no answer, and a ranking of equals.
+    "accuracy": [0.0, 1.0, 1.0],
+    "top1-eps": [0.0, 1.0, 1.0],
+    "top1-mcnemar": [0.0, 1.0, 1.0],
+    "ndcg": [(1 + 1 / np.log2(3)) / 2, 1.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_curve_of_a_tiny_table_is_known_by_hand(metric):
+    run = replay(whole_examples(), TABLE, budgets=[1, 2, 8], seed=0)
+    measured = measure_by(metric, TABLE, gap=0.001, level=0.5)(run)
+    assert measured.tolist() == pytest.approx(METRICS[metric])
+
+
+def test_what_counts_as_right_depends_on_the_metric():
+    scores = np.array([[1.0, 1.0, 1.0, 0.9], [1.0, 1.0, 1.0, 0.8], [0.0, 0.0, 0.0, 0.0]])
+    run = replay(whole_examples(3), scores[[1, 2]], budgets=[8], seed=0)  # recommends arm 0, called 1 here
+    values = {
+        metric: measure_by(metric, scores[[1, 0, 2]], gap=0.03, level=0.2)(run)[0]
+        for metric in ("accuracy", "top1-eps", "top1-mcnemar")
+    }
+    assert values == {"accuracy": 0.0, "top1-eps": 1.0, "top1-mcnemar": 1.0}
+
+
+def test_an_average_has_the_standard_error_of_its_runs():
+    curve = average("a", [np.array([0.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, 1.0])])
+    assert curve.runs == 3
+    assert curve.means.tolist() == pytest.approx([2 / 3, 1.0])
+    assert curve.errors.tolist() == pytest.approx([1 / 3, 0.0])  # sqrt(1/3) / sqrt(3)
+    assert curve.budget_to_target([10, 20]) == 20
+    assert average("a", [np.array([0.5])]).budget_to_target([10]) is None
+
+
+def test_runs_are_the_same_with_one_worker_and_with_two():
+    scores = np.random.default_rng(0).random((5, 30))
+    two = [contestant(name, name, {"batch_size": 4}) for name in ("ucb-e", "row-mean")]
+    given = {"budgets": [10, 40, 80], "seeds": range(3, 6)}
+    one, both = ([*simulate(scores, two, workers=count, **given)] for count in (1, 2))
+    assert [(run.label, run.seed) for run in one] == [(e.label, seed) for seed in (3, 4, 5) for e in two]
+    alone = replay(two[0], scores, budgets=[10, 40, 80], seed=4)
+    for mine, theirs in zip([*one, one[2]], [*both, alone], strict=True):
+        assert (mine.label, mine.seed) == (theirs.label, theirs.seed)
+        for field in ("spent", "best", "estimates"):
+            np.testing.assert_array_equal(getattr(mine, field), getattr(theirs, field))
+    assert not np.array_equal(one[0].estimates, one[2].estimates)
+
+
+BREAKAGES = {
+    "raises": "in round 1: RuntimeError: out of ideas",
+    "repeats": "in round 1: ValueError: it asked for a pair that it had asked for before",
+    "outside": "in round 0: ValueError: ",
+    "overrates": "after round 1: ValueError: it recommends arm 9 of 2",
+}
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_a_broken_selector_is_named_in_one_sentence(strangers, name):
+    with pytest.raises(SelectorFailed) as caught:
+        replay(contestant(name, name, {"batch_size": 1}), TABLE, budgets=[1, 4], seed=5)
+    message = str(caught.value)
+    assert message.startswith(f"selector '{name}' with seed 5 failed {BREAKAGES[name]}")
+    assert message.endswith("; mend it or leave it out")
+    assert "\n" not in message
+
+
+def test_a_broken_selector_is_named_from_another_process(strangers):
+    with pytest.raises(SelectorFailed, match=r"^selector 'raises' with seed 7 failed in round 1"):
+        list(simulate(TABLE, [contestant("raises", "raises", {})], budgets=[8], seeds=[7], workers=1))
+
+
+def test_a_history_reaches_those_who_use_it(strangers):
+    knows = contestant("knows", "remembers", {})
+    declines = contestant("declines", "remembers", {"history": None})
+    assert (knows.uses_history, declines.uses_history, whole_examples().uses_history) == (True, False, False)
+    history = np.array([[0.0, 0.0, 0.0, 1.0]])
+    bests = [
+        replay(each, TABLE, budgets=[8], seed=0, history=history).best[0]
+        for each in (knows, declines, whole_examples())
+    ]
+    assert bests == [1, 0, 0]
+    assert replay(knows, TABLE, budgets=[8], seed=0).best[0] == 0
+    runs = simulate(TABLE, [knows, declines], budgets=[8], seeds=[0], history=history, workers=1)
+    assert [run.best[0] for run in runs] == [1, 0]
+
+
+BAD = {
+    "name": ("ucbe", {}, "no selector is called 'ucbe' (did you mean 'ucb-e'?)"),
+    "parameter": ("ucb-e", {"b": 1}, "selector 'ucb-e' has no parameter 'b'"),
+    "value": ("ucb-e", {"a": -1}, "a must be non-negative and finite, got -1"),
+    "budget": ("ucb-e", {"budget": 9}, "budget is set by --budgets; leave it out"),
+    "a history": ("ucb-e", {"history": "x.npz"}, "history is set by --history or --history-share"),
+    "no history": ("ucb-e", {"history": None}, "ucb-e takes no history; leave history=none out"),
+}
+
+
+@pytest.mark.parametrize(("selector", "params", "told"), BAD.values(), ids=BAD)
+def test_what_cannot_run_is_refused_before_anything_runs(selector, params, told):
+    with pytest.raises(SpecError) as caught:
+        contestant("label", selector, params)
+    assert str(caught.value).startswith(f"--selector label: {told}")
