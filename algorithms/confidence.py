@@ -117,7 +117,7 @@ class Wealth:
     """The capital of bets, one per arm and grid point m, that the arm's mean is higher than m.
 
     It is the average over J bet sizes sqrt(2 log(1/level) / (T v_t)), each the best for its own number of
-    draws T, with v_t the variance of the scores told before; capped at c / mu_t(m), c = MOST_STAKED. Where the
+    draws T, with v_t the variance of the scores before t; capped at c / mu_t(m), c = MOST_STAKED. Where the
     cap binds, a factor is 1 + c x / mu - c, elsewhere 1 + lambda x - lambda mu: neither increases in mu. So
     capital does not increase in m: a grid point refuted refutes all below it, and an end put on that point
     is rounded outward. Capital is kept up only where it is asked for, as refuted points need none.

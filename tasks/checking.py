@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from algorithms.errors import AlgorithmError
-from algorithms.protocols import Selector
+from algorithms.protocols import FloatArray, Selector
 from algorithms.registry import create_selector, describe
 from tasks.candidates import Candidate, build_candidates
 from tasks.datasets import Dataset, load_dataset
 from tasks.errors import SpecError
+from tasks.history import fingerprint_history, load_history
 from tasks.judges.protocol import Judge
 from tasks.judges.registry import create_judge
 from tasks.spec import CampaignSpec, DatasetSpec
@@ -24,6 +25,8 @@ class CheckedCampaign:
     dataset: Dataset
     candidates: Sequence[Candidate]
     judge: Judge
+    history: FloatArray | None
+    """Earlier scores on the examples, shape (M, n), where the spec names some."""
 
     @property
     def grid(self) -> int:
@@ -36,6 +39,7 @@ class CheckedCampaign:
             **self.spec.identity(),
             "dataset_fingerprint": self.dataset.fingerprint,
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
+            "history_fingerprint": fingerprint_history(self.history),
         }
 
     def create_selector(self) -> Selector:
@@ -46,6 +50,7 @@ class CheckedCampaign:
             n_examples=len(self.dataset.examples),
             **_common_params(self.spec),
             **self.spec.selector.params,
+            **({} if self.history is None else {"history": self.history}),
         )
 
 
@@ -65,6 +70,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Checke
         dataset=dataset,
         candidates=build_candidates(spec, dataset.field_names),
         judge=create_judge(spec.judge.type, **spec.judge.params),
+        history=load_history(spec.history, spec.storage, dataset),
     )
     _check_selector(checked)
     _render_everything(checked)

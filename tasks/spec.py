@@ -171,6 +171,8 @@ class CampaignSpec(Section):
     dataset: DatasetSpec
     judge: JudgeSpec
     selector: SelectorSpec
+    history: list[str] = []
+    """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
     batch_size: int = Field(default=32, ge=1)
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, lt=1.0)

@@ -89,7 +89,7 @@ class EnsembleAls:
         """
         counted = observed.astype(np.float64)
         dropped_scores, dropped = _dropped(scores, observed, self.members, self.drop, rng)
-        rows = rng.standard_normal((self.members, self.rank, len(scores)))
+        rows: FloatArray = rng.standard_normal((self.members, self.rank, len(scores)))
         rows[:, 0] = 1.0
         for _ in range(self.sweeps):
             columns = self._solve(rows, scores, counted, dropped_scores.T, dropped.T)
@@ -101,8 +101,8 @@ class EnsembleAls:
         fixed: FloatArray,
         scores: FloatArray,
         counted: FloatArray,
-        dropped_scores: sparse.sparray,
-        dropped: sparse.sparray,
+        dropped_scores: sparse.csr_array | sparse.csc_array,
+        dropped: sparse.csr_array | sparse.csc_array,
     ) -> FloatArray:
         """The factors of the columns, shape (M, r, n), given those of the rows, shape (M, r, K)."""
         moments = _sums(fixed, scores, dropped_scores)  # (M, r, n)
@@ -110,10 +110,10 @@ class EnsembleAls:
         if self.rank == 1:
             ratios: FloatArray = moments / (grams + self.ridge)
             return ratios
-        systems = grams.transpose(0, 2, 1).reshape(self.members, -1, self.rank, self.rank)
-        systems = systems + self.ridge * np.eye(self.rank)
-        solved: FloatArray = np.linalg.solve(systems, moments.transpose(0, 2, 1)[..., np.newaxis])[..., 0]
-        return solved.transpose(0, 2, 1)
+        systems = grams.transpose(0, 2, 1).reshape(self.members, -1, self.rank, self.rank)  # (M, n, r, r)
+        penalty = self.ridge * np.eye(self.rank)
+        solved: FloatArray = np.linalg.solve(systems + penalty, moments.transpose(0, 2, 1)[..., np.newaxis])
+        return solved[..., 0].transpose(0, 2, 1)
 
 
 def _products(factors: FloatArray) -> FloatArray:
@@ -128,7 +128,9 @@ def _flat(factors: FloatArray) -> FloatArray:
     return factors.reshape(-1, factors.shape[-1])
 
 
-def _sums(values: FloatArray, weights: FloatArray, dropped: sparse.sparray) -> FloatArray:
+def _sums(
+    values: FloatArray, weights: FloatArray, dropped: sparse.csr_array | sparse.csc_array
+) -> FloatArray:
     """Weighted sums of each member's row values over the entries of every column that it did not drop.
 
     Args:
@@ -178,5 +180,5 @@ def _bernoulli(size: int, share: float, rng: np.random.Generator) -> IntArray:
     # Ten standard deviations more than expected: falling short has probability below 1e-20.
     enough = int(expected + 10.0 * np.sqrt(expected) + 50.0)
     gaps = 1.0 + np.floor(rng.standard_exponential(enough) / -np.log1p(-share))
-    positions = gaps.cumsum().astype(np.int64) - 1
-    return positions[: np.searchsorted(positions, size)]
+    positions: IntArray = gaps.cumsum().astype(np.int64) - 1
+    return positions[positions < size]

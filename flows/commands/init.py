@@ -9,7 +9,8 @@ from tasks.errors import SpecError
 
 STARTER = """\
 # A campaign finds the best of its candidates: models x prompts (x generate_configs).
-# `winnow validate` checks this file, `winnow run` runs it, `winnow selectors` and `winnow judges` list the choices.
+# `winnow validate` checks this file and `winnow run` runs it; `winnow selectors` and `winnow judges` list
+# what may stand here.
 name: my-campaign
 objective: best-mean
 seed: 7
@@ -17,8 +18,16 @@ storage: sqlite:///winnow.db
 
 # A folder with a saved checkpoint, or an id on a model hub. model_args go to the engine as they are.
 models:
-  - {name: small, provider: vllm, model: path/to/small, model_args: {max_model_len: 2048}, generate_config: {max_tokens: 64}}
-  - {name: large, provider: vllm, model: path/to/large, model_args: {max_model_len: 2048}, generate_config: {max_tokens: 64}}
+  - name: small
+    provider: vllm
+    model: path/to/small
+    model_args: {max_model_len: 2048}
+    generate_config: {max_tokens: 64}
+  - name: large
+    provider: vllm
+    model: path/to/large
+    model_args: {max_model_len: 2048}
+    generate_config: {max_tokens: 64}
 
 # jinja2 over the fields of an example; the target is never shown.
 prompts:

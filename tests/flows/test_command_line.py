@@ -197,6 +197,21 @@ def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished):
     assert "; 8 generations" in result.stdout
 
 
+def test_pulse_learns_from_an_earlier_campaign_and_its_history_is_part_of_its_identity(finished):
+    learned = ["--fork", "pulsed", "--set", "selector.name=pulse", "--set", "history=['campaign:survivor']"]
+    result = winnow(finished, "run", "campaign.yaml", *learned)
+    assert result.returncode == 3, result.stderr
+    assert "32 comparisons in 4 rounds" in result.stdout
+    shown = json.loads(winnow(finished, "show", "pulsed", "--json").stdout)
+    assert shown["spec"]["history"] == ["campaign:survivor"]
+    without = winnow(finished, "run", "campaign.yaml", "--fork", "pulsed", "--set", "selector.name=pulse")
+    assert without.returncode == 2
+    assert "history" in one_message(without)
+    idle = winnow(finished, "validate", "campaign.yaml", "--set", "history=['campaign:survivor']")
+    assert idle.returncode == 2
+    assert "has no parameter 'history'" in one_message(idle)
+
+
 @pytest.mark.parametrize("view", ["leaderboard", "comparisons", "rounds", "curve", "coverage"])
 def test_views_say_the_same_in_every_format(finished, view):
     as_json = json.loads(winnow(finished, "query", "survivor", view, "--json").stdout)

@@ -52,13 +52,11 @@ def test_a_table_is_replayed_and_written_down():
     assert len(runs) == 2 * 3 * 3
     assert set(runs.metric) == {"accuracy"}
     assert sorted(set(runs.seed)) == [4, 5, 6]
-    whole = runs[runs.selector == "filled-subset:batch_size=3"]
-    assert whole[whole.budget == 2][["spent", "best", "value"]].drop_duplicates().values.tolist() == [
-        [0, None, 0.0]
-    ]
-    assert whole[whole.budget == 3][["spent", "best", "value"]].drop_duplicates().values.tolist() == [
-        [3, "high", 1.0]
-    ]
+    whole = runs[runs.selector == "filled-subset:batch_size=3"].groupby("budget")
+    assert whole.spent.unique().map(list).to_dict() == {2: [0], 3: [3], 30: [30]}
+    assert whole.best.unique().map(list).to_dict()[3] == ["high"]
+    assert whole.best.count().to_dict() == {2: 0, 3: 3, 30: 3}  # nobody is recommended before the first batch
+    assert whole.value.unique().map(list).to_dict() == {2: [0.0], 3: [1.0], 30: [1.0]}
     with open("results/curve.png", "rb") as picture:
         assert picture.read(8) == b"\x89PNG\r\n\x1a\n"
     assert result.stdout.startswith("steps.npz: 3 candidates x 10 examples, hardness 5\n")  # 1/1 + 1/0.25
