@@ -37,6 +37,9 @@ def settle_environment(folder: Path) -> None:
         os.environ.setdefault("PREFECT_HOME", str(folder.absolute()))
     if home := os.environ.get("PREFECT_HOME"):
         Path(home).mkdir(parents=True, exist_ok=True)  # Prefect makes one level only
+        # These two would go to ~/.prefect wherever PREFECT_HOME is.
+        os.environ.setdefault("PREFECT_SERVER_MEMO_STORE_PATH", str(Path(home) / "memo_store.toml"))
+        os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
     # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")

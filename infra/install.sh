@@ -20,11 +20,11 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 
 echo "installing what $lock names into $venv (two minutes the first time)"
-set -- install --quiet --disable-pip-version-check --no-deps --requirement "$lock"
+set -- install --quiet --quiet --disable-pip-version-check --no-deps --requirement "$lock"
 if ! "$venv/bin/pip" "$@" ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"}; then
     fail "packages of $lock could not be installed (see above).
 If torch ...+cpu was not found: PyTorch publishes it on its own index of CPU wheels, which its
 installation page names; run the same command again with TORCH_INDEX=<that URL>.
 On a machine with CUDA, use TARGET=gpu."
 fi
-"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+"$venv/bin/pip" install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
