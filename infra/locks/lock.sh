@@ -8,7 +8,7 @@ resolve() {
     uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --no-header --no-annotate \
         --constraint infra/locks/constraints.txt --extra dev --extra "$target" "$@" --output-file "infra/locks/$target.txt"
     # What no supported machine installs.
-    sed -i "/sys_platform == 'never'/d;/sys_platform == 'win32'$/d" "infra/locks/$target.txt"
+    sed -i "/; sys_platform == 'never'$/d;/; sys_platform == 'win32'$/d" "infra/locks/$target.txt"
 }
 resolve cpu --override infra/locks/cpu-overrides.txt
 resolve gpu

@@ -8,6 +8,7 @@ import json
 import platform
 from pathlib import Path
 
+from flows.prefect_server import settle_environment
 from tests.benchmarks import campaign_over_generate, persistence, prefect_overhead, start_up
 from tests.benchmarks.measurements import Measurement, cpu_name
 
@@ -18,6 +19,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    settle_environment(options.out / "prefect")
     measurements: list[Measurement] = []
     for measure in (
         start_up.measure,

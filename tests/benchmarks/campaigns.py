@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from algorithms.protocols import Decision
-from flows.prefect_server import prefect_server
 from flows.launching import store_campaign
+from flows.prefect_server import prefect_server
 from flows.watching import watched_by
 from storage.records import RoundRecord
 from tasks.campaign_files import check_campaign_file

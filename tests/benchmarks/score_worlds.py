@@ -1,4 +1,4 @@
-"""The score tables on which best-mean selectors are measured, real, drawn from real factors, or adversarial."""
+"""The score tables on which best-mean selectors are measured: real, drawn from real factors, adversarial."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -1,0 +1,144 @@
+"""How fast the selectors are, each beside a plain implementation measured in the same run."""
+
+import multiprocessing
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from algorithms.protocols import round_rng
+from algorithms.registry import create_selector
+from tests.benchmarks.plain_selectors import plain_ensemble, plain_pulse, plain_ucb_e
+from tests.benchmarks.score_worlds import drawn, leaderboard_factors, published_subset
+
+BUDGET, BATCH_SIZE, TAU = 540_800, 64, 1000
+"""Of the published comparison."""
+ROUND_SHAPE = (153, 805)
+"""AlpacaEval as published, without its annotator."""
+ROUNDS = 40
+"""Of UCB-E-LRF, timed one by one after its warm-up."""
+
+
+def measure(data: Path, names: list[str]) -> Iterator[dict[str, str]]:
+    """Rows of what, seconds, memory, reference and target; each measured in a process of its own."""
+    u, v = leaderboard_factors(data)
+    world = published_subset(drawn(u, v, np.random.default_rng(1)), 0.02)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "world.npz"
+        np.savez(path, scores=world.scores, history=world.history, v=v)
+        plain, _ = _alone(_time_plain_ucb_e, path)
+        yield from _whole_runs("ucb-e", {}, path, plain, "below 1 s")
+        if "pulse" in names:
+            plain, _ = _alone(_time_plain_pulse, path)
+            yield from _whole_runs("pulse", {"history": True}, path, plain, "below 5 s and 2 GB")
+            yield from _whole_runs("pulse", {}, path, plain, "-", label="pulse without history")
+    if "ucb-e-lrf" in names:
+        (fast, plain), peak = _alone(_time_lrf_round)
+        yield _row(
+            "ucb-e-lrf: one round, 153 x 805", f"{1e3 * fast:.1f} ms", peak, 1e3 * plain, fast, "30 ms"
+        )
+
+
+def _whole_runs(
+    name: str, params: dict[str, bool], path: Path, plain: float, target: str, label: str = ""
+) -> Iterator[dict[str, str]]:
+    label = label or name
+    (loop, whole, fit), peak = _alone(_time_run, name, params, path, BUDGET)
+    if fit:
+        yield _row(f"{label}: fit of the history, once", f"{fit:.2f} s", peak, None, 0.0, "-")
+    yield _row(f"{label}: 1000 x 12032, {BUDGET} pairs", f"{loop:.2f} s", peak, plain, loop, target)
+    yield _row(f"{label}: the same and its intervals", f"{whole:.2f} s", peak, plain, whole, "-")
+    (longer, _, _), peak = _alone(_time_run, name, params, path, 10 * BUDGET)
+    cost = f"{longer:.2f} s, {longer / loop:.1f} times"
+    yield _row(f"{label}: 10 times the budget", cost, peak, None, 0.0, "about 10 times")
+
+
+def _row(what: str, value: str, peak: float, plain: float | None, ours: float, target: str) -> dict[str, str]:
+    milliseconds = value.endswith("ms")
+    beside = "-"
+    if plain is not None:
+        unit, seconds = ("ms", plain / 1e3) if milliseconds else ("s", plain)
+        beside = f"{plain:.1f} {unit}, {seconds / ours:.1f} times as long"
+    return {"what": what, "measured": value, "peak memory": f"{peak:.0f} MiB", "plain": beside, "bar": target}
+
+
+def _alone(function, *arguments):
+    """What a function returns in a fresh process, and that process's peak memory in MiB."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_with_peak, function, arguments).result()
+
+
+def _with_peak(function, arguments):
+    result = function(*arguments)
+    # Not getrusage: its maximum begins with that of the parent, which outlives exec.
+    status = Path("/proc/self/status").read_text()
+    return result, int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
+
+
+def _time_run(name, params, path, budget):
+    """Seconds of a run without and with its final decision's intervals, and of the history's first fit."""
+    with np.load(path) as arrays:
+        scores = arrays["scores"]
+        given = {"history": arrays["history"]} if params.get("history") else {}
+    sizes = {"n_arms": scores.shape[0], "n_examples": scores.shape[1]}
+    fit = 0.0
+    if given:
+        # The fit is remembered by its table: a run of two batches an arm makes it, and the timed one has it.
+        small = create_selector(name, **sizes, batch_size=1, budget=2 * len(scores), **given)
+        fit = _seconds(lambda: _run(small, scores))
+    selector = create_selector(name, **sizes, batch_size=BATCH_SIZE, budget=budget, **given)
+    loop = _seconds(lambda: _run(selector, scores))
+    return loop, loop + _seconds(selector.decision), fit
+
+
+def _run(selector, scores):
+    round_ = 0
+    while len(batch := selector.ask(round_rng(0, round_))):
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        round_ += 1
+
+
+def _time_plain_ucb_e(path):
+    with np.load(path) as arrays:
+        scores = arrays["scores"]
+    return _seconds(lambda: plain_ucb_e(scores, budget=BUDGET, batch_size=BATCH_SIZE, seed=0))
+
+
+def _time_plain_pulse(path):
+    with np.load(path) as arrays:
+        scores, v = arrays["scores"], arrays["v"]
+    return _seconds(lambda: plain_pulse(scores, v, budget=BUDGET, batch_size=BATCH_SIZE, tau=TAU, seed=0))
+
+
+def _time_lrf_round():
+    """Median seconds of a round of UCB-E-LRF, and of the plain ensemble at the same fill."""
+    rng = np.random.default_rng(0)
+    scores = np.clip(
+        np.outer(rng.uniform(0.2, 0.8, ROUND_SHAPE[0]), rng.uniform(0.5, 1.2, ROUND_SHAPE[1]))
+        + 0.2 * rng.standard_normal(ROUND_SHAPE),
+        0.0,
+        1.0,
+    )
+    selector = create_selector("ucb-e-lrf", n_arms=ROUND_SHAPE[0], n_examples=ROUND_SHAPE[1])
+    observed = np.zeros(ROUND_SHAPE, dtype=bool)
+    seconds, round_ = [], 0
+    while len(seconds) < ROUNDS:
+        start = time.perf_counter()
+        batch = selector.ask(round_rng(0, round_))
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        if observed.mean() > 0.05:
+            seconds.append(time.perf_counter() - start)
+        observed[batch.arms, batch.examples] = True
+        round_ += 1
+    options = {"members": 64, "sweeps": 10, "ridge": 0.1, "drop": 0.05, "rng": rng}
+    return float(np.median(seconds)), _seconds(lambda: plain_ensemble(scores, observed, **options))
+
+
+def _seconds(work) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
