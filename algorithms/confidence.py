@@ -17,6 +17,7 @@ Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by b
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -38,6 +39,14 @@ class Control:
     """Shape (B,)."""
     most: FloatArray
     """Shape (B,), a bound of the controls of all examples untold before each draw, non-negative."""
+
+
+class Bets(Protocol):
+    """What intervals ask of a capital."""
+
+    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> int:
+        """Absorb an arm's scores; how many grid points of the window, its first ones, are now refuted."""
+        ...
 
 
 class FinitePopulationIntervals:
@@ -62,8 +71,8 @@ class FinitePopulationIntervals:
         # Equidistant in arcsin(sqrt(m)): cells are narrow where scores of that mean vary little.
         self._grid = (1.0 - np.cos(np.linspace(0.0, np.pi, GRID_POINTS))) / 2.0  # (G,)
         level = alpha / (2.0 * n_arms)
-        self._too_low = Wealth(n_arms, n_examples, level, self._grid)
-        self._too_high = Wealth(n_arms, n_examples, level, self._grid)
+        self._too_low: Bets = Wealth(n_arms, n_examples, level, self._grid)
+        self._too_high: Bets = Wealth(n_arms, n_examples, level, self._grid)
         self._first = np.zeros(n_arms, dtype=np.int64)  # (K,) grid point at the lower end
         self._last = np.full(n_arms, GRID_POINTS - 1)  # (K,) grid point at the upper end
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
@@ -94,7 +103,8 @@ class FinitePopulationIntervals:
     def _ends(self, points: IntArray) -> FloatArray:
         for arms, scores, is_draw in self._unsettled:
             for arm in np.unique(arms):
-                self._settle(arm, scores[arms == arm], is_draw[arms == arm])
+                mine = arms == arm
+                self._settle(arm, scores[mine], is_draw[mine])
         self._unsettled.clear()
         # What is left to tell is worth at least 0 and at most 1 each: certain, so it has the last word.
         least = self._low_sums / self._n_examples

@@ -14,8 +14,8 @@ def freedman_radius(pulls: int, n_examples: int, variance: float, alpha: float) 
     Args:
         pulls: K, at least 1.
         n_examples: n, at least 1.
-        variance: v, a bound on the mean over the pulls of Var(Z | past), in squared sums of scores: known from
-            the data to nobody, and at most n^2/B for pulls of B examples.
+        variance: v, a bound on the mean over the pulls of Var(Z | past), in squared sums of scores. The data
+            do not tell it; n^2/B is one for pulls of B examples.
         alpha: Error probability, in (0, 1).
 
     Returns:

@@ -98,8 +98,9 @@ def arms_not_worse(scores: ArrayLike, level: float) -> BoolArray:
     matrix = np.asarray(scores)
     wins = (matrix > matrix[best]).sum(axis=1)  # (K,); a comparison with NaN is false
     losses = (matrix < matrix[best]).sum(axis=1)
+    # Twice the lower tail only: an arm with more wins than losses gets at least 1.
     p_values = np.minimum(1.0, 2.0 * bdtr(wins, wins + losses, 0.5))
-    not_worse: BoolArray = (wins >= losses) | (p_values > level)
+    not_worse: BoolArray = p_values > level
     return not_worse
 
 

@@ -6,15 +6,15 @@ the t-th, w_t a weight in [0, 1], c_t = w_t (s_t - sbar_t) the control of a draw
 The draw is uniform, so c_t has mean 0 given the past, and y_t = x_t - c_t the same mean mu_t(m) as x_t: the
 capital of bets on y in place of x is a martingale too, as long as weights and predictions are fixed by the
 past. y is never below -a_t, a_t the largest control among the untold examples, so a bet in
-[0, 1 / (mu_t(m) + a_t)] keeps the capital non-negative. If the predictions are good, y varies less than x, and
-the capital against a wrong mean grows faster.
+[0, 1 / (mu_t(m) + a_t)] keeps the capital non-negative. If the predictions are good, y varies less than x,
+and the capital against a wrong mean grows faster.
 
 Half of the capital is bet on y and half on x. An average of martingales is one, and never less than half of
 either: useless predictions cost a factor of 2 in capital, which a few more draws make up for. Splitting alpha
 between two intervals and intersecting them would cost as much, and gain less where both do well.
 
-Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS, for the
-betting; Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
+Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS, for
+the betting; Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
 Factorization", Lemma 2, for the best weight, Cov(x, s) / Var(s).
 """
 
@@ -61,8 +61,9 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
     def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
         super().__init__(n_arms, n_examples, alpha)
         level = alpha / (2.0 * n_arms)
-        self._too_low: PoweredWealth = PoweredWealth(n_arms, n_examples, level, self._grid)
-        self._too_high: PoweredWealth = PoweredWealth(n_arms, n_examples, level, self._grid)
+        self._powered_low = PoweredWealth(n_arms, n_examples, level, self._grid)
+        self._powered_high = PoweredWealth(n_arms, n_examples, level, self._grid)
+        self._too_low, self._too_high = self._powered_low, self._powered_high
         self._announced: dict[int, PredictedDraws] = {}
         self._predicted: list[deque[PredictedDraws | None]] = [deque() for _ in range(n_arms)]
 
@@ -84,8 +85,8 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
 
     def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
         predicted = self._predicted[arm].popleft()
-        self._too_low.announced = predicted
-        self._too_high.announced = None if predicted is None else predicted.mirrored()
+        self._powered_low.announced = predicted
+        self._powered_high.announced = None if predicted is None else predicted.mirrored()
         super()._settle(arm, scores, is_draw)
 
 
@@ -111,6 +112,10 @@ class PoweredWealth:
         with np.errstate(over="ignore"):
             return 0.5 * self._plain.capital(arm, window) + 0.5 * self._powered.capital(arm, window)
 
+    def weight(self, arm: int) -> float:
+        """The weight of the next controls of an arm, in [0, 1]: Cov(x, s) / Var(s) in what was told."""
+        return float(min(1.0, max(0.0, self._products[arm] / self._squares[arm])))
+
     def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> int:
         """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
 
@@ -125,7 +130,7 @@ class PoweredWealth:
         if predicted is None:
             self._powered.bet(arm, scores, window, is_draw)
         else:
-            weight = min(1.0, max(0.0, self._products[arm] / self._squares[arm]))
+            weight = self.weight(arm)
             surprises = predicted.values - predicted.means
             most = weight * np.maximum(predicted.most - predicted.means, 0.0) + ROUNDING
             self._powered.bet(arm, scores, window, is_draw, Control(weight * surprises, most))

@@ -1,5 +1,6 @@
 """The command `winnow`."""
 
+import os
 from pathlib import Path
 
 from flows.prefect_server import settle_environment
@@ -10,6 +11,9 @@ WORK_FOLDER = Path(".winnow")
 
 def main() -> None:
     """Run the command line; never returns."""
+    # Selectors multiply many small matrices: more threads cost time there, and would let sums, and so the
+    # last bit of an estimate, depend on the number of cores. Engines do not use this library.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     settle_environment(WORK_FOLDER / "prefect")
     # Imported late: reading the settings above must come before anything that may import Prefect.
     from flows.commands import app

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     },
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",
-        "numpy", "pandas", "prefect", "rich", "sqlalchemy", "typer", "uvicorn", "yaml",
+        "matplotlib", "numpy", "pandas", "prefect", "rich", "sqlalchemy", "typer", "uvicorn", "yaml",
     },
     "infra": {"infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip

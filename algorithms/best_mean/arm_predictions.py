@@ -35,7 +35,7 @@ class ArmPredictions:
         """Sum up predictions, shape (n,), over all examples but those told, shape (|O|,)."""
         rest = np.delete(scores, told).astype(np.float64)
         least, most = (float(rest.min()), float(rest.max())) if rest.size else (0.0, 0.0)
-        return cls(scores, rest.size, float(rest.sum()), float(rest @ rest), least, most)
+        return cls(scores, rest.size, float(rest.sum()), float((rest * rest).sum()), least, most)
 
     def of(self, examples: IntArray) -> FloatArray:
         """The predictions of some examples, shape (B,)."""

@@ -1,7 +1,5 @@
 """The score matrix with its untold pairs predicted by an ensemble of low-rank factorisations."""
 
-import math
-
 import numpy as np
 
 from algorithms.best_mean.score_matrix import ScoreMatrix
@@ -28,7 +26,7 @@ class Completion:
         self._matrix = matrix
         self._als = als
         shape = (matrix.n_arms, matrix.n_examples)
-        self._warm_up = math.ceil(warm_up * matrix.n_arms * matrix.n_examples)
+        self._warm_up = round(warm_up * matrix.n_arms * matrix.n_examples)
         self._scores = np.zeros(shape)  # (K, n), 0 where unknown
         self._observed = np.zeros(shape, dtype=np.bool_)  # (K, n)
         self._untold = np.ones(shape, dtype=np.bool_)  # (K, n)

@@ -22,8 +22,10 @@ class NaivePooling:
         setting: The problem and the common parameters.
         history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN where missing;
             None to learn from this campaign's scores alone.
-        rank: Most factors of the low-rank model, at least 1; it has no more than arms or rows of the history.
-        ridge: lambda in loss (1), positive.
+        rank: Factors of the low-rank model, at least 1 and cut down to the number of arms or of rows of the
+            history; None for 64 with a history and 4 without.
+        ridge: lambda in loss (1), positive, for fits of examples' factors; `cross_validate` chooses one. None
+            for a weight derived from how many scores there are.
         tau: Rounds from one fit to the next, at least 1.
         a: How much uncertainty is worth, non-negative.
 
@@ -36,8 +38,8 @@ class NaivePooling:
         setting: Setting,
         *,
         history: FloatArray | None = None,
-        rank: int = 64,
-        ridge: float = 0.01,
+        rank: int | None = None,
+        ridge: float | None = None,
         tau: int = 1000,
         a: float = 1.0,
     ) -> None:

@@ -89,7 +89,7 @@ class OneStepMeans:
 
     def pull(
         self, arm: int, examples: IntArray, scores: FloatArray, predicted: ArmPredictions | None
-    ) -> None:
+    ) -> float:
         """Absorb a pull, drawn uniformly from the arm's examples not told before.
 
         Args:
@@ -98,15 +98,18 @@ class OneStepMeans:
             scores: Shape (B,), in [0, 1], NaN where unscored.
             predicted: The predictions from before the pull, which is then removed from them; None if there
                 are none.
+
+        Returns:
+            theta, NaN if nothing was scored.
         """
         is_scored = ~np.isnan(scores)
-        if is_scored.any():
-            self._step(arm, examples, scores, is_scored, predicted)
+        step = self._step(arm, examples, scores, is_scored, predicted) if is_scored.any() else np.nan
         self._told[arm] += len(scores)
         self._scored[arm] += np.count_nonzero(is_scored)
         self._sums[arm] += scores[is_scored].sum()
         if predicted is not None:
             predicted.remove(examples)
+        return step
 
     def _step(
         self,
@@ -115,7 +118,7 @@ class OneStepMeans:
         scores: FloatArray,
         is_scored: BoolArray,
         predicted: ArmPredictions | None,
-    ) -> None:
+    ) -> float:
         weight = self.weight(arm, len(scores), predicted)
         left = self._n_examples - self._told[arm]
         surprises, expected = scores[is_scored], 0.0
@@ -123,8 +126,10 @@ class OneStepMeans:
             surprises = surprises - weight * predicted.of(examples[is_scored])
             expected = weight * predicted.total
         residual = left * surprises.mean()
-        self._step_sums[arm] += (self._sums[arm] + expected + residual) / (self._scored[arm] + left)
+        step = float((self._sums[arm] + expected + residual) / (self._scored[arm] + left))
+        self._step_sums[arm] += step
         self._steps[arm] += 1
         if predicted is not None:
             self._residual_sums[arm] += residual
             self._residuals[arm] += 1
+        return step

@@ -1,16 +1,18 @@
 """Predicted scores of all pairs, by a low-rank model of what was told and of earlier tables."""
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from algorithms.best_mean.arm_predictions import ArmPredictions
 from algorithms.best_mean.setting import Setting
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
 from algorithms.low_rank.history import History, example_factors, model_for
-from algorithms.low_rank.joint_fit import fit_observations, prior_weight
+from algorithms.low_rank.joint_fit import fit_observations, weight_of_ridge
 from algorithms.low_rank.logistic import LOGISTIC
 from algorithms.protocols import FloatArray, IntArray
 
+RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores can tell apart only a few kinds of examples
 RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this one
 BLOCK = 1 << 20  # predictions made together when all are wanted
 
@@ -24,18 +26,25 @@ class LowRankPredictions:
     """
 
     def __init__(
-        self, setting: Setting, *, history: FloatArray | None, rank: int, ridge: float, tau: int
+        self,
+        setting: Setting,
+        *,
+        history: FloatArray | None,
+        rank: int | None,
+        ridge: float | None,
+        tau: int,
     ) -> None:
         for name, value, holds, requirement in (
-            ("rank", rank, rank >= 1, "at least 1"),
-            ("ridge", ridge, 0.0 < ridge < np.inf, "positive and finite"),
+            ("rank", rank, rank is None or rank >= 1, "at least 1 or None"),
+            ("ridge", ridge, ridge is None or 0.0 < ridge < np.inf, "positive and finite or None"),
             ("tau", tau, tau >= 1, "at least 1"),
         ):
             if not holds:
                 raise InvalidParameter(name, value, requirement)
         self._history = None if history is None else History.checked(history, setting.n_examples)
         self._n_arms, self._n_examples = setting.n_arms, setting.n_examples
-        self._rank, self._ridge, self._tau = rank, ridge, tau
+        self._rank = rank or (RANK_WITHOUT_HISTORY if history is None else RANK_WITH_HISTORY)
+        self._ridge, self._tau = ridge, tau
         self._rounds = 0  # since the last fit
         self._told: list[list[IntArray]] = [[] for _ in range(setting.n_arms)]
         self._scored: list[list[Row]] = [[] for _ in range(setting.n_arms)]
@@ -72,7 +81,9 @@ class LowRankPredictions:
         if arm not in self._arms:
             u, v = self._factors
             told = np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])
-            self._arms[arm] = ArmPredictions.untold(self._model.predict(v @ u[arm]), told)
+            # A product this small is faster without the threads of a BLAS, which einsum does not use.
+            predicted = self._model.predict(np.einsum("nr,r->n", v, u[arm]))
+            self._arms[arm] = ArmPredictions.untold(predicted, told)
         return self._arms[arm]
 
     def sums_of_untold(self) -> FloatArray:
@@ -121,12 +132,11 @@ class LowRankPredictions:
     def _fit_both(self) -> None:
         model = model_for(self._all_binary)
         start = self._factors if model is self._model else None
+        rows = self._rows(np.arange(self._n_arms))
+        examples, scores = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+        ends = np.cumsum([0, *(len(of_arm) for _, of_arm in rows)])
+        shape = (self._n_arms, self._n_examples)
+        table = csr_array((scores.astype(np.float32), examples, ends), shape=shape)
+        weight = weight_of_ridge(self._ridge, len(scores), *shape)
+        self._factors = fit_observations(model, table, min(self._rank, *shape), weight, start)
         self._model = model
-        self._factors = fit_observations(
-            model,
-            self._rows(np.arange(self._n_arms)),
-            self._n_examples,
-            min(self._rank, self._n_arms, self._n_examples),
-            prior_weight(self._ridge, self._n_arms, self._n_examples),
-            start,
-        )

@@ -14,6 +14,8 @@ from algorithms.errors import InvalidParameter
 from algorithms.low_rank.als import EnsembleAls
 from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, Decision, FloatArray, IntArray
 
+ROUNDING = 1e-9  # since 0.07 * 100 is more than 7
+
 
 class UcbELrf:
     """Ask the arm whose completed mean plus deviation is highest, where predictions deviate most.
@@ -24,15 +26,18 @@ class UcbELrf:
     largest deviations. Arms without a score have an infinite bound; ties are broken uniformly at random,
     among the arms with the fewest pending pairs.
 
+    Where an example has no score yet, of any arm, all members predict 0 and deviate by 0: `warm_up` times the
+    number of arms should be 3 or more.
+
     Examples chosen for their deviation are no sample of the arm's examples, so they prove nothing about the
     rest: the intervals bet on the warm-up, whose pairs are uniform draws, and on the `audit`, and from the
     chosen ones take only what is certain. With `audit=0`, as published, a separation is therefore seldom
-    proven before the best row is nearly full; a share of 0.25 to 0.5 lets `delta` stop early. Batches told in
+    proven before the best row is nearly full; with 0.5 half of every batch speaks for the rest. Batches told in
     another order than asked are bet on less (see `DrawLedger`), and the intervals hold in any case.
 
-    Departures: the paper's bound and estimate divide by n, here by the examples that are not unscored; the
-    published package leaves out no arm's unscored pairs, divides the deviation's square by M - 1, and breaks
-    ties by number.
+    Departures: unscored pairs, which the paper does not have, are in no mean, bound or fit. The published
+    package divides the squared deviations by M - 1, breaks ties by number, and starts its factors at random
+    (see `EnsembleAls`).
 
     Args:
         setting: The problem and the common parameters.
@@ -121,4 +126,5 @@ class UcbELrf:
 
     def _is_audit(self, size: int) -> BoolArray:
         """Which pairs of a batch after the warm-up are its audit: its size tells, so that replay knows."""
-        return np.arange(size) >= size - math.ceil(self._audit * size)
+        drawn = math.ceil(self._audit * size - ROUNDING)
+        return np.arange(size) >= size - drawn

@@ -1,7 +1,7 @@
 """Low-rank models of a table of scores: S_ij is near mean(u_i . v_j) with r factors per row and column.
 
-Letters: M rows, n columns, r factors, U (M, r), V (n, r), Z = U V^T the linear predictors, w the weight of the
-ridge. The loss is the sum over the observed entries of loss(S_ij, Z_ij), plus w/2 (|U|^2 + |V|^2).
+Letters: M rows, n columns, r factors, U (M, r), V (n, r), Z = U V^T the linear predictors, w the weight of
+the ridge. The loss is the sum over the observed entries of loss(S_ij, Z_ij), plus w/2 (|U|^2 + |V|^2).
 
 A model names a loss by its derivatives; `logistic` and `least_squares` are the two there are. Everything is
 computed in the precision of what is given: single precision is enough for predictions, since what uses them
@@ -52,15 +52,14 @@ def fit_rows(
     start: Floats,
     *,
     ridge_weight: float,
-    most_steps: int = MOST_STEPS,
 ) -> Floats:
     """Fit the factors of rows, those of the columns being frozen: one ridge regression per row.
 
     Newton's method (iteratively reweighted least squares), many rows at once, until the largest step of a
-    factor is below the square root of the machine precision; the error is then near that precision itself.
+    factor is below the fourth root of the machine precision: the error left is near that step squared.
     Along a step whose largest change of a predictor is b / `model.bend`, the curvature grows by at most
-    exp(b t) after a share t of it, so the fall that this assures is greatest at t = log(1 + b) / b: that share
-    is taken. It keeps the loss from ever increasing, and is near 1 close to the minimum.
+    exp(b t) after a share t of it, so the fall that this assures is greatest at t = log(1 + b) / b: that
+    share is taken. It keeps the loss from ever increasing, and is near 1 close to the minimum.
 
     Args:
         model: The loss.
@@ -68,7 +67,6 @@ def fit_rows(
         rows: k rows; one without observations gets factors of 0.
         start: Factors to start from, shape (k, r).
         ridge_weight: w, positive.
-        most_steps: After how many steps to be content with what there is.
 
     Returns:
         Shape (k, r), in the precision of `columns`.
@@ -81,41 +79,41 @@ def fit_rows(
         widest = max(len(rows[by_size[-1]][1]), rank)
         chunk = by_size[-max(1, CHUNK // (widest * rank)) :]
         by_size = by_size[: -len(chunk)]
-        fitted[chunk] = _newton(
-            model, columns, [rows[i] for i in chunk], fitted[chunk], ridge_weight, most_steps
-        )
+        fitted[chunk] = _newton(model, columns, [rows[i] for i in chunk], fitted[chunk], ridge_weight)
     return fitted
 
 
+def safe_shares(bends: Floats) -> Floats:
+    """The shares of Newton steps to take, log(1 + b)/b for each b; see `fit_rows`."""
+    shares = np.ones_like(bends)
+    np.divide(np.log1p(bends), bends, out=shares, where=bends > 0)
+    return shares
+
+
 def _newton(
-    model: FactorModel, columns: Floats, rows: Sequence[Row], factors: Floats, weight: float, most_steps: int
+    model: FactorModel, columns: Floats, rows: Sequence[Row], factors: Floats, weight: float
 ) -> Floats:
     n_rows, width = len(rows), max(len(scores) for _, scores in rows)
     regressors = np.zeros((n_rows, width, columns.shape[1]), dtype=columns.dtype)  # (k, c, r)
     scores = np.zeros((n_rows, width), dtype=columns.dtype)  # (k, c)
-    is_padding = np.ones((n_rows, width), dtype=np.bool_)
     for i, (examples, observed) in enumerate(rows):
         regressors[i, : len(examples)] = columns[examples]
         scores[i, : len(examples)] = observed
-        is_padding[i, : len(examples)] = False
     ridge = weight * np.eye(columns.shape[1], dtype=columns.dtype)
     transposed = np.swapaxes(regressors, 1, 2)  # (k, r, c)
     predictors = _times(regressors, factors)
-    for _ in range(most_steps):
+    for _ in range(MOST_STEPS):
         means = model.mean(predictors)
-        residuals = np.where(is_padding, 0, scores - means)
-        curvatures = model.curvature(means)  # that of a padded entry meets regressors of 0
-        hessians = (transposed * curvatures[:, np.newaxis, :]) @ regressors + ridge
-        gradients = _times(transposed, residuals) - weight * factors
+        # What a padded entry has of residual and curvature meets regressors of 0.
+        hessians = (transposed * model.curvature(means)[:, np.newaxis, :]) @ regressors + ridge
+        gradients = _times(transposed, scores - means) - weight * factors
         steps = np.linalg.solve(hessians, gradients[:, :, np.newaxis])[:, :, 0]
         changes = _times(regressors, steps)
         bends = model.bend * np.abs(changes).max(axis=1, initial=0.0)
-        shares = np.ones_like(bends)
-        np.divide(np.log1p(bends), bends, out=shares, where=bends > 0)
-        lengths = shares[:, np.newaxis]
+        lengths = safe_shares(bends)[:, np.newaxis]
         factors = factors + lengths * steps
         predictors = predictors + lengths * changes
-        if np.abs(lengths * steps).max() < np.sqrt(np.finfo(columns.dtype).eps):
+        if np.abs(lengths * steps).max() < np.finfo(columns.dtype).eps ** 0.25:
             break
     return factors
 

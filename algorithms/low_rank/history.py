@@ -8,7 +8,7 @@ import numpy as np
 
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.factor_model import FactorModel, Floats
-from algorithms.low_rank.joint_fit import fit_table, prior_weight, with_rows_spread_evenly
+from algorithms.low_rank.joint_fit import fit_table, weight_of_ridge, with_rows_spread_evenly
 from algorithms.low_rank.least_squares import LEAST_SQUARES
 from algorithms.low_rank.logistic import LOGISTIC
 
@@ -52,7 +52,7 @@ def model_for(all_binary: bool) -> FactorModel:
 
 
 @lru_cache(maxsize=TABLES_REMEMBERED)
-def example_factors(history: History, rank: int, ridge: float) -> tuple[FactorModel, Floats]:
+def example_factors(history: History, rank: int, ridge: float | None) -> tuple[FactorModel, Floats]:
     """Fit a table and keep the factors of its examples, for the rows to come.
 
     The last tables are remembered by their contents, as many campaigns are simulated with one history.
@@ -60,7 +60,7 @@ def example_factors(history: History, rank: int, ridge: float) -> tuple[FactorMo
     Args:
         history: The table.
         rank: r, cut down to min(M, n).
-        ridge: lambda in loss (1) of Tolochinsky et al. (2026).
+        ridge: As in `weight_of_ridge`.
 
     Returns:
         The model and V, shape (n, r), read-only, scaled for a ridge of weight 1 on each new row.
@@ -68,6 +68,7 @@ def example_factors(history: History, rank: int, ridge: float) -> tuple[FactorMo
     scores = history.scores
     model = model_for(bool(((scores == 0.0) | (scores == 1.0) | np.isnan(scores)).all()))
     rank = min(rank, *scores.shape)
-    v = with_rows_spread_evenly(*fit_table(model, scores, rank, prior_weight(ridge, *scores.shape)))
+    weight = weight_of_ridge(ridge, int(np.count_nonzero(~np.isnan(scores))), *scores.shape)
+    v = with_rows_spread_evenly(*fit_table(model, scores, rank, weight))
     v.setflags(write=False)
     return model, v

@@ -4,23 +4,36 @@ The loss is not convex in both, so a start decides where a fit ends: the leading
 power iterations from cosines. No randomness is involved, and the same table gives the same factors.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy.sparse import csr_array
 
-from algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
+from algorithms.low_rank.factor_model import FactorModel, Floats, safe_shares
 
 POWER_ITERATIONS = 2
 SPARE_FACTORS = 8  # carried through the power iterations, then dropped: they make the others more exact
 OVERRELAXATION = 1.8  # of a step to the minimum of a quadratic upper bound; the loss falls for any below 2
 MOST_SWEEPS, LEAST_CHANGE = 40, 0.02  # a sweep that changes U by 2% of its norm changes predictions little
+SWEEPS_OF_OBSERVATIONS = 10  # a fit is soon followed by the next, which goes on from it
+NOISE_SHARE = 0.25
 BLOCK = 1 << 20  # entries of the table looked at together: they stay in the cache
 
 
-def prior_weight(ridge: float, n_rows: int, n_columns: int) -> float:
-    """The weight w of a ridge in loss (1) of the paper, once that loss is multiplied by M n."""
-    return ridge * n_rows * n_columns / (n_rows + n_columns)
+def weight_of_ridge(ridge: float | None, n_observed: int, n_rows: int, n_columns: int) -> float:
+    """The weight w of the ridge in a fit of both factors.
+
+    Args:
+        ridge: lambda in loss (1) of Tolochinsky et al. (2026), which is ours divided by the observed entries:
+            w = lambda |Omega| / (M + n). None for a quarter of the largest singular value that slopes of pure
+            noise have, sqrt(p) (sqrt(M) + sqrt(n)) / 2 with p the share observed: that suits tables of any
+            size and fill, where one lambda does not.
+        n_observed: |Omega|.
+        n_rows: M.
+        n_columns: n.
+    """
+    if ridge is not None:
+        return ridge * n_observed / (n_rows + n_columns)
+    share = n_observed / (n_rows * n_columns)
+    return NOISE_SHARE * float(np.sqrt(share) * (np.sqrt(n_rows) + np.sqrt(n_columns)) / 2.0)
 
 
 def fit_table(model: FactorModel, scores: Floats, rank: int, ridge_weight: float) -> tuple[Floats, Floats]:
@@ -53,46 +66,35 @@ def fit_table(model: FactorModel, scores: Floats, rank: int, ridge_weight: float
 
 def fit_observations(
     model: FactorModel,
-    rows: Sequence[Row],
-    n_columns: int,
+    scores: csr_array,
     rank: int,
     ridge_weight: float,
     start: tuple[Floats, Floats] | None = None,
-    sweeps: int = 10,
 ) -> tuple[Floats, Floats]:
     """Fit a table of which little is observed: one Newton step for U, one for V, and again.
 
+    A sweep costs O(r^2) per observed entry and O(r^3) per row and column.
+
     Args:
         model: The loss.
-        rows: The observations of M rows.
-        n_columns: n.
+        scores: Shape (M, n); the entries that are stored, zeros among them, are the observed ones.
         rank: r, at most min(M, n).
         ridge_weight: w, positive.
         start: U and V to start from; by default the leading singular vectors.
-        sweeps: How often U and V are gone over.
 
     Returns:
-        U of shape (M, r) and V of shape (n, r), in single precision.
+        U of shape (M, r) and V of shape (n, r), in the precision of the scores.
     """
-    counts = [len(scores) for _, scores in rows]
-    matrix = csr_array(
-        (
-            np.concatenate([scores for _, scores in rows]).astype(np.float32),
-            np.concatenate([examples for examples, _ in rows]),
-            np.concatenate(([0], np.cumsum(counts))),
-        ),
-        shape=(len(rows), n_columns),
-    )
-    by_column = _columns(matrix)
+    turned = csr_array(scores.T.tocsr())
     if start is None:
-        centred = matrix.copy()
-        centred.data = matrix.data - model.mean(np.zeros(1, dtype=np.float32))
-        share = sum(counts) / (len(rows) * n_columns)
+        centred = scores.copy()
+        centred.data = scores.data - model.mean(np.zeros(1, dtype=scores.dtype))
+        share = scores.nnz / (scores.shape[0] * scores.shape[1])
         start = _leading_factors(centred, rank, model.most_curvature * share, ridge_weight)
     u, v = start
-    for _ in range(sweeps):
-        u = fit_rows(model, v, rows, u, ridge_weight=ridge_weight, most_steps=1)
-        v = fit_rows(model, u, by_column, v, ridge_weight=ridge_weight, most_steps=1)
+    for _ in range(SWEEPS_OF_OBSERVATIONS):
+        u = u + _newton_step(model, scores, u, v, ridge_weight)
+        v = v + _newton_step(model, turned, v, u, ridge_weight)
     return u, v
 
 
@@ -106,13 +108,30 @@ def with_rows_spread_evenly(u: Floats, v: Floats) -> Floats:
     return scaled
 
 
-def _columns(matrix: csr_array) -> list[Row]:
-    turned = matrix.T.tocsr()
-    ends = turned.indptr
-    return [
-        (turned.indices[ends[j] : ends[j + 1]], turned.data[ends[j] : ends[j + 1]])
-        for j in range(turned.shape[0])
-    ]
+def _newton_step(
+    model: FactorModel, scores: csr_array, moving: Floats, frozen: Floats, weight: float
+) -> Floats:
+    """A Newton step of all rows at once, none of which lets the loss increase."""
+    rank = frozen.shape[1]
+    rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+    regressors = frozen[scores.indices]  # (observed, r)
+    means = model.mean(np.einsum("or,or->o", moving[rows], regressors))
+
+    def total(values: Floats, of_columns: Floats) -> Floats:
+        """Sums over each row's observed entries of a value times what belongs to the column."""
+        entries = csr_array((values, scores.indices, scores.indptr), shape=scores.shape)
+        sums: Floats = np.asarray(entries @ of_columns)
+        return sums
+
+    squares = np.einsum("nr,ns->nrs", frozen, frozen).reshape(-1, rank * rank)
+    hessians = total(model.curvature(means), squares).reshape(-1, rank, rank)
+    hessians = hessians + weight * np.eye(rank, dtype=frozen.dtype)
+    slopes = total(scores.data - means, frozen) - weight * moving
+    steps = np.linalg.solve(hessians, slopes[:, :, np.newaxis])[:, :, 0]
+    bends = np.zeros(len(moving), dtype=frozen.dtype)
+    np.maximum.at(bends, rows, model.bend * np.abs(np.einsum("or,or->o", steps[rows], regressors)))
+    scaled: Floats = steps * safe_shares(bends)[:, np.newaxis]
+    return scaled
 
 
 def _leading_factors(

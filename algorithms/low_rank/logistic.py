@@ -2,10 +2,10 @@
 
 Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
 Factorization", Step 1. Its loss (1) is the mean cross-entropy of the observed entries plus
-ridge/(2 (M + n)) (|U|^2 + |V|^2); ours is that one times M n, the entries of a table that is observed in full.
-Two departures follow. The weight of the ridge does not grow as more of a table is observed: it stands for
-what is known beforehand, and the fit of one row would else depend on how much was asked of all others. And
-the fits are exact minima in U, where the paper stops AdamW early.
+ridge/(2 (M + n)) (|U|^2 + |V|^2); ours is that times the number of observed entries |Omega|, so that the
+weight of the ridge is ridge |Omega|/(M + n). Two departures: when V is frozen, the weight of the ridge on a
+row is fixed, as the fit of one row would else depend on how much was asked of all others; and fits of rows go
+to the minimum, where the paper stops AdamW early.
 """
 
 import numpy as np
@@ -15,7 +15,8 @@ from algorithms.low_rank.factor_model import FactorModel, Floats
 
 def sigmoid(z: Floats) -> Floats:
     """1 / (1 + exp(-z)), by the tangent: it overflows nowhere."""
-    return 0.5 + 0.5 * np.tanh(0.5 * z)
+    share: Floats = 0.5 + 0.5 * np.tanh(0.5 * z)
+    return share
 
 
 def cross_entropy(scores: Floats, z: Floats) -> Floats:

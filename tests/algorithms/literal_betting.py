@@ -5,15 +5,16 @@ import numpy as np
 FLAWS = ("with replacement", "bet on the current score", "no cap")
 
 
-def literal_capital(scores, m, n_examples, level, flaw=None):
+def literal_capital(scores, m, n_examples, level, flaw=None, is_draw=None):
     """Capital against the mean m after every draw.
 
     Args:
-        scores: Shape (P, T), the scores of P paths in the order of their draws.
+        scores: Shape (P, T), the scores of P paths in the order they were told.
         m: The mean in question, a number or shape (P,).
         n_examples: N.
         level: Probability of ever reaching 1 / level if m is the mean.
         flaw: None, or one of `FLAWS`.
+        is_draw: Shape (P, T), which scores are bet on; None for all.
 
     Returns:
         Shape (P, T).
@@ -35,6 +36,8 @@ def literal_capital(scores, m, n_examples, level, flaw=None):
         cap = np.inf if flaw == "no cap" else 0.75 / np.maximum(left, 1e-12)
         for j, horizon in enumerate(horizons):
             bet = np.minimum(np.sqrt(2.0 * np.log(1.0 / level) / (horizon * variance)), cap)
+            if is_draw is not None:
+                bet = bet * is_draw[:, t - 1]
             wealths[j] *= 1.0 + bet * (scores[:, t - 1] - left)
         capital[:, t - 1] = wealths.mean(axis=0)
     return capital

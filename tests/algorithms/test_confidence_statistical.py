@@ -94,7 +94,7 @@ class PeekingIntervals:
     def __init__(self, n_arms, n_examples, alpha):
         self.scores = [[] for _ in range(n_arms)]
 
-    def update(self, arms, scores):
+    def update(self, arms, scores, is_draw):
         for arm, score in zip(arms, scores, strict=True):
             self.scores[arm].append(score)
 

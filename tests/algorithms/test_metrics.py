@@ -115,7 +115,12 @@ def literal_ndcg(estimates, means, top):
 @pytest.mark.parametrize("top", [1, 3, 10])
 def test_ndcg_averages_over_the_orders_of_tied_and_unknown_arms(top):
     means = [0.9, 0.1, 0.4, 0.8, 0.3, 0.6]
-    for estimates in ([0.5, 0.5, 0.5, 0.2, NAN, NAN], [NAN] * 6, [0.1, 0.1, 0.9, 0.9, 0.9, NAN]):
+    for estimates in (
+        [0.5, 0.5, 0.5, 0.2, NAN, NAN],
+        [NAN, -0.5, 0.0, 0.1, NAN, 0.2],
+        [NAN] * 6,
+        [0.1, 0.1, 0.9, 0.9, 0.9, NAN],
+    ):
         assert ndcg(estimates, means, top) == pytest.approx(literal_ndcg(estimates, means, top))
 
 

@@ -21,7 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the score tables")
     parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
-    parser.add_argument("--minutes", type=float, default=12.0, help="for all that is repeated over seeds")
+    parser.add_argument("--minutes", type=float, default=9.0, help="for all that is repeated over seeds")
     parser.add_argument("--seeds", type=int, default=50, help="most seeds of a published comparison")
     parser.add_argument("--runs", type=int, default=2000, help="most runs of a validity check")
     parser.add_argument("--only", choices=["speed", *PARTS], action="append", help="may be repeated")

@@ -5,8 +5,10 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +25,15 @@ ROUNDS = 40
 """Of UCB-E-LRF, timed one by one after its warm-up."""
 
 
+class Timing(NamedTuple):
+    loop: float
+    """Seconds of asking and telling."""
+    whole: float
+    """The same with the last decision and its intervals."""
+    peak: float
+    """MiB of the process until then."""
+
+
 def measure(data: Path, names: list[str]) -> Iterator[dict[str, str]]:
     """Rows of what, seconds, memory, reference and target; each measured in a process of its own."""
     u, v = leaderboard_factors(data)
@@ -30,14 +41,14 @@ def measure(data: Path, names: list[str]) -> Iterator[dict[str, str]]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "world.npz"
         np.savez(path, scores=world.scores, history=world.history, v=v)
-        plain, _ = _alone(_time_plain_ucb_e, path)
+        plain = _alone(_time_plain_ucb_e, path)
         yield from _whole_runs("ucb-e", {}, path, plain, "below 1 s")
         if "pulse" in names:
-            plain, _ = _alone(_time_plain_pulse, path)
+            plain = _alone(_time_plain_pulse, path)
             yield from _whole_runs("pulse", {"history": True}, path, plain, "below 5 s and 2 GB")
             yield from _whole_runs("pulse", {}, path, plain, "-", label="pulse without history")
     if "ucb-e-lrf" in names:
-        (fast, plain), peak = _alone(_time_lrf_round)
+        fast, plain, peak = _alone(_time_lrf_round)
         yield _row(
             "ucb-e-lrf: one round, 153 x 805", f"{1e3 * fast:.1f} ms", peak, 1e3 * plain, fast, "30 ms"
         )
@@ -47,14 +58,16 @@ def _whole_runs(
     name: str, params: dict[str, bool], path: Path, plain: float, target: str, label: str = ""
 ) -> Iterator[dict[str, str]]:
     label = label or name
-    (loop, whole, fit), peak = _alone(_time_run, name, params, path, BUDGET)
-    if fit:
-        yield _row(f"{label}: fit of the history, once", f"{fit:.2f} s", peak, None, 0.0, "-")
-    yield _row(f"{label}: 1000 x 12032, {BUDGET} pairs", f"{loop:.2f} s", peak, plain, loop, target)
-    yield _row(f"{label}: the same and its intervals", f"{whole:.2f} s", peak, plain, whole, "-")
-    (longer, _, _), peak = _alone(_time_run, name, params, path, 10 * BUDGET)
-    cost = f"{longer:.2f} s, {longer / loop:.1f} times"
-    yield _row(f"{label}: 10 times the budget", cost, peak, None, 0.0, "about 10 times")
+    fit, once, longer = _alone(_time_runs, name, params, path)
+    if params.get("history"):
+        yield _row(f"{label}: fit of the history, once", f"{fit.loop:.2f} s", fit.peak, None, 0.0, "-")
+    what = f"{label}: 1000 x 12032, {BUDGET} pairs"
+    yield _row(what, f"{once.loop:.2f} s", once.peak, plain, once.loop, target)
+    yield _row(
+        f"{label}: the same and its intervals", f"{once.whole:.2f} s", once.peak, plain, once.whole, "-"
+    )
+    cost = f"{longer.loop:.2f} s, {longer.loop / once.loop:.1f} times"
+    yield _row(f"{label}: 10 times the budget", cost, longer.peak, None, 0.0, "about 10 times")
 
 
 def _row(what: str, value: str, peak: float, plain: float | None, ours: float, target: str) -> dict[str, str]:
@@ -67,32 +80,31 @@ def _row(what: str, value: str, peak: float, plain: float | None, ours: float, t
 
 
 def _alone(function, *arguments):
-    """What a function returns in a fresh process, and that process's peak memory in MiB."""
+    """What a function returns in a fresh process, whose memory is its own."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_with_peak, function, arguments).result()
+        return pool.submit(function, *arguments).result()
 
 
-def _with_peak(function, arguments):
-    result = function(*arguments)
+def _peak() -> float:
+    """The most memory this process ever had, in MiB."""
     # Not getrusage: its maximum begins with that of the parent, which outlives exec.
     status = Path("/proc/self/status").read_text()
-    return result, int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
 
 
-def _time_run(name, params, path, budget):
-    """Seconds of a run without and with its final decision's intervals, and of the history's first fit."""
+def _time_runs(name, params, path):
+    """The first fit of the history, a run of the published budget and one of 10 times as much."""
     with np.load(path) as arrays:
         scores = arrays["scores"]
         given = {"history": arrays["history"]} if params.get("history") else {}
     sizes = {"n_arms": scores.shape[0], "n_examples": scores.shape[1]}
-    fit = 0.0
-    if given:
-        # The fit is remembered by its table: a run of two batches an arm makes it, and the timed one has it.
-        small = create_selector(name, **sizes, batch_size=1, budget=2 * len(scores), **given)
-        fit = _seconds(lambda: _run(small, scores))
-    selector = create_selector(name, **sizes, batch_size=BATCH_SIZE, budget=budget, **given)
-    loop = _seconds(lambda: _run(selector, scores))
-    return loop, loop + _seconds(selector.decision), fit
+    found = []
+    # The fit is remembered with its table: a run of two pairs an arm makes it, and the others have it.
+    for batch_size, budget in ((1, 2 * len(scores)), (BATCH_SIZE, BUDGET), (BATCH_SIZE, 10 * BUDGET)):
+        selector = create_selector(name, **sizes, batch_size=batch_size, budget=budget, **given)
+        loop = _seconds(partial(_run, selector, scores))
+        found.append(Timing(loop, loop + _seconds(selector.decision), _peak()))
+    return found
 
 
 def _run(selector, scores):
@@ -115,7 +127,7 @@ def _time_plain_pulse(path):
 
 
 def _time_lrf_round():
-    """Median seconds of a round of UCB-E-LRF, and of the plain ensemble at the same fill."""
+    """Median seconds of a round of UCB-E-LRF, seconds of the plain ensemble at the same fill, and MiB."""
     rng = np.random.default_rng(0)
     scores = np.clip(
         np.outer(rng.uniform(0.2, 0.8, ROUND_SHAPE[0]), rng.uniform(0.5, 1.2, ROUND_SHAPE[1]))
@@ -135,7 +147,8 @@ def _time_lrf_round():
         observed[batch.arms, batch.examples] = True
         round_ += 1
     options = {"members": 64, "sweeps": 10, "ridge": 0.1, "drop": 0.05, "rng": rng}
-    return float(np.median(seconds)), _seconds(lambda: plain_ensemble(scores, observed, **options))
+    peak = _peak()
+    return float(np.median(seconds)), _seconds(lambda: plain_ensemble(scores, observed, **options)), peak
 
 
 def _seconds(work) -> float:

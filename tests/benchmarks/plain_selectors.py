@@ -47,7 +47,8 @@ def plain_pulse(scores, v, *, budget, batch_size, tau, seed):
             u, predicted = _adamw(u, v, scores, ~untold, RATE, EPOCHS)
         pulls = np.array([len(values) for values in thetas]) * batch_size
         estimates = np.array([np.mean(values) for values in thetas])
-        arm = int((estimates + np.sqrt(1.0 / pulls)).argmax())
+        bounds = np.where(pulls < n_examples, estimates + np.sqrt(1.0 / pulls), -np.inf)
+        arm = int(bounds.argmax())
         open_ = np.flatnonzero(untold[arm])
         s, n_left = predicted[arm, open_], len(open_)
         weight, f = 1.0, s.sum()
