@@ -57,7 +57,11 @@ def test_extract_takes_the_last_match_and_without_one_gives_no_score(pattern, ou
 
 @pytest.mark.parametrize(
     ("type", "params", "output"),
-    [("exact", {"extract": r"=(\d+)"}, "no idea"), ("numeric", {}, "no idea"), ("choice", {"options": ["2", "3"]}, "no idea")],
+    [
+        ("exact", {"extract": r"=(\d+)"}, "no idea"),
+        ("numeric", {}, "no idea"),
+        ("choice", {"options": ["2", "3"]}, "no idea"),
+    ],
 )
 def test_an_output_without_an_answer_is_unscored_or_wrong_as_the_spec_says(type, params, output):
     assert create_judge(type, **params).judge(output, ["2"]).score is None
