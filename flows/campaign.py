@@ -1,6 +1,7 @@
 """The loop of every campaign: plan a round, generate, judge, decide, record; again, or stop."""
 
 import time
+from contextlib import closing
 from typing import Any
 
 from prefect import flow, task
@@ -61,22 +62,26 @@ def run_campaign(storage: str, name: str) -> None:
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
     """
     watcher = current_watcher()
-    database = open_database(storage)
-    require_schema(database)
-    stored, checked = reopen_campaign(database, name, storage)
-    with running(database, stored, checked) as campaign:
-        watcher.begun(campaign)
-        if campaign.selector.decision().stop:
-            return
-        campaign.load_engines()
-        ended, seconds = False, LONG_ROUND
-        while not (ended or watcher.wants_to_stop):
-            if seconds >= LONG_ROUND:
-                started = time.monotonic()
-                ended = run_round(campaign, watcher)
-                seconds = time.monotonic() - started
-            else:
-                ended, seconds = run_stint(campaign, watcher)
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        stored, checked = reopen_campaign(database, name, storage)
+        with running(database, stored, checked) as campaign:
+            watcher.begun(campaign)
+            if not campaign.selector.decision().stop:
+                campaign.load_engines()
+                run_rounds(campaign, watcher)
+
+
+def run_rounds(campaign: RunningCampaign, watcher: Watcher) -> None:
+    """Run rounds until the campaign ends or is asked to stop, at the grain that suits their length."""
+    ended, seconds = False, LONG_ROUND
+    while not (ended or watcher.wants_to_stop):
+        if seconds >= LONG_ROUND:
+            started = time.monotonic()
+            ended = run_round(campaign, watcher)
+            seconds = time.monotonic() - started
+        else:
+            ended, seconds = run_stint(campaign, watcher)
 
 
 def run_round(campaign: RunningCampaign, watcher: Watcher) -> bool:

@@ -1,17 +1,19 @@
 """Running a stored campaign from the command line: what surrounds the flow, and how it ends."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from flows import exits
 from flows.interrupts import Interrupts
 from flows.prefect_server import PrefectServerFailed, prefect_server
 from flows.progress import progress_display
+from flows.reading import reading
 from flows.summary import print_summary
 from flows.watching import Watcher, watched_by
 from storage import leases, repository
 from storage.database import open_database
-from storage.schema import ensure_schema, require_schema
+from storage.schema import ensure_schema
 from tasks.campaigns import open_campaign
 from tasks.checking import CheckedCampaign
 from tasks.errors import WinnowError
@@ -28,10 +30,9 @@ def store_campaign(checked: CheckedCampaign) -> None:
         IdentityChanged: If a campaign of this name was begun with another definition.
         StorageError: If the database cannot be used.
     """
-    database = open_database(checked.spec.storage)
-    ensure_schema(database)
-    open_campaign(database, checked)
-    database.close()
+    with closing(open_database(checked.spec.storage)) as database:
+        ensure_schema(database)
+        open_campaign(database, checked)
 
 
 def run_stored_campaign(storage: str, name: str) -> int:
@@ -67,11 +68,9 @@ def _answer(status: CampaignStatus, storage: str) -> int:
 
 def _require_free(storage: str, name: str) -> None:
     """Refuse a campaign that another process runs before any server is started."""
-    database = open_database(storage, read_only=True)
-    with database.reading() as session:
+    with reading(storage) as session:
         campaign = repository.get_campaign(session, name)
         leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
-    database.close()
 
 
 def _run_flow(storage: str, name: str, watcher: Watcher) -> None:
@@ -83,9 +82,5 @@ def _run_flow(storage: str, name: str, watcher: Watcher) -> None:
 
 
 def _status(storage: str, name: str) -> CampaignStatus:
-    database = open_database(storage, read_only=True)
-    require_schema(database)
-    with database.reading() as session:
-        status = campaign_status(session, repository.get_campaign(session, name))
-    database.close()
-    return status
+    with reading(storage) as session:
+        return campaign_status(session, repository.get_campaign(session, name))

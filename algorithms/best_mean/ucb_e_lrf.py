@@ -32,8 +32,8 @@ class UcbELrf:
     Examples chosen for their deviation are no sample of the arm's examples, so they prove nothing about the
     rest: the intervals bet on the warm-up, whose pairs are uniform draws, and on the `audit`, and from the
     chosen ones take only what is certain. With `audit=0`, as published, a separation is therefore seldom
-    proven before the best row is nearly full; with 0.5 half of every batch speaks for the rest. Batches told in
-    another order than asked are bet on less (see `DrawLedger`), and the intervals hold in any case.
+    proven before the best row is nearly full; with 0.5 half of every batch speaks for the rest. Batches told
+    in another order than asked are bet on less (see `DrawLedger`), and the intervals hold in any case.
 
     Departures: unscored pairs, which the paper does not have, are in no mean, bound or fit. The published
     package divides the squared deviations by M - 1, breaks ties by number, and starts its factors at random

@@ -52,9 +52,9 @@ class EnsembleAls:
     scores in [0, 1] members that start with mixed signs end in worse optima (on AlpacaEval 2, 5% observed,
     the completed means are off by 0.12 after ten sweeps and after a hundred, against 0.06 from ones).
 
-    Factors are float64. Float32 would save a third of the time, but a matrix product rounds differently with
-    another number of threads, which moves the deviations in their 7th digit: seldom enough to change a
-    choice in one round, often enough to change one in a campaign. In float64 it is the 14th.
+    Factors are float64. Float32 would save a quarter of the time, but a matrix product rounds differently
+    with another number of threads, which moves the deviations in their 7th digit and may swap two examples
+    that nearly tie, so that a campaign resumed elsewhere goes another way. In float64 it is the 14th.
 
     Raises:
         InvalidParameter: If a value is out of range.

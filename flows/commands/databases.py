@@ -23,7 +23,7 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
 @app.command()
 def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """Check that a database is sound and of this release's schema."""
-    from flows.commands.reading import reading
+    from flows.reading import reading
     from storage.maintenance import problems
 
     with reading(storage) as session:
@@ -38,8 +38,8 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
 @app.command()
 def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Count the rows of each table, and the bytes in all."""
-    from flows.commands.reading import reading
     from flows.output import print_json, print_rows
+    from flows.reading import reading
     from storage.maintenance import size_in_bytes, table_sizes
 
     with reading(storage) as session:

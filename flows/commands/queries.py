@@ -7,8 +7,8 @@ from typing import Annotated, get_args
 import typer
 
 from flows.commands.options import DEFAULT_STORAGE, Json, Storage
-from flows.commands.reading import reading
 from flows.output import Format, print_rows
+from flows.reading import reading
 from tasks.errors import SpecError
 
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})

@@ -1,33 +1,16 @@
 """status, list, show: where campaigns stand. They answer at once: no model library is imported."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from flows.commands.options import DEFAULT_STORAGE, Json, Storage
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
+from flows.reading import reading
 
 OptionalName = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign; all of them without it.")
 ]
-
-
-@contextmanager
-def reading(storage: str) -> "Generator[Session, None, None]":
-    """A session on a database that is there and of this release."""
-    from storage.database import open_database
-    from storage.schema import require_schema
-
-    database = open_database(storage, read_only=True)
-    require_schema(database)
-    with database.reading() as session:
-        yield session
-    database.close()
 
 
 def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:

@@ -1,5 +1,7 @@
 """The algorithms written down as they are stated, without any care for speed: what ours are timed beside."""
 
+from itertools import count
+
 import numpy as np
 import torch
 
@@ -30,8 +32,11 @@ def plain_ucb_e(scores, *, budget, batch_size, seed):
     return max(range(n_arms), key=lambda arm: sums[arm] / max(1, len(seen[arm])))
 
 
-def plain_pulse(scores, v, *, budget, batch_size, tau, seed):
-    """PULSE with given factors of the examples, AdamW, and sums over all n in each round; the best arm."""
+def plain_pulse(scores, v, *, batch_size, tau, seed):
+    """PULSE with given factors of the examples, AdamW, and sums over all n in each round.
+
+    Yields the best arm when every arm had a batch and the first fit is done, and after every round.
+    """
     rng = np.random.default_rng(seed)
     n_arms, n_examples = scores.shape
     untold = np.ones(scores.shape, dtype=bool)
@@ -42,7 +47,8 @@ def plain_pulse(scores, v, *, budget, batch_size, tau, seed):
         thetas[arm].append(scores[arm, batch].mean())
     u = torch.zeros((n_arms, v.shape[1]))
     u, predicted = _adamw(u, v, scores, ~untold, FIRST_RATE, FIRST_EPOCHS)
-    for round_ in range(1, budget // batch_size - n_arms + 1):
+    for round_ in count(1):
+        yield int(np.argmax([np.mean(values) for values in thetas]))
         if round_ % tau == 0:
             u, predicted = _adamw(u, v, scores, ~untold, RATE, EPOCHS)
         pulls = np.array([len(values) for values in thetas]) * batch_size
@@ -61,7 +67,6 @@ def plain_pulse(scores, v, *, budget, batch_size, tau, seed):
         thetas[arm].append((scores[arm, ~untold[arm]].sum() + weight * f + z) / n_examples)
         z_values[arm].append(z)
         untold[arm, batch] = False
-    return int(np.argmax([np.mean(values) for values in thetas]))
 
 
 def _adamw(u, v, scores, observed, rate, epochs):
