@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.engines.checkpoints import refuse_missing_checkpoint
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request
+from tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request, Sampling
 from tasks.engines.providers import EngineSettings
 from tasks.engines.worker_process import WorkerEnded, WorkerProcess
 
@@ -73,7 +73,7 @@ class VllmEngine:
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
         self._wait_until_loaded()
-        self._send({"requests": [dataclasses.asdict(request) for request in requests]})
+        self._send({"requests": [_request_fields(request) for request in requests]})
         overdue = f"did not answer {len(requests)} requests within {self._batch_timeout} s"
         reply = self._receive(self._batch_timeout, overdue)
         return [_answer(fields) for fields in reply["answers"]]
@@ -123,6 +123,11 @@ def _fields(model: ModelRef) -> dict[str, Any]:
     fields = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     mappings = {name: dict(fields[name]) for name in ("model_args", "chat_template_args")}
     return {**fields, **mappings}  # any kind of mapping becomes one that JSON can write
+
+
+def _request_fields(request: Request) -> dict[str, Any]:
+    sampling = {field.name: getattr(request.sampling, field.name) for field in dataclasses.fields(Sampling)}
+    return {"prompt": request.prompt, "seed": request.seed, "sampling": sampling}
 
 
 def _answer(fields: dict[str, Any]) -> Answer:

@@ -10,12 +10,15 @@ from flows.prefect_server import prefect_server
 from flows.watching import watched_by
 from storage.records import RoundRecord
 from tasks.campaign_files import check_campaign_file
+from tasks.engines.protocol import Request, Sampling
 from tasks.running import RunningCampaign
+
+WARM_UP = Request(prompt="warm", sampling=Sampling(max_tokens=8), seed=0)
 
 
 @dataclass
 class Stopwatch:
-    """A watcher that starts when the engines are loaded and notes the time of every round."""
+    """A watcher that starts when the engines are loaded and warm, and notes the time of every round."""
 
     wants_to_stop: bool = False
     started: float = 0.0
@@ -24,7 +27,7 @@ class Stopwatch:
     def begun(self, campaign: RunningCampaign) -> None:
         campaign.load_engines()
         for model in {each.model.name: each.model for each in campaign.checked.candidates}.values():
-            campaign.engines.identity(model)
+            campaign.engines.generate(model, [WARM_UP] * 8)  # the first batch of an engine takes longer
         self.started = time.perf_counter()
 
     def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
