@@ -287,7 +287,7 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
 
 
 def _columns(row: NewCandidate | NewGeneration | NewComparison | NewDecision) -> dict[str, Any]:
-    """The row's fields as they are; `dataclasses.asdict` would copy every value, which took longer than SQL."""
+    """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
 
 

@@ -27,8 +27,11 @@ UNIFORM = ("row-mean", "filled-subset", "lrf")
 """They need more of the matrix, and are looked at for longer."""
 
 BUDGET, BATCH_SIZE = 540_800, 64
-LOOKS = tuple(range(MODELS * BATCH_SIZE, BUDGET + 1, 100 * BATCH_SIZE))
-"""From the first batch of every arm on, every hundred batches."""
+FIRST_BATCHES = MODELS * BATCH_SIZE
+"""Calls until every arm has its first batch."""
+LOOKS = tuple(range(FIRST_BATCHES, BUDGET + 1, 100 * BATCH_SIZE))
+SHORT_LOOKS = tuple(range(FIRST_BATCHES, 160_000, 10 * BATCH_SIZE))
+"""For the published subsets: in tables drawn from these factors their best model is found much sooner."""
 GAPS = (0.01, 0.02, 0.03)
 LEAST_SEEDS = 2
 
@@ -60,13 +63,15 @@ def measure_alpaca(data: Path, names: Sequence[str], seeds: int, seconds: float)
 def measure_leaderboard(
     data: Path, names: Sequence[str], seeds: int, seconds: float
 ) -> Iterator[dict[str, str]]:
-    """Calls to 95% accuracy on tables drawn from the leaderboard's factors; each has its part of the time."""
+    """Calls to 95% accuracy on tables drawn from the leaderboard; half of the time is the dense one's."""
     u, v = leaderboard_factors(data)
     table = drawn(u, v, np.random.default_rng(1))
-    worlds = [dense_variant(u, v, table, np.random.default_rng(2))]
-    worlds += [published_subset(table, gap) for gap in GAPS]
-    for world in worlds:
-        yield from _calls_to_95(world, _leaderboard_field(names), seeds, seconds / len(worlds))
+    field = _leaderboard_field(names)
+    dense = dense_variant(u, v, table, np.random.default_rng(2))
+    yield from _calls_to_95(dense, field, LOOKS, seeds, seconds / 2)
+    for gap in GAPS:
+        world = published_subset(table, gap)
+        yield from _calls_to_95(world, field, SHORT_LOOKS, seeds, seconds / 2 / len(GAPS))
 
 
 def _leaderboard_field(names: Sequence[str]) -> list[Contestant]:
@@ -84,17 +89,17 @@ def _leaderboard_field(names: Sequence[str]) -> list[Contestant]:
 
 
 def _calls_to_95(
-    world: World, field: list[Contestant], seeds: int, seconds: float
+    world: World, field: list[Contestant], looks: Sequence[int], seeds: int, seconds: float
 ) -> Iterator[dict[str, str]]:
     right = best_arms(true_means(world.scores))
-    runs = simulate(world.scores, field, budgets=LOOKS, seeds=range(seeds), history=world.history)
+    runs = simulate(world.scores, field, budgets=looks, seeds=range(seeds), history=world.history)
     runs = _until(runs, len(field), seconds)
     needed, accuracy = {}, {}
     for each in field:
         found = np.array([hits(run.best, right) for run in runs if run.label == each.label])  # (R, T)
         accuracy[each.label] = found.mean(axis=0)
-        needed[each.label] = budget_to_reach(LOOKS, accuracy[each.label])
-    first, beginning = needed["ucb-e"], LOOKS[0]
+        needed[each.label] = budget_to_reach(looks, accuracy[each.label])
+    first, beginning = needed["ucb-e"], FIRST_BATCHES
     for label, calls in needed.items():
         in_all = (calls / first - 1.0) if np.isfinite(calls / first) else np.nan
         later = (calls - beginning) / (first - beginning) - 1.0 if first > beginning else np.nan
