@@ -84,6 +84,7 @@ def store(spec: Path) -> str:
 
 def start(context: ForkServerContext, folder: Path, storage: str, kill: Kill | None = None) -> BaseProcess:
     """Resume the stored campaign in a process of its own; see `asked_texts` for what it writes down."""
+    (folder / "asked.jsonl").unlink(missing_ok=True)
     process = context.Process(target=_resume, args=(str(folder), storage, kill))
     process.start()
     return process
@@ -157,7 +158,6 @@ def _write_down_requests(path: Path) -> None:
             file.writelines(json.dumps([request.prompt, request.seed]) + "\n" for request in requests)
         return answer(self, requests)
 
-    path.unlink(missing_ok=True)
     TransformersEngine.generate = generate
 
 
