@@ -149,6 +149,8 @@ def replay(
     """
     where = f"selector {contestant.label!r} with seed {seed}"
     given = {"history": history} if contestant.uses_history and history is not None else {}
+    # Nobody looks at the intervals of a run that does not stop by them.
+    without_intervals = {} if contestant.params.keys() & {"delta", "intervals"} else {"intervals": False}
     spent, best, estimates = [], [], []
     taken = np.zeros(scores.shape, dtype=np.bool_)  # (K, n)
     told = round_ = 0
@@ -160,6 +162,7 @@ def replay(
             n_examples=n_examples,
             budget=budgets[-1],
             **given,
+            **without_intervals,
             **contestant.params,
         )
     batch = _ask(selector, seed, round_, taken, where)

@@ -26,7 +26,7 @@ class NaivePooling:
             history; None for 64 with a history and 4 without.
         ridge: lambda in loss (1), positive, for fits of examples' factors; `cross_validate` chooses one. None
             for a weight derived from how many scores there are.
-        tau: Rounds from one fit to the next, at least 1.
+        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
         a: How much uncertainty is worth, non-negative.
 
     Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank

@@ -15,14 +15,19 @@ from algorithms.protocols import FloatArray, IntArray
 RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores can tell apart only a few kinds of examples
 RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this one
 BLOCK = 1 << 20  # predictions made together when all are wanted
+GROWTH = 1.25  # of the scores that a fit stands on, before it is made again
 
 
 class LowRankPredictions:
     """A low-rank model of the arms: first fitted once every arm was told something, then every tau rounds.
 
-    With a history the factors of the examples are those fitted to it, and stay; the factors of the arms that
-    were told something new are fitted again. Without, both are fitted to what was told. A fit starts where
-    the last one ended. There are no predictions before the first fit.
+    With a history the factors of the examples are those fitted to it, and stay; the factors of the arms are
+    fitted again. Without, both are fitted to what was told. A fit starts where the last one ended. There are
+    no predictions before the first fit.
+
+    What has not grown by a quarter since it was last fitted is left as it is: an arm with a history, all
+    scores together without. So all fits of a campaign together cost a few times what the last one costs, in
+    proportion to the scores, where fitting everything every tau rounds costs the square of them.
     """
 
     def __init__(
@@ -48,7 +53,8 @@ class LowRankPredictions:
         self._rounds = 0  # since the last fit
         self._told: list[list[IntArray]] = [[] for _ in range(setting.n_arms)]
         self._scored: list[list[Row]] = [[] for _ in range(setting.n_arms)]
-        self._news = np.zeros(setting.n_arms, dtype=np.bool_)  # (K,) scored since the last fit
+        self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) scores
+        self._fitted = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) scores that the last fit stands on
         self._all_binary = True
         self._model: FactorModel = LOGISTIC
         self._factors: tuple[Floats, Floats] | None = None  # U (K, r) and V (n, r)
@@ -60,16 +66,17 @@ class LowRankPredictions:
         self._told[arm].append(examples)
         if is_scored.any():
             self._scored[arm].append((examples[is_scored], scores[is_scored]))
-            self._news[arm] = True
+            self._counts[arm] += np.count_nonzero(is_scored)
             self._all_binary &= bool(((scores == 0.0) | (scores == 1.0))[is_scored].all())
 
     def end_round(self, every_arm_told: bool) -> bool:
         """Count a round whose scores were told, and fit when it is time to; whether predictions are new."""
         self._rounds += 1
         is_due = every_arm_told if self._factors is None else self._rounds >= self._tau
-        if is_due and self._news.any():
-            self._refit()
-        return is_due and self._rounds == 0
+        if not is_due:
+            return False
+        self._rounds = 0
+        return self._fit_both() if self._history is None else self._fit_arms(self._history)
 
     def of_arm(self, arm: int) -> ArmPredictions | None:
         """The predictions of an arm, with their sums over what was not told; None before the first fit.
@@ -106,30 +113,32 @@ class LowRankPredictions:
         u, v = self._factors
         return self._model.predict(v[examples] @ u[arm]).astype(np.float64)
 
-    def _refit(self) -> None:
-        if self._history is None:
-            self._fit_both()
-        else:
-            self._fit_arms(self._history)
-        self._rounds = 0
-        self._news[:] = False
-        self._arms.clear()
-
     def _rows(self, arms: IntArray) -> list[Row]:
         """The scored examples of some arms."""
         nothing = (np.empty(0, dtype=np.int64), np.empty(0))
         rows = [list(zip(nothing, *self._scored[arm], strict=True)) for arm in arms]
         return [(np.concatenate(examples), np.concatenate(scores)) for examples, scores in rows]
 
-    def _fit_arms(self, history: History) -> None:
+    def _fit_arms(self, history: History) -> bool:
+        """Fit the arms that have grown; whether there are any."""
+        arms = np.flatnonzero((self._counts > 0) & (self._counts >= GROWTH * self._fitted))
+        if arms.size == 0:
+            return False
         if self._factors is None:
             self._model, v = example_factors(history, self._rank, self._ridge)
             self._factors = (np.zeros((self._n_arms, v.shape[1]), dtype=v.dtype), v)
         u, v = self._factors
-        arms = np.flatnonzero(self._news)
         u[arms] = fit_rows(self._model, v, self._rows(arms), u[arms], ridge_weight=RIDGE_OF_ROWS)
+        self._fitted[arms] = self._counts[arms]
+        for arm in arms:
+            self._arms.pop(arm, None)
+        return True
 
-    def _fit_both(self) -> None:
+    def _fit_both(self) -> bool:
+        """Fit everything if it has grown; whether it has."""
+        n_scores = int(self._counts.sum())
+        if n_scores == 0 or n_scores < GROWTH * self._fitted.sum():
+            return False
         model = model_for(self._all_binary)
         start = self._factors if model is self._model else None
         rows = self._rows(np.arange(self._n_arms))
@@ -137,6 +146,9 @@ class LowRankPredictions:
         ends = np.cumsum([0, *(len(of_arm) for _, of_arm in rows)])
         shape = (self._n_arms, self._n_examples)
         table = csr_array((scores.astype(np.float32), examples, ends), shape=shape)
-        weight = weight_of_ridge(self._ridge, len(scores), *shape)
+        weight = weight_of_ridge(self._ridge, n_scores, *shape)
         self._factors = fit_observations(model, table, min(self._rank, *shape), weight, start)
         self._model = model
+        self._fitted[:] = self._counts
+        self._arms.clear()
+        return True

@@ -17,7 +17,7 @@ class Pulse:
     """Ask the arm whose one-step estimate plus sqrt(a / pairs told) is highest, on random examples.
 
     A low-rank model predicts the scores of all pairs: fitted when every arm was told a batch, and again
-    every `tau` rounds. Estimates and intervals use its predictions as control variates: they hold whatever
+    every `tau` rounds as far as scores have grown by a quarter. Estimates and intervals use its predictions as control variates: they hold whatever
     the predictions are, and are the narrower the better these are. An arm without a score has an infinite
     bound; ties are broken as in UCB-E.
 
@@ -33,7 +33,7 @@ class Pulse:
             history; None for 64 with a history and 4 without.
         ridge: lambda in loss (1), positive, for fits of examples' factors; `cross_validate` chooses one. None
             for a weight derived from how many scores there are.
-        tau: Rounds from one fit to the next, at least 1.
+        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
         a: How much uncertainty is worth, non-negative.
 
     Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
@@ -57,8 +57,10 @@ class Pulse:
         self._matrix = ScoreMatrix(setting)
         self._means = OneStepMeans(setting.n_arms, setting.n_examples)
         self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
-        self._intervals = PredictionPoweredIntervals(
-            setting.n_arms, setting.n_examples, interval_alpha(setting)
+        self._intervals = (
+            PredictionPoweredIntervals(setting.n_arms, setting.n_examples, interval_alpha(setting))
+            if setting.intervals
+            else None
         )
         self._stopping = Stopping(setting, self._matrix, self._intervals)
 
@@ -81,7 +83,7 @@ class Pulse:
         for arm in map(int, np.unique(batch.arms)):
             examples, of_arm = batch.examples[batch.arms == arm], scores[batch.arms == arm]
             predicted = self._predictions.of_arm(arm)
-            if predicted is not None:
+            if predicted is not None and self._intervals is not None:
                 self._intervals.announce(arm, predicted.draws(examples))
             self._means.pull(arm, examples, of_arm, predicted)
             self._predictions.tell(arm, examples, of_arm)

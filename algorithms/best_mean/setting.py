@@ -27,6 +27,8 @@ class Setting:
     """How far below the highest mean the best arm of a separated decision may lie, in [0, 1)."""
     max_unscored: float = 0.5
     """Share of unscored pairs, in [0, 1], beyond which an arm is set aside."""
+    intervals: bool = True
+    """Whether decisions have intervals; where only estimates are looked at, False saves half of the time."""
 
     def __post_init__(self) -> None:
         for name, value, holds, requirement in (
@@ -36,6 +38,7 @@ class Setting:
             ("budget", self.budget, self.budget is None or self.budget >= 1, "at least 1 or None"),
             ("delta", self.delta, self.delta is None or 0.0 < self.delta < 1.0, "in (0, 1) or None"),
             ("epsilon", self.epsilon, 0.0 <= self.epsilon < 1.0, "in [0, 1)"),
+            ("intervals", self.intervals, self.intervals or self.delta is None, "true for a delta"),
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
         ):
             if not holds:

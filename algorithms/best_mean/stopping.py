@@ -29,9 +29,11 @@ class Stopping:
     ) -> None:
         self._setting = setting
         self._matrix = matrix
-        self._intervals = intervals or FinitePopulationIntervals(
-            setting.n_arms, setting.n_examples, interval_alpha(setting)
-        )
+        self._intervals = intervals
+        if setting.intervals and intervals is None:
+            self._intervals = FinitePopulationIntervals(
+                setting.n_arms, setting.n_examples, interval_alpha(setting)
+            )
 
     def tell(self, batch: Batch, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
         """Follow the matrix, which has accepted these scores.
@@ -42,7 +44,8 @@ class Stopping:
             is_draw: Shape (B,), which examples were drawn uniformly from their arm's untold ones and not
                 chosen; None when all were.
         """
-        self._intervals.update(batch.arms, scores, is_draw)
+        if self._intervals is not None:
+            self._intervals.update(batch.arms, scores, is_draw)
 
     def room(self, estimates: FloatArray, wanted: int) -> int:
         """How many of the pairs wanted may be asked, given the estimates of `decision`; 0 when stopped."""
@@ -56,11 +59,12 @@ class Stopping:
     def decision(self, estimates: FloatArray) -> Decision:
         """The decision when arms are ranked by these estimates, shape (K,), NaN where unknown."""
         reason = self._reason(estimates)
+        unknown = np.full(self._setting.n_arms, np.nan)
         return Decision(
             best=self._best(estimates),
             estimates=estimates.copy(),
-            lower=self._intervals.lower,
-            upper=self._intervals.upper,
+            lower=unknown if self._intervals is None else self._intervals.lower,
+            upper=unknown if self._intervals is None else self._intervals.upper,
             stop=reason != "running",
             reason=reason,
         )
@@ -83,7 +87,7 @@ class Stopping:
         return best if eligible[best] > -np.inf else None
 
     def _is_separated(self, best: int | None) -> bool:
-        if best is None:
+        if best is None or self._intervals is None:
             return False
         rivals = self._matrix.active.copy()
         rivals[best] = False

@@ -111,19 +111,50 @@ def test_arms_told_in_one_batch_are_pulls_of_their_own(name):
     assert together.decision() == apart.decision()
 
 
-def test_the_model_is_fitted_once_every_arm_was_told_and_then_every_tau_rounds(monkeypatch):
+@pytest.mark.parametrize("history", [None, np.resize(HISTORY, (6, 30))], ids=["none", "history"])
+def test_the_model_is_fitted_once_every_arm_was_told_and_then_every_tau_rounds(monkeypatch, history):
     fitted, rounds = [], []
-    refit = LowRankPredictions._refit
-    monkeypatch.setattr(
-        LowRankPredictions, "_refit", lambda self: (fitted.append(len(rounds)), refit(self))[-1]
-    )
+    end_round = LowRankPredictions.end_round
+
+    def watched(self, every_arm_told):
+        is_new = end_round(self, every_arm_told)
+        fitted.extend([len(rounds)] * is_new)
+        return is_new
+
+    monkeypatch.setattr(LowRankPredictions, "end_round", watched)
     world = BestMeanWorld(n_arms=4, n_examples=30)
-    selector = world.selector("pulse", tau=5, batch_size=1)
-    for played in range(20):
+    selector = world.selector("pulse", history=history, tau=5, batch_size=1)
+    for played in range(1, 21):
         rounds.append(played)
         batch = selector.ask(round_rng(0, played))
         selector.tell(batch, world.outcomes(batch))
     assert fitted == [4, 9, 14, 19]
+
+
+def test_an_arm_is_fitted_again_when_its_scores_have_grown_by_a_quarter():
+    setting = Setting(n_arms=2, n_examples=11)
+    predictions = LowRankPredictions(setting, history=HISTORY, rank=3, ridge=None, tau=1)
+    predictions.tell(0, np.arange(5), np.ones(5))
+    predictions.tell(1, np.arange(4), np.ones(4))
+    assert predictions.end_round(every_arm_told=True)
+    first = [predictions.of_arm(arm).scores for arm in range(2)]
+    for arm, example in ((0, 5), (1, 4)):
+        predictions.tell(arm, np.array([example]), np.zeros(1))
+    assert predictions.end_round(every_arm_told=True)
+    assert np.array_equal(predictions.of_arm(0).scores, first[0])
+    assert not np.allclose(predictions.of_arm(1).scores, first[1])
+    assert not predictions.end_round(every_arm_told=True)
+
+
+def test_without_a_history_all_is_fitted_again_when_all_scores_have_grown_by_a_quarter():
+    predictions = LowRankPredictions(
+        Setting(n_arms=2, n_examples=11), history=None, rank=1, ridge=None, tau=1
+    )
+    fits = []
+    for start in range(10):
+        predictions.tell(start % 2, np.array([start]), np.array([float(start % 3 == 0)]))
+        fits.append(predictions.end_round(every_arm_told=start > 0))
+    assert np.flatnonzero(fits).tolist() == [1, 2, 3, 4, 6, 8]
 
 
 def test_after_a_fit_predictions_and_their_sums_are_those_of_the_new_factors():

@@ -1,9 +1,12 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
+from algorithms.errors import InvalidParameter
 from algorithms.protocols import Batch
 
 N = 10
@@ -87,3 +90,16 @@ def test_an_arm_set_aside_is_not_the_best_and_stays_aside():
     decision = Stopping(setting, matrix).decision(matrix.means)
     assert decision.best == 1
     assert not matrix.free_of_arm[0]
+
+
+def test_without_intervals_all_else_is_the_same():
+    rows = [[1.0, 0.0, 1.0], [0.0]]
+    (plain, means), (bare, _) = told(rows, budget=4), told(rows, budget=4, intervals=False)
+    decision, bare_decision = plain.decision(means), bare.decision(means)
+    assert np.isnan([bare_decision.lower, bare_decision.upper]).all()
+    assert dataclasses.replace(bare_decision, lower=decision.lower, upper=decision.upper) == decision
+
+
+def test_a_campaign_that_stops_by_intervals_cannot_do_without():
+    with pytest.raises(InvalidParameter, match="intervals must be true for a delta, got False"):
+        Setting(n_arms=2, n_examples=N, delta=0.05, intervals=False)
