@@ -8,6 +8,7 @@
   - RefusedTell           outcomes that cannot be right; nothing was changed
     - MalformedBatch      arrays of the wrong shape or type
     - PairOutsideGrid     an arm or an example that does not exist
+    - ArmAgainstItself    a duel of an arm with itself
     - PairRepeated        the same pair twice in one batch
     - PairAlreadyTold     a pair whose outcome is known
     - OutcomeOutOfRange   an outcome that is neither allowed nor NaN
@@ -90,6 +91,15 @@ class PairOutsideGrid(RefusedTell):
         self.n_examples = n_examples
 
 
+class ArmAgainstItself(RefusedTell):
+    """A duel of an arm with itself."""
+
+    def __init__(self, arm: int, example: int) -> None:
+        super().__init__(f"the duel on example {example} must be of two different arms, got arm {arm} twice")
+        self.arm = arm
+        self.example = example
+
+
 class PairRepeated(RefusedTell):
     """The same pair twice in one batch."""
 
@@ -111,10 +121,9 @@ class PairAlreadyTold(RefusedTell):
 class OutcomeOutOfRange(RefusedTell):
     """An outcome that is neither in the allowed range nor NaN."""
 
-    def __init__(self, arm: int, example: int, outcome: float, allowed: str) -> None:
-        super().__init__(
-            f"the outcome of pair (arm {arm}, example {example}) must be {allowed} or NaN, got {outcome!r}"
-        )
+    def __init__(self, arm: int | tuple[int, int], example: int, outcome: float, allowed: str) -> None:
+        of = f"pair (arm {arm}, " if isinstance(arm, int) else f"the duel (arms {arm[0]} and {arm[1]}, "
+        super().__init__(f"the outcome of {of}example {example}) must be {allowed} or NaN, got {outcome!r}")
         self.arm = arm
         self.example = example
         self.outcome = outcome

@@ -16,11 +16,15 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-Reason = Literal["running", "separated", "budget", "exhausted", "all-set-aside"]
+Reason = Literal[
+    "running", "separated", "separated-practical", "separated-proven", "budget", "exhausted", "all-set-aside"
+]
 """Why a selector stopped, or that it did not:
 
 * running: it wants more outcomes.
 * separated: the best arm is known at the asked error probability.
+* separated-proven: the same, for duels, by the threshold that is proven to keep to that probability.
+* separated-practical: for duels, by the threshold of the published experiments, a heuristic without a proof.
 * budget: the budget is spent and no arm is separated.
 * exhausted: there is nothing left to ask.
 * all-set-aside: every arm has too many unscored pairs to be judged, so there is no best.

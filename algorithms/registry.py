@@ -23,6 +23,7 @@ ENTRY_POINT_GROUP = "winnow.selectors"
 
 SETTINGS = {
     "best-mean": "algorithms.best_mean.setting:Setting",
+    "best-duel": "algorithms.best_duel.setting:Setting",
 }
 """What the selectors of an objective are given: sizes and common parameters, by objective."""
 
@@ -36,6 +37,15 @@ SELECTORS = {
         "ucb-e": "algorithms.best_mean.ucb_e:UcbE",
         "ucb-e-lrf": "algorithms.best_mean.ucb_e_lrf:UcbELrf",
         "ucb-e-lrf-score-only": "algorithms.best_mean.ucb_e_lrf_score_only:UcbELrfScoreOnly",
+    },
+    "best-duel": {
+        "eps-greedy": "algorithms.best_duel.eps_greedy:EpsGreedy",
+        "llm-po": "algorithms.best_duel.llm_po:LlmPo",
+        "llm-po-bt": "algorithms.best_duel.llm_po_bt:LlmPoBt",
+        "random-pair": "algorithms.best_duel.random_pair:RandomPair",
+        "round-robin": "algorithms.best_duel.round_robin:RoundRobin",
+        "rucb": "algorithms.best_duel.rucb:Rucb",
+        "thompson": "algorithms.best_duel.thompson:Thompson",
     },
 }
 """Where our selectors live, by objective and name."""

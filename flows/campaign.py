@@ -40,7 +40,7 @@ def _may_retry(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
 RETRIED: dict[str, Any] = {"retry_condition_fn": _may_retry, "retry_delay_seconds": RETRY_DELAY}
 plan = task(plan_round, name="plan", cache_policy=NO_CACHE)
 generate = task(generate_round, name="generate", cache_policy=NO_CACHE, **RETRIED)
-judge = task(judge_round, name="judge", cache_policy=NO_CACHE)
+judge = task(judge_round, name="judge", cache_policy=NO_CACHE, **RETRIED)
 decide = task(decide_round, name="decide", cache_policy=NO_CACHE)
 record = task(record_round, name="record", cache_policy=NO_CACHE)
 
@@ -92,7 +92,7 @@ def run_round(campaign: RunningCampaign, watcher: Watcher) -> bool:
     if round_ is None:
         return True
     texts = generate.with_options(retries=campaign.most_restarts)(live, quote(round_))
-    comparisons = judge(live, quote(round_), quote(texts))
+    comparisons = judge.with_options(retries=campaign.most_restarts)(live, quote(round_), quote(texts))
     decision = decide(live, quote(round_), quote(comparisons))
     record(live, quote(round_), quote(comparisons), quote(decision))
     watcher.round_done(campaign, round_, decision)

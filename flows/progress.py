@@ -104,7 +104,7 @@ class LiveProgress(Tally):
     def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
         """See `Watcher`."""
         self.told += len(round_.examples)
-        np.add.at(self._counts, np.asarray(round_.arms), 1)
+        np.add.at(self._counts, np.asarray(round_.arms).ravel(), 1)
         line = Text(f"{campaign.record.name}  {self.line(campaign, round_, decision)}")
         self._live.update(Group(line, self._table(campaign, decision)))
 

@@ -32,8 +32,7 @@ def _answer(status: CampaignStatus) -> list[str]:
         return [f"  winner    none: {nothing}"]
     lines = [
         f"  winner    {status.best}" if status.state == "decided" else f"  leading   {status.best}",
-        f"  mean      {status.estimate:.3f}, between {status.lower:.3f} and {status.upper:.3f} "
-        f"(all intervals hold at once, at every round, with probability {1 - (status.delta or 0.05):.0%})",
+        _estimate(status),
         f"  sure      {_certainty(status)}",
     ]
     if not status.is_guaranteed and len(status.contenders) > 1:
@@ -43,11 +42,28 @@ def _answer(status: CampaignStatus) -> list[str]:
     return lines
 
 
+def _estimate(status: CampaignStatus) -> str:
+    between = f"{status.estimate:.3f}, between {status.lower:.3f} and {status.upper:.3f}"
+    if status.objective == "best-duel":
+        return f"  wins      {between} of its duels with the candidate that does best against it"
+    return (
+        f"  mean      {between} "
+        f"(all intervals hold at once, at every round, with probability {1 - (status.delta or 0.05):.0%})"
+    )
+
+
 def _certainty(status: CampaignStatus) -> str:
     within = f" to within {status.epsilon:g}" if status.epsilon else ""
-    if status.reason == "separated":
+    if status.reason in ("separated", "separated-proven"):
+        how = " (proven threshold)" if status.reason == "separated-proven" else ""
         return (
-            f"the best of all candidates{within}; the chance that this is wrong is at most {status.delta:g}"
+            f"the best of all candidates{within}; the chance that this is wrong is at most "
+            f"{status.delta:g}{how}"
+        )
+    if status.reason == "separated-practical":
+        return (
+            f"heuristic: the best of all candidates by the practical threshold for {status.delta:g}, which "
+            "is not proven to keep to it; selector.params.threshold: proven is"
         )
     if status.reason == "exhausted":
         return "exact: every example was scored for every candidate that could be judged"

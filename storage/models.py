@@ -59,7 +59,7 @@ class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=NAMING_CONVENTION)
     type_annotation_map = {  # noqa: RUF012 -- SQLAlchemy reads it as a plain class attribute
         dt.datetime: UtcDateTime(),
-        dict[str, Any]: JSON(),
+        dict[str, Any]: JSON(none_as_null=True),
         list[Any]: JSON(),
     }
 
@@ -166,6 +166,8 @@ class Generation(Base):
     seed: Mapped[int]
     replicate: Mapped[int]
     text: Mapped[str] = mapped_column(Text)
+    choice_logprobs: Mapped[dict[str, Any] | None]
+    """Log-probability of each text it was allowed to be; NULL where it was free."""
     finish_reason: Mapped[str] = mapped_column(String(32))
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
@@ -226,9 +228,15 @@ class Game(Base):
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
     number: Mapped[int]
     placement: Mapped[str] = mapped_column(String(16))
+    """Whether the first candidate's answer was shown first ("original") or second ("swapped")."""
     judge: Mapped[str] = mapped_column(String(64))
-    reply: Mapped[str] = mapped_column(Text)
+    repeat: Mapped[int]
+    attempt: Mapped[int]
+    """Above 0 where the reply before it could not be read."""
+    generation_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
+    """The judge's reply; NULL where its engine gave none."""
     verdict: Mapped[float | None]
+    """How far the first candidate is preferred, in [0, 1], however the answers were placed."""
     reason: Mapped[str | None] = mapped_column(String(64))
 
 

@@ -70,6 +70,7 @@ class NewGeneration:
     seed: int
     replicate: int
     text: str
+    choice_logprobs: Mapping[str, float] | None = None
     finish_reason: str
     input_tokens: int
     output_tokens: int
@@ -83,6 +84,20 @@ class StoredText:
 
     id: int
     text: str
+    choice_logprobs: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewGame:
+    """One call of a model judge that is about to be stored with its comparison."""
+
+    judge: str
+    placement: str
+    repeat: int
+    attempt: int
+    generation_id: int | None
+    verdict: float | None
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +115,7 @@ class NewComparison:
     outcome: float | None = None
     reason: str | None = None
     detail: str | None = None
+    games: Sequence[NewGame] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

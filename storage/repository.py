@@ -17,6 +17,7 @@ from storage.models import (
     Dataset,
     Decision,
     Example,
+    Game,
     Generation,
     Round,
 )
@@ -27,6 +28,7 @@ from storage.records import (
     NewComparison,
     NewDecision,
     NewExample,
+    NewGame,
     NewGeneration,
     RoundRecord,
     StoredText,
@@ -232,11 +234,13 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
     found: dict[str, StoredText] = {}
     for start in range(0, len(keys), KEYS_PER_QUERY):
         rows = session.execute(
-            select(Generation.key, Generation.id, Generation.text).where(
+            select(Generation.key, Generation.id, Generation.text, Generation.choice_logprobs).where(
                 Generation.key.in_(keys[start : start + KEYS_PER_QUERY])
             )
         )
-        found.update({key: StoredText(id=id_, text=text) for key, id_, text in rows})
+        found.update(
+            {key: StoredText(id=id_, text=text, choice_logprobs=odds) for key, id_, text, odds in rows}
+        )
     return found
 
 
@@ -257,7 +261,10 @@ def add_outcomes(
     now: dt.datetime,
 ) -> None:
     """Store what a round found and what is decided from it; call it in one transaction."""
-    session.execute(insert(Comparison), [{"round_id": round_id, **_columns(row)} for row in comparisons])
+    session.execute(
+        insert(Comparison), [{"round_id": round_id, **_columns(row, without="games")} for row in comparisons]
+    )
+    _add_games(session, round_id, comparisons)
     session.execute(insert(Decision), [{"round_id": round_id, "decided_at": now, **_columns(decision)}])
 
 
@@ -286,9 +293,28 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
     )
 
 
-def _columns(row: NewCandidate | NewGeneration | NewComparison | NewDecision) -> dict[str, Any]:
+def _add_games(session: Session, round_id: int, comparisons: Sequence[NewComparison]) -> None:
+    if not any(comparison.games for comparison in comparisons):
+        return
+    ids = {
+        position: id_
+        for position, id_ in session.execute(
+            select(Comparison.position, Comparison.id).where(Comparison.round_id == round_id)
+        )
+    }
+    rows = [
+        {"comparison_id": ids[comparison.position], "number": number, **_columns(game)}
+        for comparison in comparisons
+        for number, game in enumerate(comparison.games)
+    ]
+    session.execute(insert(Game), rows)
+
+
+def _columns(
+    row: NewCandidate | NewGeneration | NewComparison | NewGame | NewDecision, without: str = ""
+) -> dict[str, Any]:
     """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
-    return {field.name: getattr(row, field.name) for field in fields(row)}
+    return {field.name: getattr(row, field.name) for field in fields(row) if field.name != without}
 
 
 def _insert_unless_there(session: Session, column: str) -> Insert:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Result, Select, case, func, select, text
+from sqlalchemy import Result, Select, Subquery, case, func, select, text
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.orm import Session
 
@@ -80,7 +80,7 @@ def comparisons(
     )
     if candidate is not None:
         rows = rows.where(Candidate.name == candidate)
-    return _stream(session, rows)
+    return stream(session, rows)
 
 
 def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
@@ -105,7 +105,7 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
         .group_by(Round.id, Decision.id, Candidate.id)
         .order_by(Round.number)
     )
-    return _stream(session, rows)
+    return stream(session, rows)
 
 
 def curve(session: Session, campaign_id: int) -> Iterator[Row]:
@@ -144,17 +144,17 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
 
     The row with reason None counts the scored comparisons.
     """
+    sides = _sides(campaign_id)
     rows = session.execute(
         select(
             Candidate.name.label("candidate"),
-            Comparison.reason,
+            sides.c.reason,
             func.count().label("comparisons"),
-            func.min(Comparison.detail).label("detail"),
+            func.min(sides.c.detail).label("detail"),
         )
-        .join(Comparison, Comparison.candidate_a_id == Candidate.id)
-        .where(Candidate.campaign_id == campaign_id)
-        .group_by(Candidate.id, Comparison.reason)
-        .order_by(Candidate.position, case((Comparison.reason.is_(None), 0), else_=1), Comparison.reason)
+        .join(sides, sides.c.candidate_id == Candidate.id)
+        .group_by(Candidate.id, sides.c.reason)
+        .order_by(Candidate.position, case((sides.c.reason.is_(None), 0), else_=1), sides.c.reason)
     )
     return [dict(row) for row in rows.mappings()]
 
@@ -188,18 +188,19 @@ def totals(session: Session, campaign_id: int) -> Row:
         .mappings()
         .one()
     )
-    candidates = session.scalar(
+    candidates = session.scalars(
         select(func.count()).select_from(Candidate).where(Candidate.campaign_id == campaign_id)
-    )
-    n_examples = session.scalar(
-        select(Dataset.n_examples)
-        .join(Campaign, Campaign.dataset_id == Dataset.id)
+    ).one()
+    objective, n_examples = session.execute(
+        select(Campaign.objective, Dataset.n_examples)
+        .join(Dataset, Dataset.id == Campaign.dataset_id)
         .where(Campaign.id == campaign_id)
-    )
+    ).one()
+    sides = candidates * (candidates - 1) // 2 if objective == "best-duel" else candidates
     return {
         "candidates": candidates,
         "examples": n_examples,
-        "grid": (candidates or 0) * (n_examples or 0),
+        "grid": sides * n_examples,
         **spent,
         **generated,
     }
@@ -234,16 +235,17 @@ def _refusal(error: DBAPIError) -> QueryRefused:
 
 
 def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:
+    sides = _sides(campaign_id)
     rows = session.execute(
         select(
             Candidate,
-            func.count(Comparison.outcome),
-            func.count(Comparison.id),
+            func.count(sides.c.outcome),
+            func.count(sides.c.candidate_id),
             func.coalesce(func.sum(Generation.output_tokens), 0),
             func.coalesce(func.sum(Generation.seconds), 0.0),
         )
-        .outerjoin(Comparison, Comparison.candidate_a_id == Candidate.id)
-        .outerjoin(Generation, Generation.id == Comparison.generation_a_id)
+        .outerjoin(sides, sides.c.candidate_id == Candidate.id)
+        .outerjoin(Generation, Generation.id == sides.c.generation_id)
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id)
         .order_by(Candidate.position)
@@ -255,6 +257,27 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[C
         )
 
 
-def _stream(session: Session, statement: Select[Any]) -> Iterator[Row]:
+def _sides(campaign_id: int) -> Subquery:
+    """A campaign's comparisons as seen by each candidate in them: one row for a score, two for a duel."""
+    first, second = (
+        select(
+            candidate.label("candidate_id"),
+            generation.label("generation_id"),
+            Comparison.outcome,
+            Comparison.reason,
+            Comparison.detail,
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        for candidate, generation in (
+            (Comparison.candidate_a_id, Comparison.generation_a_id),
+            (Comparison.candidate_b_id, Comparison.generation_b_id),
+        )
+    )
+    return first.union_all(second.where(Comparison.candidate_b_id.is_not(None))).subquery()
+
+
+def stream(session: Session, statement: Select[Any]) -> Iterator[Row]:
+    """The rows of a statement, fetched some at a time."""
     result = session.execute(statement.execution_options(yield_per=ROWS_AT_ONCE))
     return (dict(row) for row in result.mappings())

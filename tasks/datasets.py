@@ -27,6 +27,12 @@ class Example:
     targets: tuple[str, ...]
     """The accepted answers; empty where there is none."""
 
+    @property
+    def question(self) -> str:
+        """The input as a judge reads it; JSON where it is not text."""
+        asked = self.fields["input"]
+        return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:

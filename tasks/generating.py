@@ -9,22 +9,23 @@ from storage.records import NewGeneration, RoundRecord, StoredText
 from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
 from tasks.identity import generation_key, request_content, request_seed
 from tasks.leasing import now
+from tasks.meetings import meetings_of
 from tasks.running import RunningCampaign
-from tasks.templates import render
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedGeneration:
-    """One text a round needs."""
+    """One text a round needs, of a candidate or of a judge."""
 
     key: str
     model: ModelRef
     request: Request
+    replicate: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundTexts:
-    """What became of a round's generations, by position in the plan."""
+class Texts:
+    """What became of planned generations, in their order."""
 
     planned: Sequence[PlannedGeneration]
     texts: Mapping[str, StoredText]
@@ -32,13 +33,26 @@ class RoundTexts:
     failures: Mapping[str, GenerationFailure]
     """Why there is none, by key."""
 
+    def __getitem__(self, position: int) -> StoredText | GenerationFailure:
+        key = self.planned[position].key
+        return self.texts[key] if key in self.texts else self.failures[key]
 
-REPLICATE = 0
-"""A benchmark pair is generated once."""
+
+def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> Texts:
+    """Have the text of every meeting of the round, in the order of `meetings_of`; see `have_texts`."""
+    meetings = meetings_of(round_.arms, round_.examples)
+    replicates = campaign.meetings.replicates(meetings)
+    planned = [
+        plan_generation(campaign, arm, example, replicate)
+        for (arm, example), replicate in zip(meetings, replicates, strict=True)
+    ]
+    return have_texts(campaign, round_, planned)
 
 
-def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> RoundTexts:
-    """Have every text of the round stored, or know why one cannot be made.
+def have_texts(
+    campaign: RunningCampaign, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+) -> Texts:
+    """Have every planned text stored, or know why one cannot be made.
 
     Safe to call again: it generates only what is not stored. Requests are grouped by model, and a group's
     make-up follows from the plan alone, so that a resumed round sends the engine the same groups.
@@ -47,7 +61,6 @@ def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> RoundTexts
         EngineDied, EngineTimeout: Transient; what was committed stays.
         LeaseLost: If another process took the campaign over.
     """
-    planned = [plan_generation(campaign, arm, example) for arm, example in pairs(round_)]
     with campaign.database.reading() as session:
         texts = repository.texts_by_key(session, [generation.key for generation in planned])
     failures: dict[str, GenerationFailure] = {}
@@ -65,27 +78,27 @@ def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> RoundTexts
         with writing_under(campaign.database, campaign.lease) as session:
             repository.add_generations(session, round_.id, made, now())
             texts |= repository.texts_by_key(session, [generation.key for generation in made])
-    return RoundTexts(planned=planned, texts=texts, failures=failures)
+    return Texts(planned=planned, texts=texts, failures=failures)
 
 
-def pairs(round_: RoundRecord) -> list[tuple[int, int]]:
-    """The (arm, example) pairs of a benchmark round, in planned order."""
-    return list(zip(round_.arms, round_.examples, strict=True))
-
-
-def plan_generation(campaign: RunningCampaign, arm: int, example: int) -> PlannedGeneration:
-    """The request of one pair, and the key it is stored under."""
+def plan_generation(
+    campaign: RunningCampaign, arm: int, example: int, replicate: int
+) -> PlannedGeneration:
+    """The request of one meeting, and the key it is stored under."""
     candidate = campaign.checked.candidates[arm]
     row = campaign.checked.dataset.examples[example]
-    prompt = render(candidate.template, row.fields, row.key)
-    content = request_content(candidate.model, candidate.fingerprint, prompt, candidate.sampling, REPLICATE)
+    prompt = candidate.prompt(row.fields, row.key)
+    # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
     greedy = candidate.sampling.temperature == 0.0
-    # Greedy text does not depend on a seed: with one and the same, campaigns of other seeds can reuse it.
+    if greedy or not campaign.checked.spec.fresh_generations:
+        replicate = 0
+    content = request_content(candidate.model, candidate.fingerprint, prompt, candidate.sampling, replicate)
     seed = 0 if greedy else request_seed(campaign.record.seed, content)
     return PlannedGeneration(
         key=generation_key(content, seed),
         model=candidate.model,
         request=Request(prompt=prompt, sampling=candidate.sampling, seed=seed),
+        replicate=replicate,
     )
 
 
@@ -115,8 +128,9 @@ def _new_generation(
         model=generation.model.name,
         prompt=storable(generation.request.prompt),
         seed=generation.request.seed,
-        replicate=REPLICATE,
+        replicate=generation.replicate,
         text=storable(completion.text),
+        choice_logprobs=completion.choice_logprobs,
         finish_reason=completion.finish_reason,
         input_tokens=completion.input_tokens,
         output_tokens=completion.output_tokens,

@@ -61,7 +61,7 @@ def request_content(
     model: ModelRef, fingerprint: str, prompt: str, sampling: Sampling, replicate: int
 ) -> dict[str, Any]:
     """All that determines a text, but for the seed: JSON values."""
-    return {
+    content = {
         "model": fingerprint,
         "provider": model.provider,
         "model_args": dict(model.model_args),
@@ -75,6 +75,8 @@ def request_content(
         "stop": list(sampling.stop),
         "replicate": replicate,
     }
+    # Absent where there are none: the keys of all texts stored before there were choices stay as they are.
+    return content | {"choices": list(sampling.choices)} if sampling.choices else content
 
 
 def generation_key(content: Mapping[str, Any], seed: int) -> str:

@@ -8,6 +8,7 @@ from storage import repository
 from storage.leases import writing_under
 from storage.records import NewComparison, NewDecision, RoundRecord
 from tasks.leasing import now
+from tasks.meetings import meetings_of
 from tasks.running import RunningCampaign
 
 
@@ -24,6 +25,8 @@ def record_round(
     """
     with writing_under(campaign.database, campaign.lease) as session:
         repository.add_outcomes(session, round_.id, comparisons, _new_decision(campaign, decision), now())
+    if campaign.checked.repeats_meetings:
+        campaign.meetings.add(meetings_of(round_.arms, round_.examples))
 
 
 def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:

@@ -14,8 +14,8 @@ from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
 from tasks.checking import CheckedCampaign
 from tasks.engines.pool import EnginePool
-from tasks.identity import sha256
 from tasks.leasing import holding
+from tasks.meetings import Meetings, meetings_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +32,8 @@ class RunningCampaign:
     """Database id of each example position."""
     selector: Selector
     """Told every finished round."""
+    meetings: Meetings
+    """Of every finished round."""
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
@@ -39,11 +41,11 @@ class RunningCampaign:
     @property
     def most_restarts(self) -> int:
         """Upper limit of engine restarts over all models; the pool keeps to the limit of each."""
-        return self.checked.spec.execution.max_restarts * len(self.checked.spec.models)
+        return self.checked.spec.execution.max_restarts * len(self.checked.models)
 
     def load_engines(self) -> None:
         """Begin to load as many models as may be held at once, while other things start up."""
-        for model in {each.model.name: each.model for each in self.checked.candidates}.values():
+        for model in self.checked.models:
             self.engines.preload(model)
 
 
@@ -67,11 +69,13 @@ def running(
             log_folder=Path(execution.log_folder) / record.name,
         ) as engines,
     ):
-        selector = checked.create_selector()
+        selector, meetings = checked.create_selector(), Meetings()
         with database.reading() as session:
             for told in repository.told_rounds(session, record.id):
                 batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
                 selector.tell(batch, as_scores(told.outcomes))
+                if checked.repeats_meetings:
+                    meetings.add(meetings_of(told.arms, told.examples))
             candidate_ids = repository.candidate_ids(session, record.id)
             example_ids = repository.example_ids(session, record.dataset_id)
         yield RunningCampaign(
@@ -82,8 +86,9 @@ def running(
             candidate_ids=candidate_ids,
             example_ids=example_ids,
             selector=selector,
+            meetings=meetings,
             engines=engines,
-            judge_id=f"{checked.spec.judge.type}:{sha256(checked.spec.judge.params)[:12]}",
+            judge_id=checked.judge_id,
         )
 
 

@@ -34,6 +34,14 @@ JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 
+Objective = Literal["best-mean", "best-duel"]
+
+FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
+    "best-mean": ("fresh_generations",),
+    "best-duel": ("history",),
+}
+"""Keys of the file that an objective has no use for."""
+
 
 class Section(BaseModel):
     """A part of the file: unknown keys are refused and nothing is converted silently."""
@@ -76,6 +84,13 @@ class ModelSpec(Section):
 
 class PromptSpec(Section):
     """A jinja2 template over the fields of an example."""
+
+    name: Name
+    template: str = Field(min_length=1)
+
+
+class GuardrailSpec(Section):
+    """Text put around every prompt, such as a safety rule: a jinja2 template of `prompt`."""
 
     name: Name
     template: str = Field(min_length=1)
@@ -124,7 +139,7 @@ class StoppingSpec(Section):
     """Comparisons, unscored ones included."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """A candidate this close to the best is good enough."""
+    """A candidate this close to the best is good enough; for best-mean."""
 
 
 class Exclusion(Section):
@@ -132,12 +147,13 @@ class Exclusion(Section):
 
     model: str | None = None
     prompt: str | None = None
+    guardrail: str | None = None
     generate_config: str | None = None
 
     @model_validator(mode="after")
     def _names_something(self) -> Self:
-        if self.model is None and self.prompt is None and self.generate_config is None:
-            raise ValueError("must name a model, a prompt or a generate_config")
+        if not any((self.model, self.prompt, self.guardrail, self.generate_config)):
+            raise ValueError("must name a model, a prompt, a guardrail or a generate_config")
         return self
 
 
@@ -161,15 +177,18 @@ class CampaignSpec(Section):
     """One campaign, as its file states it."""
 
     name: Name
-    objective: Literal["best-mean"]
+    objective: Objective
     seed: int = Field(default=0, ge=0, lt=2**63)
     storage: str = DEFAULT_STORAGE
     models: list[ModelSpec] = Field(min_length=1)
     prompts: list[PromptSpec] = Field(min_length=1)
+    guardrails: list[GuardrailSpec] = []
     generate_configs: list[NamedGenerateConfig] = []
     exclude: list[Exclusion] = []
     dataset: DatasetSpec
     judge: JudgeSpec
+    fresh_generations: bool = True
+    """For best-duel: whether a candidate that meets an example again answers it anew."""
     selector: SelectorSpec
     history: list[str] = []
     """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
@@ -179,7 +198,7 @@ class CampaignSpec(Section):
     """A candidate is set aside when more than this share of its comparisons is unscored (at least 8)."""
     execution: ExecutionSpec = ExecutionSpec()
 
-    @field_validator("models", "prompts", "generate_configs")
+    @field_validator("models", "prompts", "guardrails", "generate_configs")
     @classmethod
     def _unique_names(cls, entries: list[Any]) -> list[Any]:
         seen: set[str] = set()
@@ -188,6 +207,21 @@ class CampaignSpec(Section):
                 raise ValueError(f"the name '{entry.name}' is used twice; every name must be different")
             seen.add(entry.name)
         return entries
+
+    @field_validator("fresh_generations", "history")
+    @classmethod
+    def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of either field
+        objective = info.data.get("objective")
+        if objective and info.field_name in FOREIGN_KEYS[objective]:
+            raise ValueError(f"means nothing to {objective}; leave it out")
+        return value
+
+    @field_validator("stopping")
+    @classmethod
+    def _epsilon_fits_the_objective(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
+        if stopping.epsilon and info.data.get("objective") == "best-duel":
+            raise ValueError("epsilon means nothing to best-duel; leave it out")
+        return stopping
 
     @field_validator("stopping")
     @classmethod
@@ -204,6 +238,13 @@ class CampaignSpec(Section):
         """What may not change once the campaign has begun, as JSON values."""
         identity = self.model_dump(mode="json", exclude={"storage", "execution"})
         del identity["stopping"]["budget"]
+        for key in FOREIGN_KEYS[self.objective]:
+            del identity[key]
+        # A campaign without guardrails is the same as before there were any.
+        if not self.guardrails:
+            del identity["guardrails"]
+            for rule in identity["exclude"]:
+                del rule["guardrail"]
         # A default written out would count as given, and take the place of the model's own setting.
         identity["generate_configs"] = [
             config.model_dump(mode="json", exclude_unset=True) for config in self.generate_configs

@@ -26,6 +26,7 @@ class CampaignStatus:
     """A campaign's progress and present answer."""
 
     name: str
+    objective: str
     state: State
     reason: str
     """Why it ended, as the selector says, or "running"."""
@@ -59,7 +60,7 @@ class CampaignStatus:
     @property
     def is_guaranteed(self) -> bool:
         """Whether the answer holds with the stated error probability, or is exact."""
-        return self.state == "decided" and self.reason in ("separated", "exhausted")
+        return self.state == "decided" and self.reason in ("separated", "separated-proven", "exhausted")
 
 
 def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatus:
@@ -72,6 +73,7 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
     position = names.index(decision.best) if decision and decision.best else None
     return CampaignStatus(
         name=campaign.name,
+        objective=campaign.objective,
         state=_state(decision, live, stopping["delta"]),
         reason=decision.reason if decision else "running",
         best=decision.best if decision else None,
@@ -94,7 +96,8 @@ def _state(decision: DecisionRecord | None, live: bool, delta: float | None) -> 
         return "new"
     if not decision.stop:
         return "interrupted"
-    if decision.reason in ("separated", "exhausted") or (decision.reason == "budget" and delta is None):
+    is_answer = decision.reason.startswith("separated") or decision.reason == "exhausted"
+    if is_answer or (decision.reason == "budget" and delta is None):
         return "decided"
     return "undecided"
 

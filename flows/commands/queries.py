@@ -22,6 +22,15 @@ class View(StrEnum):
     rounds = "rounds"
     curve = "curve"
     coverage = "coverage"
+    head_to_head = "head-to-head"
+    strengths = "strengths"
+    games = "games"
+    judges = "judges"
+    verdicts = "verdicts"
+
+
+OF_DUELS = (View.head_to_head, View.strengths, View.games, View.judges, View.verdicts)
+"""What only campaigns of duels can answer."""
 
 
 def query(
@@ -35,8 +44,13 @@ def query(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Ask a campaign for its leaderboard, comparisons, rounds, curve or coverage, or ask in SQL."""
-    from storage import repository, views
+    """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, or ask in SQL.
+
+    Campaigns of duels (best-duel) also answer who beats whom (head-to-head, strengths), and how their
+    judges behaved (games, judges, verdicts).
+    """
+    from storage import duel_views, repository, views
+    from tasks.strengths import strengths
 
     chosen: Format = "json" if json else format_.value
     if sql is not None:
@@ -49,9 +63,15 @@ def query(
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --sql")
     with reading(storage) as session:
-        campaign = repository.get_campaign(session, name).id
+        campaign = repository.get_campaign(session, name)
+        is_duels = campaign.objective == "best-duel"
+        if view in OF_DUELS and not is_duels:
+            raise SpecError(f"{view} is asked of duels, and '{name}' is a {campaign.objective} campaign")
+        source = duel_views if view in OF_DUELS or (is_duels and view is View.comparisons) else views
         if view is View.comparisons:
-            rows = views.comparisons(session, campaign, candidate=candidate, limit=limit)
+            rows = source.comparisons(session, campaign.id, candidate=candidate, limit=limit)
+        elif view is View.strengths:
+            rows = strengths(session, campaign.id)
         else:
-            rows = getattr(views, view)(session, campaign)
+            rows = getattr(source, view.name)(session, campaign.id)
         print_rows(rows, chosen, output)

@@ -112,3 +112,12 @@ class FinishedRows(StoppingCriteria):
         """Whether each row is done, shape (B,), from sequences of shape (B, S)."""
         done = self._decoding.append(input_ids[:, -1].tolist())
         return torch.tensor(done, device=input_ids.device)
+
+
+class NextTokenLogprobs(LogitsProcessor):
+    """Keeps the log-probabilities of the next token and changes nothing; for one step of decoding."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Keep the log-probabilities of scores of shape (B, V)."""
+        self.values = scores.float().log_softmax(dim=-1).cpu()  # (B, V)
+        return scores

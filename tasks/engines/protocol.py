@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Protocol
 
 JsonScalar = str | int | float | bool | None
@@ -43,6 +44,9 @@ class Sampling:
     """Upper limit of new tokens; a model's context window may end a text sooner."""
     stop: tuple[str, ...] = ()
     """A text ends before the first of these that is complete; on a tie, the first in this order."""
+    choices: tuple[str, ...] = ()
+    """The text is exactly one of these; empty means any text. `temperature`, `top_p` and `top_k` act on the
+    choices' probabilities as they otherwise do on those of tokens; `max_tokens` and `stop` do not matter."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):
@@ -55,6 +59,16 @@ class Sampling:
             raise ValueError(f"max_tokens must be at least 1, got {self.max_tokens}")
         if isinstance(self.stop, str) or not all(self.stop):
             raise ValueError(f"stop must be a tuple of strings that are not empty, got {self.stop!r}")
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        choices = self.choices
+        if isinstance(choices, str) or not all(choices) or len(set(choices)) < len(choices):
+            raise ValueError(f"choices must be a tuple of different strings, none empty, got {choices!r}")
+        if len(choices) == 1:
+            raise ValueError(f"choices must be at least two to choose from, got {choices!r}")
+        if starts := [pair for pair in permutations(choices, 2) if pair[1].startswith(pair[0])]:
+            raise ValueError(f"choices must be such that none begins another, got {starts[0]!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +101,8 @@ class Completion:
     """Tokens generated, those of the stop string and the end of text included."""
     seconds: float
     """Its equal share of the batch's wall time, so that sums over requests are engine time."""
+    choice_logprobs: Mapping[str, float] | None = None
+    """Where choices were given, the log-probability of each, as `tasks.engines.choices` defines it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +111,8 @@ class GenerationFailure:
 
     reason: str
     """One machine-readable word. The prompt's fault: "empty_prompt", "prompt_too_long", "bad_prompt" (cannot
-    be encoded); the engine would not: "refused"; the model's: "load_failed", "engine_failed"."""
+    be encoded); the choices' fault: "bad_choices"; the engine would not: "refused", "no_logprobs"; the
+    model's: "load_failed", "engine_failed"."""
     detail: str
     """One sentence for people."""
 

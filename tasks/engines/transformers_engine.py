@@ -6,7 +6,7 @@ else is in the batch, up to the rounding of floating-point sums.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import transformers
@@ -14,13 +14,17 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
+    LogitsProcessor,
     PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    StoppingCriteria,
 )
 
 from tasks.engines.checkpoints import refuse_missing_checkpoint
-from tasks.engines.decoding import Decoding, FinishedRows, OwnDraws
+from tasks.engines.choices import ChoiceEncoder
+from tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
+from tasks.engines.decoding import Decoding, FinishedRows, NextTokenLogprobs, OwnDraws
 from tasks.engines.errors import EngineDied, EngineLoadFailed, one_sentence
 from tasks.engines.prompts import PromptEncoder
 from tasks.engines.protocol import (
@@ -71,6 +75,11 @@ class TransformersEngine:
         self._encode = PromptEncoder(
             self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window
         )
+        self._chooser = Chooser(
+            ChoiceEncoder(self._tokenizer, vocabulary=vocabulary),
+            max_model_len=self._window,
+            ask=self._next_logprobs,
+        )
 
     def _load(self, model: ModelRef, args: dict[str, JsonScalar]) -> None:
         options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}
@@ -92,19 +101,27 @@ class TransformersEngine:
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
         answers: dict[int, Answer] = {}
-        usable: list[tuple[int, list[int]]] = []
+        writing: dict[int, list[int]] = {}
+        choosing: dict[int, list[int]] = {}
         for i, request in enumerate(requests):
             ids = self._encode(request.prompt)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
             else:
-                usable.append((i, ids))
-        usable.sort(key=lambda pair: len(pair[1]))  # like lengths together: less padding
-        for start in range(0, len(usable), self._batch_size):
-            indices, prompts = zip(*usable[start : start + self._batch_size], strict=True)
+                (choosing if request.sampling.choices else writing)[i] = ids
+        for batch in self._batches(list(writing.items())):
+            indices, prompts = zip(*batch, strict=True)
             completions = self._complete(prompts, [requests[i] for i in indices])
             answers.update(zip(indices, completions, strict=True))
+        chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
+        answers.update(zip(choosing, chosen, strict=True))
         return [answers[i] for i in range(len(requests))]
+
+    def _batches(self, prompts: list[tuple[int, list[int]]]) -> Iterator[list[tuple[int, list[int]]]]:
+        """At most `batch_size` prompts at a time, like lengths together: less padding."""
+        by_length = sorted(prompts, key=lambda pair: len(pair[1]))
+        for start in range(0, len(by_length), self._batch_size):
+            yield by_length[start : start + self._batch_size]
 
     def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Completion]:
         started = time.perf_counter()
@@ -113,10 +130,7 @@ class TransformersEngine:
             for ids, request in zip(prompts, requests, strict=True)
         ]
         decoding = Decoding(self._tokenizer, requests, room, self._ends)
-        try:
-            self._decode(prompts, decoding, max(room))
-        except RuntimeError as error:
-            raise EngineDied(self._name, one_sentence(error)) from error
+        self._decode(prompts, max(room), OwnDraws(decoding), FinishedRows(decoding))
         share = (time.perf_counter() - started) / len(requests)
         return [
             Completion(
@@ -129,20 +143,38 @@ class TransformersEngine:
             for ids, row in zip(prompts, decoding.finished_rows(), strict=True)
         ]
 
-    def _decode(self, prompts: Sequence[list[int]], decoding: Decoding, max_new_tokens: int) -> None:
+    def _next_logprobs(self, questions: Sequence[NextToken]) -> list[TokenLogprobs]:
+        told: dict[int, TokenLogprobs] = {}
+        for batch in self._batches([(i, question.ids) for i, question in enumerate(questions)]):
+            logprobs = NextTokenLogprobs()
+            self._decode([ids for _, ids in batch], 1, logprobs)
+            for (i, _), row in zip(batch, logprobs.values, strict=True):
+                told[i] = {token: float(row[token]) for token in questions[i].options}
+        return [told[i] for i in range(len(questions))]
+
+    def _decode(
+        self,
+        prompts: Sequence[list[int]],
+        max_new_tokens: int,
+        processor: LogitsProcessor,
+        *criteria: StoppingCriteria,
+    ) -> None:
         longest = max(map(len, prompts))
         pad = self._tokenizer.pad_token_id or 0
         padded = [[pad] * (longest - len(ids)) + ids for ids in prompts]
         mask = [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts]
-        self._model.generate(
-            input_ids=torch.tensor(padded, device=self._device),  # (B, L)
-            attention_mask=torch.tensor(mask, device=self._device),  # (B, L)
-            generation_config=GenerationConfig(
-                do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, use_cache=True
-            ),
-            logits_processor=[OwnDraws(decoding)],
-            stopping_criteria=[FinishedRows(decoding)],
-        )
+        try:
+            self._model.generate(
+                input_ids=torch.tensor(padded, device=self._device),  # (B, L)
+                attention_mask=torch.tensor(mask, device=self._device),  # (B, L)
+                generation_config=GenerationConfig(
+                    do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, use_cache=True
+                ),
+                logits_processor=[processor],
+                stopping_criteria=list(criteria),
+            )
+        except RuntimeError as error:
+            raise EngineDied(self._name, one_sentence(error)) from error
 
     def close(self) -> None:
         """Let go of the weights."""

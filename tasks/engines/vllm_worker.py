@@ -12,13 +12,16 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tasks.engines.choices import ChoiceEncoder
 from tasks.engines.errors import EngineLoadFailed, one_sentence
 from tasks.engines.prompts import PromptEncoder
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from tasks.engines.worker_side import ParentLink, run_worker
 
 if TYPE_CHECKING:
-    from vllm import RequestOutput, SamplingParams
+    from vllm import RequestOutput
+
+    from tasks.engines.choosing import NextToken, TokenLogprobs
 
 
 class VllmModel:
@@ -34,6 +37,8 @@ class VllmModel:
         import vllm
         from vllm.platforms import current_platform
 
+        from tasks.engines.choosing import Chooser
+
         args: dict[str, Any] = dict(model.model_args)
         if current_platform.is_cpu():
             args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
@@ -44,11 +49,14 @@ class VllmModel:
         )
         config = self._llm.model_config
         self._max_model_len = int(config.max_model_len)
+        tokenizer, vocabulary = self._llm.get_tokenizer(), config.get_vocab_size()
         self._encode = PromptEncoder(
-            self._llm.get_tokenizer(),
-            model,
-            vocabulary=config.get_vocab_size(),
+            tokenizer, model, vocabulary=vocabulary, max_model_len=self._max_model_len
+        )
+        self._chooser = Chooser(
+            ChoiceEncoder(tokenizer, vocabulary=vocabulary),
             max_model_len=self._max_model_len,
+            ask=self._next_logprobs,
         )
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
@@ -57,56 +65,81 @@ class VllmModel:
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; answer i belongs to request i."""
-        answers: list[Answer | None] = [None] * len(requests)
-        usable: list[tuple[int, list[int]]] = []
+        answers: dict[int, Answer] = {}
+        writing: dict[int, list[int]] = {}
+        choosing: dict[int, list[int]] = {}
         for i, request in enumerate(requests):
             ids = self._encode(request.prompt)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
             else:
-                usable.append((i, ids))
-        completed = self._complete([ids for _, ids in usable], [requests[i] for i, _ in usable])
-        for (i, _), answer in zip(usable, completed, strict=True):
-            answers[i] = answer
-        return [answer for answer in answers if answer is not None]
+                (choosing if request.sampling.choices else writing)[i] = ids
+        completed = self._complete(list(writing.values()), [requests[i] for i in writing])
+        answers.update(zip(writing, completed, strict=True))
+        chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
+        answers.update(zip(choosing, chosen, strict=True))
+        return [answers[i] for i in range(len(requests))]
 
     def close(self) -> None:
         """Let vLLM end its own helper processes and give back shared memory."""
         self._llm.llm_engine.engine_core.shutdown()
 
     def _complete(self, prompts: list[list[int]], requests: list[Request]) -> list[Answer]:
-        """Answer prompts that were encoded; one that vLLM refuses fails alone."""
+        started = time.perf_counter()
+        params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
+        outputs = self._outputs(prompts, params)
+        share = (time.perf_counter() - started) / max(1, len(requests))
+        return [_answer(output, share) for output in outputs]
+
+    def _next_logprobs(self, questions: "Sequence[NextToken]") -> "list[TokenLogprobs]":
+        params = [
+            {
+                "temperature": 0.0,
+                "max_tokens": 1,
+                "logprob_token_ids": list(question.options),
+                # Older versions return nothing without it, newer ones want this very number.
+                "logprobs": len(question.options),
+            }
+            for question in questions
+        ]
+        outputs = self._outputs([question.ids for question in questions], params)
+        return [_token_logprobs(output) for output in outputs]
+
+    def _outputs(
+        self, prompts: list[list[int]], params: list[dict[str, Any]]
+    ) -> "list[RequestOutput | GenerationFailure]":
+        """What vLLM makes of encoded prompts; one that it refuses fails alone."""
+        from vllm import SamplingParams
         from vllm.exceptions import VLLMClientError
 
-        started = time.perf_counter()
+        if not prompts:
+            return []
         try:
-            params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
+            sampling = [SamplingParams(**each) for each in params]
             inputs = [{"prompt_token_ids": ids} for ids in prompts]
-            outputs = self._llm.generate(inputs, params, use_tqdm=False) if inputs else []
+            return list(self._llm.generate(inputs, sampling, use_tqdm=False))
         except (VLLMClientError, ValueError) as error:
-            if len(requests) == 1:
+            if len(prompts) == 1:
                 return [GenerationFailure(reason="refused", detail=one_sentence(error))]
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
-            return [self._complete([p], [r])[0] for p, r in zip(prompts, requests, strict=True)]
-        share = (time.perf_counter() - started) / max(1, len(requests))
-        return [_answer(output, share) for output, _ in zip(outputs, requests, strict=True)]
+            return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
-    def _params(self, ids: list[int], request: Request) -> "SamplingParams":
-        from vllm import SamplingParams
-
+    def _params(self, ids: list[int], request: Request) -> dict[str, Any]:
         sampling = request.sampling
-        return SamplingParams(
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            top_k=sampling.top_k,
-            max_tokens=min(sampling.max_tokens, self._max_model_len - len(ids)),
-            stop=list(sampling.stop),
+        return {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
+            "max_tokens": min(sampling.max_tokens, self._max_model_len - len(ids)),
+            "stop": list(sampling.stop),
             # A seed costs vLLM a generator and a sampling step of its own; greedy decoding needs neither.
-            seed=request.seed if sampling.temperature > 0.0 else None,
-        )
+            "seed": request.seed if sampling.temperature > 0.0 else None,
+        }
 
 
-def _answer(output: "RequestOutput", seconds: float) -> Answer:
+def _answer(output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
+    if isinstance(output, GenerationFailure):
+        return output
     generated = output.outputs[0]
     if generated.finish_reason not in ("stop", "length"):
         return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
@@ -117,6 +150,13 @@ def _answer(output: "RequestOutput", seconds: float) -> Answer:
         output_tokens=len(generated.token_ids),
         seconds=seconds,
     )
+
+
+def _token_logprobs(output: "RequestOutput | GenerationFailure") -> "TokenLogprobs":
+    if isinstance(output, GenerationFailure):
+        return output
+    first = next(iter(output.outputs[0].logprobs or []), {})
+    return {token: entry.logprob for token, entry in first.items()}
 
 
 def main(parent: ParentLink) -> None:
@@ -145,7 +185,9 @@ def _request(fields: dict[str, Any]) -> Request:
     sampling = fields["sampling"]
     return Request(
         prompt=fields["prompt"],
-        sampling=Sampling(**{**sampling, "stop": tuple(sampling["stop"])}),
+        sampling=Sampling(
+            **{**sampling, "stop": tuple(sampling["stop"]), "choices": tuple(sampling["choices"])}
+        ),
         seed=fields["seed"],
     )
 

@@ -109,7 +109,7 @@ def test_a_third_party_joins_by_an_entry_point(third_party):
     assert (description.summary, description.source) == ("Always curious.", "nobody (2026), nowhere.")
     world = BestMeanWorld()
     selector = world.selector("eager", mood="bored")
-    assert sum(len(batch) for batch, _ in world.rounds(selector)) == world.scores.size
+    assert sum(len(batch) for batch, _ in world.rounds(selector)) == world.n_outcomes
     with pytest.raises(InvalidParameter, match="mood must be 'keen' or 'bored', got 'sad'"):
         world.selector("eager", mood="sad")
 

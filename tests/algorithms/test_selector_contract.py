@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from selector_worlds import WORLDS, BestMeanWorld
+from selector_worlds import WORLDS, BestDuelWorld, BestMeanWorld
 
 from algorithms.errors import (
+    ArmAgainstItself,
     MalformedBatch,
     OutcomeOutOfRange,
     PairAlreadyTold,
@@ -16,6 +17,7 @@ from algorithms.protocols import Batch, round_rng
 from algorithms.registry import describe, selector_names
 
 best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
+best_duel = pytest.mark.parametrize("name", selector_names("best-duel"))
 every_selector = pytest.mark.parametrize("name", selector_names())
 
 
@@ -59,14 +61,14 @@ def test_the_budget_is_never_exceeded(name, budget):
     world = WORLDS[describe(name).objective]()
     selector = world.selector(name, budget=budget)
     spent = sum(len(batch) for batch, _ in world.rounds(selector))
-    assert spent == min(budget, world.scores.size)
+    assert spent == min(budget, world.n_outcomes)
     assert selector.decision().stop
-    assert selector.decision().reason == ("budget" if budget < world.scores.size else "exhausted")
+    assert selector.decision().reason == ("budget" if budget < world.n_outcomes else "exhausted")
 
 
-@best_mean
+@every_selector
 def test_the_budget_holds_with_several_batches_in_flight(name):
-    selector = BestMeanWorld().selector(name, budget=8)
+    selector = WORLDS[describe(name).objective]().selector(name, budget=8)
     assert sum(len(selector.ask(round_rng(0, t))) for t in range(10)) == 8
 
 
@@ -187,3 +189,152 @@ def test_a_pair_told_before_is_refused_with_its_numbers(name):
     assert (caught.value.arm, caught.value.example) == (2, 6)
     assert isinstance(caught.value, RefusedTell)
     assert selector.decision() == before
+
+
+@best_duel
+@pytest.mark.parametrize("threshold", ["practical", "proven"])
+def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_features_and_unscored_duels(name, threshold):
+    world = BestDuelWorld(unscored=0.2, broken=(2,))
+    params = {"features": world.features, "delta": 0.2, "threshold": threshold}
+    original = world.selector(name, **params)
+    history = [(*played, original.decision()) for played in world.rounds(original)]
+    resumed = world.selector(name, **params)
+    for played, (batch, outcomes, decision) in enumerate(history):
+        fresh = world.selector(name, **params)
+        for earlier, told, _ in history[:played]:
+            fresh.tell(earlier, told)
+        assert fresh.ask(round_rng(7, played)) == batch
+        resumed.tell(batch, outcomes)
+        assert resumed.decision() == decision
+
+
+@best_duel
+def test_duels_are_of_two_arms_that_exist_on_examples_that_exist(name):
+    world = BestDuelWorld()
+    for batch, _ in world.rounds(world.selector(name, batch_size=7)):
+        assert batch.arms.shape == (len(batch), 2)
+        assert (batch.arms[:, 0] != batch.arms[:, 1]).all()
+        assert ((batch.arms >= 0) & (batch.arms < world.n_arms)).all()
+        assert ((batch.examples >= 0) & (batch.examples < world.n_examples)).all()
+
+
+@best_duel
+def test_nothing_grows_with_the_number_of_examples(name):
+    world = BestDuelWorld()
+    world.n_examples = 10**15
+    assert sum(len(batch) for batch, _ in world.rounds(world.selector(name))) == 60
+
+
+@best_duel
+def test_every_pair_that_matters_is_asked_and_the_preferred_arm_is_found(name):
+    world = BestDuelWorld(spread=6.0, ties=0.0)
+    selector = world.selector(name, budget=400)
+    asked = np.concatenate([batch.arms for batch, _ in world.rounds(selector)])
+    assert (np.bincount(asked.ravel(), minlength=world.n_arms) > 0).all()
+    assert selector.decision().best == 1
+
+
+@best_duel
+def test_the_order_of_two_arms_in_a_duel_does_not_matter(name):
+    world = BestDuelWorld()
+    selector, mirrored = world.selector(name), world.selector(name)
+    for batch, outcomes in world.rounds(selector):
+        mirrored.tell(Batch(batch.arms[:, ::-1], batch.examples), 1.0 - outcomes)
+    assert mirrored.decision() == selector.decision()
+
+
+@best_duel
+def test_a_tie_is_half_a_win_for_each_arm(name):
+    world = BestDuelWorld()
+    tied, split = world.selector(name), world.selector(name)
+    arms = np.array([[0, 1], [1, 2], [3, 0], [2, 3], [1, 3], [0, 2]])
+    twice = Batch(np.repeat(arms, 2, axis=0), np.arange(12))
+    tied.tell(twice, np.full(12, 0.5))
+    split.tell(twice, np.tile([1.0, 0.0], 6))
+    assert tied.decision() == split.decision()
+
+
+@best_duel
+def test_unscored_duels_are_spent_and_nothing_is_concluded_from_them(name):
+    world = BestDuelWorld(unscored=0.3, seed=3)
+    selector, scored_only = (world.selector(name, max_unscored=1.0) for _ in range(2))
+    n_unscored = 0
+    for batch, outcomes in world.rounds(selector):
+        told = ~np.isnan(outcomes)
+        n_unscored += int((~told).sum())
+        scored_only.tell(Batch(batch.arms[told], batch.examples[told]), outcomes[told])
+    assert n_unscored > 5
+    spent, unspent = selector.decision(), scored_only.decision()
+    assert (spent.reason, unspent.reason) == ("budget", "running")
+    assert spent.best == unspent.best
+    for field in ("estimates", "lower", "upper"):
+        np.testing.assert_allclose(getattr(spent, field), getattr(unspent, field), rtol=1e-6)
+
+
+@best_duel
+@pytest.mark.parametrize("batch_size", [1, 3, 32])
+def test_an_arm_that_cannot_be_judged_is_set_aside_and_its_opponents_are_not(name, batch_size):
+    world = BestDuelWorld(spread=8.0, ties=0.0, broken=(2,))
+    selector = world.selector(name, delta=0.1, budget=2_000, batch_size=batch_size)
+    broken = sum(int((batch.arms == 2).sum()) for batch, _ in world.rounds(selector))
+    assert 8 <= broken < 8 + batch_size
+    decision = selector.decision()
+    assert (decision.best, decision.reason) == (1, "separated-practical")
+
+
+@best_duel
+def test_there_is_no_preferred_arm_when_every_arm_is_set_aside(name):
+    world = BestDuelWorld(unscored=1.1)
+    selector = world.selector(name)
+    assert len(list(world.rounds(selector))) > 0
+    decision = selector.decision()
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+
+
+@best_duel
+@pytest.mark.parametrize("n_arms", [2, 4])
+def test_a_separated_campaign_of_duels_names_its_threshold_and_asks_nothing_more(name, n_arms):
+    world = BestDuelWorld(n_arms, spread=30.0, ties=0.0)
+    selector = world.selector(name, delta=0.1, budget=2_000)
+    assert sum(len(batch) for batch, _ in world.rounds(selector)) < 2_000
+    decision = selector.decision()
+    assert (decision.best, decision.stop, decision.reason) == (1, True, "separated-practical")
+    assert len(selector.ask(round_rng(0, 0))) == 0
+
+
+@best_duel
+def test_a_pending_duel_is_told_once_and_may_be_told_again(name):
+    world = BestDuelWorld()
+    selector = world.selector(name, budget=6)
+    batch = selector.ask(round_rng(0, 0))
+    selector.tell(batch, world.outcomes(batch))
+    selector.tell(batch, world.outcomes(batch))
+    assert selector.decision().reason == "budget"
+
+
+BAD_DUELS = {
+    "arm outside": (Batch([[1, 4]], [0]), [0.5], PairOutsideGrid),
+    "negative arm": (Batch([[-1, 0]], [0]), [0.5], PairOutsideGrid),
+    "example outside": (Batch([[0, 1], [0, 1]], [0, 1_000]), [0.5, 0.5], PairOutsideGrid),
+    "arm against itself": (Batch([[0, 1], [2, 2]], [0, 0]), [0.5, 0.5], ArmAgainstItself),
+    "missing outcome": (Batch([[0, 1], [1, 2]], [0, 0]), [0.5], MalformedBatch),
+    "matrix of outcomes": (Batch([[0, 1]], [0]), [[0.5]], MalformedBatch),
+    "single arms": (Batch([0], [0]), [0.5], MalformedBatch),
+    "too high": (Batch([[0, 1], [1, 2]], [0, 0]), [0.5, 1.5], OutcomeOutOfRange),
+    "too low": (Batch([[0, 1]], [0]), [-0.1], OutcomeOutOfRange),
+    "infinite": (Batch([[0, 1]], [0]), [np.inf], OutcomeOutOfRange),
+}
+
+
+@best_duel
+@pytest.mark.parametrize("case", BAD_DUELS)
+def test_a_tell_of_duels_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+    world = BestDuelWorld()
+    selector, untouched = world.selector(name), world.selector(name)
+    batch, outcomes, error = BAD_DUELS[case]
+    with pytest.raises(error):
+        selector.tell(batch, outcomes)
+    assert selector.decision() == untouched.decision()
+    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
+    assert asked == wanted
+    assert selector.decision() == untouched.decision()

@@ -153,7 +153,7 @@ def test_a_comparison_refers_to_rows_that_are_there(campaign, round_, column):
 )
 def test_a_game_that_contradicts_itself_is_refused(campaign, round_, game, broken):
     comparison_id = store(campaign, Comparison, **comparison(campaign, round_, outcome=1.0))
-    played = {"comparison_id": comparison_id, "number": 0, "judge": "m", "reply": "A"}
+    played = {"comparison_id": comparison_id, "number": 0, "judge": "m", "repeat": 0, "attempt": 0}
     store(campaign, Game, **played, placement="original", reason="no_verdict")
     with pytest.raises(ConflictingRecord, match=broken):
         store(campaign, Game, **(played | {"number": 1} | game))

@@ -34,10 +34,11 @@ BASE = {
     "top_k": 0,
     "max_tokens": 8,
     "stop": ("\n",),
+    "choices": (),
     "replicate": 0,
     "seed": 5,
 }
-SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
+SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop", "choices")
 MODEL = ("name", "provider", "model", "revision", "model_args", "chat", "chat_template_args")
 DETERMINES = {
     "provider": st.text(),
@@ -51,6 +52,7 @@ DETERMINES = {
     "top_k": st.integers(0, 100),
     "max_tokens": st.integers(1, 100),
     "stop": st.lists(st.text(min_size=1)).map(tuple),
+    "choices": st.permutations(["A", "B", "C"]).map(tuple),
     "replicate": st.integers(0, 100),
     "seed": st.integers(0, 2**31),
 }

@@ -23,6 +23,11 @@ ROOT = Path(__file__).parents[3]
         ("max_tokens", 0),
         ("stop", "###"),
         ("stop", ("",)),
+        ("choices", "AB"),
+        ("choices", ("A", "")),
+        ("choices", ("A", "A")),
+        ("choices", ("A",)),
+        ("choices", ("A>B", "A")),
     ],
 )
 def test_impossible_sampling_is_refused_with_its_value(field, value):

@@ -1,5 +1,7 @@
 import pytest
+import torch
 from tiny_models import add_token, save_tiny_llama
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tasks.engines.errors import EngineLoadFailed
 from tasks.engines.protocol import Completion, ModelRef, Request, Sampling
@@ -166,3 +168,40 @@ def test_the_identity_tells_software_device_and_precision(checkpoint):
     identity = load(checkpoint, model_args={"dtype": "bfloat16", "device": "cpu"}).identity
     assert identity.startswith("transformers ")
     assert identity.endswith(" cpu bfloat16")
+
+
+CHOICES = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
+
+
+def test_choice_log_probabilities_are_those_of_the_plain_forward_pass(engine, checkpoint):
+    (answer,) = engine.generate([request("7+7=", choices=CHOICES)])
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
+    for choice, told in answer.choice_logprobs.items():
+        ids = torch.tensor([tokenizer("7+7=" + choice)["input_ids"]])  # one token per character
+        with torch.no_grad():
+            rows = model(ids).logits[0].log_softmax(-1)
+        distinct = 2 if choice == "A=B" else 3
+        tokens = ids[0, 4 : 4 + distinct]
+        assert told == pytest.approx(rows[3 : 3 + distinct].gather(1, tokens[:, None]).sum().item(), abs=1e-4)
+    assert answer.text == max(CHOICES, key=answer.choice_logprobs.get)
+
+
+def test_choosing_and_writing_share_a_batch_and_do_not_touch_each_other(engine):
+    writing = [request(p) for p in PROMPTS]
+    choosing = [request(p, choices=CHOICES) for p in PROMPTS]
+    mixed = [each for pair in zip(writing, choosing, strict=True) for each in pair]
+    together = texts(engine, mixed)
+    assert together[::2] == texts(engine, writing)
+    assert together[1::2] == [texts(engine, [each])[0] for each in choosing]
+    assert set(together[1::2]) <= set(CHOICES)
+    assert len(set(together[1::2])) > 1
+
+
+def test_choices_that_the_model_cannot_write_fail_alone(engine):
+    good, bad, empty = engine.generate(
+        [request("1+1="), request("1+1=", choices=("oui", "né")), request("", choices=("a", "b"))]
+    )
+    assert isinstance(good, Completion)
+    assert bad.reason == "bad_choices"
+    assert empty.reason == "empty_prompt"

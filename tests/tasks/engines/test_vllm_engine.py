@@ -77,6 +77,18 @@ def test_a_seed_reproduces_its_text_whatever_else_is_in_the_batch(pool, model):
     assert facts(pool.generate(model, requests[:1])) == [first]
 
 
+def test_choices_and_their_probabilities_are_those_of_the_reference_engine(pool, model, weights):
+    choices = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
+    requests = [request(p, seed, choices=choices, temperature=seed % 2) for seed, p in enumerate(PROMPTS)]
+    requests += [request("1+1=", choices=("oui", "né")), request("1" * 63, choices=("[[A", "[[B"))]
+    *plain, unspeakable, too_long = TransformersEngine(reference(weights)).generate(requests)
+    *ours, also_unspeakable, also_too_long = pool.generate(model, requests)
+    assert facts(ours) == facts(plain)
+    for answer, expected in zip(ours, plain, strict=True):
+        assert answer.choice_logprobs == pytest.approx(expected.choice_logprobs, abs=1e-3)
+    assert (also_unspeakable, also_too_long) == (unspeakable, too_long)
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [

@@ -1,0 +1,107 @@
+"""What the duels say so far: the common face of counting and of the Bradley-Terry model."""
+
+from typing import Protocol
+
+import numpy as np
+
+from algorithms.best_duel.duel_record import DuelRecord
+from algorithms.best_duel.setting import Setting
+from algorithms.protocols import BoolArray, FloatArray
+
+INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
+
+
+class Evidence(Protocol):
+    """What a record of duels says of the preferences, and how sure that is.
+
+    All that is read here is a function of what was told, in order, and of nothing else: `update` follows
+    every tell at once, and looking at a value changes nothing. So a resumed campaign believes the same, bit
+    for bit. The arrays must not be written to.
+    """
+
+    @property
+    def preferences(self) -> FloatArray:
+        """P(row is preferred to column), shape (K, K), 1/2 on the diagonal, NaN where nothing is known."""
+        ...
+
+    @property
+    def estimates(self) -> FloatArray:
+        """What each arm is ranked by, shape (K,): see `worst_preferences`."""
+        ...
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower ends of the intervals of the estimates, shape (K,), in [0, 1]."""
+        ...
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper ends of the intervals of the estimates, shape (K,), in [0, 1]."""
+        ...
+
+    @property
+    def best(self) -> int | None:
+        """The active arm with the highest estimate; None when there is none."""
+        ...
+
+    @property
+    def statistic(self) -> float:
+        """Z, the least evidence against any active arm but the best; 0 when there is none."""
+        ...
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the best arm beats every other and Z is above the threshold of the setting."""
+        ...
+
+    def update(self) -> None:
+        """Follow the record, which has just been told a batch."""
+        ...
+
+
+def evidence_of(setting: Setting, record: DuelRecord) -> Evidence:
+    """The evidence of a record: by the Bradley-Terry model where the arms have features, else by counts."""
+    if setting.features is None:
+        from algorithms.best_duel.count_evidence import CountEvidence
+
+        return CountEvidence(setting, record)
+    from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+
+    return BradleyTerryEvidence(setting, record)
+
+
+def evidence_delta(setting: Setting) -> float:
+    """The error probability of a campaign's thresholds and intervals."""
+    return INTERVAL_DELTA if setting.delta is None else setting.delta
+
+
+def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
+    """How each arm does against the active arm that does best against it.
+
+    Args:
+        preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.
+        active: Shape (K,), not set aside.
+
+    Returns:
+        Shape (K,), min over active j other than i of the preference of i over j; NaN where nothing is known
+        of an arm against active ones.
+    """
+    others = active & ~np.eye(len(active), dtype=np.bool_)  # (K, K)
+    known = others & ~np.isnan(preferences)
+    worst = np.where(known, preferences, np.where(others, 0.5, np.inf)).min(axis=1)
+    return np.where(known.any(axis=1), worst, np.nan)
+
+
+def best_arm(preferences: FloatArray, estimates: FloatArray, active: BoolArray) -> int | None:
+    """The active arm with the highest estimate, or the only active one; None where nothing is known.
+
+    Of arms with the same estimate, as few duels often give, the one that is preferred most on average over
+    the active arms is taken, then the first.
+    """
+    if active.sum() == 1:
+        return int(active.argmax())
+    eligible = np.where(active & ~np.isnan(estimates), estimates, -np.inf)
+    if eligible.max() == -np.inf:
+        return None
+    averages = np.where(np.isnan(preferences), 0.5, preferences)[:, active].mean(axis=1)
+    return int(np.where(eligible == eligible.max(), averages, -np.inf).argmax())

@@ -1,0 +1,40 @@
+"""Random pairs: every duel between two arms drawn at random."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_duel.setting import Setting
+from algorithms.best_duel.stopping import Stopping
+from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+
+
+class RandomPair:
+    """Ask pairs drawn uniformly and independently: a baseline that adapts to nothing.
+
+    A tie is half a win for each arm.
+
+    Args:
+        setting: The problem and the common parameters.
+
+    Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
+    Section 5 (RandomPair).
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._stopping = Stopping(setting)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose a batch of random pairs."""
+        room = self._stopping.room()
+        if room == 0:
+            return EMPTY_BATCH
+        pairs = self._stopping.record.pairs
+        return self._stopping.record.ask(pairs[rng.integers(len(pairs), size=room)], rng)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        self._stopping.tell(batch, outcomes)
+
+    def decision(self) -> Decision:
+        """Recommend the arm whose worst preference is highest."""
+        return self._stopping.decision()

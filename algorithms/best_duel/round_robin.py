@@ -1,0 +1,47 @@
+"""Round robin: every pair in turn."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.best_duel.setting import Setting
+from algorithms.best_duel.stopping import Stopping
+from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+
+
+class RoundRobin:
+    """Ask the pairs in a fixed order, over and over: the baseline that adapts to nothing.
+
+    The next pair is the first of those asked least, so the order holds when arms are set aside or duels come
+    from elsewhere. A tie is half a win for each arm.
+
+    Args:
+        setting: The problem and the common parameters.
+
+    Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
+    Section 5 (RoundRobin).
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._stopping = Stopping(setting)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose the pairs whose turn it is."""
+        room = self._stopping.room()
+        if room == 0:
+            return EMPTY_BATCH
+        record = self._stopping.record
+        pairs = record.pairs
+        asked = (record.told + record.pending)[pairs[:, 0], pairs[:, 1]]
+        chosen = np.empty(room, dtype=np.int64)
+        for place in range(room):
+            chosen[place] = asked.argmin()
+            asked[chosen[place]] += 1
+        return record.ask(pairs[chosen], rng)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        self._stopping.tell(batch, outcomes)
+
+    def decision(self) -> Decision:
+        """Recommend the arm whose worst preference is highest."""
+        return self._stopping.decision()

@@ -1,0 +1,71 @@
+"""What every best-duel selector is given, checked once."""
+
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+import numpy as np
+
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import FloatArray
+
+Threshold = Literal["practical", "proven"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Setting:
+    """The size of the problem and the parameters that all methods share; equal when all values are.
+
+    Raises:
+        InvalidParameter: If a value is out of range.
+    """
+
+    n_arms: int
+    """K, at least 2."""
+    n_examples: int
+    """n, at least 1."""
+    batch_size: int = 32
+    """Duels in a batch, at least 1; the last batch may be shorter."""
+    budget: int | None = None
+    """Most duels that may be told, unscored ones included; None for no limit."""
+    delta: float | None = None
+    """Stop once the best arm is separated with error probability delta, in (0, 1); None to go on."""
+    threshold: Threshold = "practical"
+    """How much evidence separates the best arm: "practical" is a heuristic, "proven" keeps to delta."""
+    features: FloatArray | None = field(default=None, repr=False)
+    """Shape (K, d), what is known of each arm, for the Bradley-Terry model; None for no model."""
+    max_unscored: float = 0.5
+    """Share of unscored duels, in [0, 1], beyond which an arm is set aside."""
+
+    def __post_init__(self) -> None:
+        for name, value, holds, requirement in (
+            ("n_arms", self.n_arms, self.n_arms >= 2, "at least 2 to compare"),
+            ("n_examples", self.n_examples, self.n_examples >= 1, "at least 1"),
+            ("batch_size", self.batch_size, self.batch_size >= 1, "at least 1"),
+            ("budget", self.budget, self.budget is None or self.budget >= 1, "at least 1 or None"),
+            ("delta", self.delta, self.delta is None or 0.0 < self.delta < 1.0, "in (0, 1) or None"),
+            ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
+        ):
+            if not holds:
+                raise InvalidParameter(name, value, requirement)
+        if self.features is not None:
+            object.__setattr__(self, "features", _checked_features(self.features, self.n_arms))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Setting):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)
+        )
+
+
+def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
+    """A read-only copy, if nothing speaks against it."""
+    if features.ndim != 2 or features.shape[0] != n_arms or features.shape[1] == 0:
+        raise InvalidParameter("features", features.shape, f"of shape ({n_arms}, d), a row for each arm")
+    if features.dtype.kind not in "fiub":
+        raise InvalidParameter("features", str(features.dtype), "an array of numbers")
+    copied = np.array(features, dtype=np.float64, order="C")
+    for unusable in copied[~np.isfinite(copied)][:1]:
+        raise InvalidParameter("features", float(unusable), "finite numbers")
+    copied.setflags(write=False)
+    return copied

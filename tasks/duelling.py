@@ -1,0 +1,134 @@
+"""Judging the duels of a round: each pair of answers by a pair judge, whose model calls are made here.
+
+The calls of all duels are made together, as often as the judge wants more of them. Every reply is stored as
+a generation, in groups, before the next calls are planned, so that a resumed round makes none again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from storage.records import NewComparison, NewGame, RoundRecord, StoredText
+from tasks.engines.protocol import GenerationFailure, Request
+from tasks.generating import PlannedGeneration, Texts, have_texts, storable
+from tasks.identity import generation_key, request_content, request_seed
+from tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairVerdict, Reply
+from tasks.running import RunningCampaign
+
+
+@dataclass(slots=True)
+class _Match:
+    """A duel whose two answers are there, and the replies to its calls so far."""
+
+    duel: Duel
+    replies: dict[GameCall, Reply] = field(default_factory=dict)
+    stored: dict[GameCall, int] = field(default_factory=dict)
+    """Ids of the generations that replies were read from."""
+
+
+def judge_duels(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
+    """One comparison per planned duel, in planned order; raises like `judge_round`."""
+    sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
+    matches = {
+        position: _Match(_duel(campaign, round_, position, a, b))
+        for position, (a, b) in enumerate(sides)
+        if isinstance(a, StoredText) and isinstance(b, StoredText)
+    }
+    _make_calls(campaign, round_, matches)
+    return [
+        _comparison(campaign, round_, position, sides[position], matches.get(position))
+        for position in range(len(round_.examples))
+    ]
+
+
+def _duel(
+    campaign: RunningCampaign, round_: RoundRecord, position: int, a: StoredText, b: StoredText
+) -> Duel:
+    example = campaign.checked.dataset.examples[round_.examples[position]]
+    return Duel(
+        question=example.question,
+        answer_a=a.text,
+        answer_b=b.text,
+        targets=example.targets,
+        fields=example.fields,
+        seed=request_seed(campaign.record.seed, {"round": round_.number, "position": position}),
+    )
+
+
+def _make_calls(campaign: RunningCampaign, round_: RoundRecord, matches: Mapping[int, _Match]) -> None:
+    """Give every match the replies that the judge wants."""
+    judge = campaign.checked.pair_judge
+    while wanted := [
+        (match, call) for match in matches.values() for call in judge.calls(match.duel, match.replies)
+    ]:
+        answers = have_texts(campaign, round_, [_planned(campaign, call) for _, call in wanted])
+        for place, (match, call) in enumerate(wanted):
+            answer = answers[place]
+            if isinstance(answer, StoredText):
+                match.stored[call] = answer.id
+                match.replies[call] = GameReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
+            else:
+                match.replies[call] = answer
+
+
+def _planned(campaign: RunningCampaign, call: GameCall) -> PlannedGeneration:
+    fingerprint = campaign.checked.judge_fingerprints[call.model.name]
+    content = request_content(call.model, fingerprint, call.prompt, call.sampling, 0)
+    return PlannedGeneration(
+        key=generation_key(content, call.seed),
+        model=call.model,
+        request=Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed),
+    )
+
+
+def _comparison(
+    campaign: RunningCampaign,
+    round_: RoundRecord,
+    position: int,
+    sides: tuple[StoredText | GenerationFailure, StoredText | GenerationFailure],
+    match: _Match | None,
+) -> NewComparison:
+    arms = round_.arms[position]
+    verdict = _unanswered(sides) if match is None else _verdict(campaign, match)
+    failures = [
+        f"{campaign.checked.candidates[arm].name}: {side.detail}"
+        for arm, side in zip(arms, sides, strict=True)
+        if isinstance(side, GenerationFailure)
+    ]
+    generations = [side.id if isinstance(side, StoredText) else None for side in sides]
+    return NewComparison(
+        position=position,
+        candidate_a_id=campaign.candidate_ids[arms[0]],
+        candidate_b_id=campaign.candidate_ids[arms[1]],
+        example_id=campaign.example_ids[round_.examples[position]],
+        generation_a_id=generations[0],
+        generation_b_id=generations[1],
+        judge=campaign.judge_id,
+        answer=None if verdict.answer is None else storable(verdict.answer),
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        detail=storable("; ".join(failures)) if failures else None,
+        games=[] if match is None else [_new_game(game, match) for game in verdict.games],
+    )
+
+
+def _verdict(campaign: RunningCampaign, match: _Match) -> PairVerdict:
+    return campaign.checked.pair_judge.verdict(match.duel, match.replies)
+
+
+def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> PairVerdict:
+    """A duel that lacks an answer: not lost by the side without one, since that may be anybody's fault."""
+    return PairVerdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))
+
+
+def _new_game(game: Game, match: _Match) -> NewGame:
+    played = (game.judge, game.placement, game.repeat, game.attempt)
+    ids = {(call.judge, call.placement, call.repeat, call.attempt): id_ for call, id_ in match.stored.items()}
+    return NewGame(
+        judge=game.judge,
+        placement=game.placement,
+        repeat=game.repeat,
+        attempt=game.attempt,
+        generation_id=ids.get(played),
+        verdict=game.verdict,
+        reason=game.reason,
+    )

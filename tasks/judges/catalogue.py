@@ -1,0 +1,161 @@
+"""A catalogue of judges: names, where each is built, and how its parameters are checked.
+
+A judge is built by a callable whose keyword parameters are typed: their annotations say what a spec may
+hold, and the first line of its docstring says what it does. A judge's module is imported when that judge
+is asked for, not before.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from tasks.errors import JudgeError
+from tasks.suggestions import unknown_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeParameter:
+    """One parameter of a judge."""
+
+    name: str
+    """Its key in the spec."""
+    accepts: str
+    """Its type, as in Python."""
+    default: Any
+    """Its value when it is not given; None as well when it is required."""
+    required: bool
+    """Whether it must be given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeDescription:
+    """What a user needs to know to choose a judge."""
+
+    name: str
+    """Its `type` in the spec."""
+    summary: str
+    """What it does, in one line."""
+    parameters: tuple[JudgeParameter, ...]
+    """Its parameters: those of its own first, then those that every judge of the catalogue takes."""
+
+
+class Catalogue:
+    """Judges by name; those of installed packages come through an entry point group.
+
+    Args:
+        kind: What an entry is called in messages.
+        group: The entry point group. An entry cannot replace a built-in judge.
+        built_in: Name -> "module:callable".
+        common: Parameters of every judge, which the caller takes off before it calls `create`.
+    """
+
+    def __init__(
+        self, kind: str, *, group: str, built_in: Mapping[str, str], common: Sequence[JudgeParameter] = ()
+    ) -> None:
+        self._kind = kind
+        self._group = group
+        self._built_in = built_in
+        self._common = tuple(common)
+
+    def names(self) -> tuple[str, ...]:
+        """Every judge there is, built in and installed, in alphabetical order; none is imported."""
+        return tuple(sorted({*self._built_in, *self._installed()}))
+
+    def describe(self, name: str) -> JudgeDescription:
+        """A judge's summary and parameters.
+
+        Raises:
+            JudgeError: If there is no such judge or it cannot be imported.
+        """
+        factory = self._factory(name)
+        summary = (inspect.getdoc(factory) or "").partition("\n")[0]
+        return JudgeDescription(name=name, summary=summary, parameters=(*_parameters(factory), *self._common))
+
+    def create(self, name: str, params: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- what a factory builds
+        """The judge of this name with these parameters of its own.
+
+        Raises:
+            JudgeError: If the name, a parameter or a value is not one that is accepted.
+        """
+        factory = self._factory(name)
+        values = self._checked(name, factory, params)
+        try:
+            return factory(**values)
+        except (TypeError, ValueError) as error:
+            raise JudgeError(f"{name}: {error}", "judge") from error
+
+    def _installed(self) -> dict[str, EntryPoint]:
+        return {entry.name: entry for entry in entry_points(group=self._group)}
+
+    def _factory(self, name: str) -> Callable[..., Any]:
+        if location := self._built_in.get(name):
+            module, _, attribute = location.partition(":")
+            factory: Callable[..., Any] = getattr(import_module(module), attribute)
+            return factory
+        entry = self._installed().get(name)
+        if entry is None:
+            raise JudgeError(unknown_name(self._kind, name, self.names()), "judge.type")
+        try:
+            loaded: Callable[..., Any] = entry.load()
+        except Exception as error:  # another's module can fail in any way
+            raise JudgeError(
+                f"the installed {self._kind} {name!r} ({entry.value}) cannot be imported: {error!r}",
+                "judge.type",
+            ) from error
+        return loaded
+
+    def _checked(self, name: str, factory: Callable[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
+        known = _signature(factory)
+        for key in params:
+            if key not in known:
+                names = (*known, *(parameter.name for parameter in self._common))
+                raise JudgeError(unknown_name(f"parameter of {name}", key, names), f"judge.{key}")
+        for key, (hint, default) in known.items():
+            if default is inspect.Parameter.empty and key not in params:
+                raise JudgeError(f"{name} needs {key} ({_spelled(hint)}); add it", f"judge.{key}")
+        return {key: checked(key, known[key][0], value) for key, value in params.items()}
+
+
+def checked(name: str, hint: Any, value: Any) -> Any:  # noqa: ANN401 -- any type and its values
+    """The value, if it is of the type; nothing is converted.
+
+    Raises:
+        JudgeError: Naming the place within the parameter, what it must be and what it is.
+    """
+    try:
+        return TypeAdapter(hint, config=ConfigDict(strict=True)).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = name + "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
+        sentence = first["msg"].replace("Input should", "must", 1)
+        raise JudgeError(f"{sentence}, got {first['input']!r}", f"judge.{place}") from error
+
+
+def _signature(factory: Callable[..., Any]) -> Mapping[str, tuple[Any, Any]]:
+    """Type and default (`inspect.Parameter.empty` where there is none) of each parameter."""
+    return {
+        name: (parameter.annotation, parameter.default)
+        for name, parameter in inspect.signature(factory, eval_str=True).parameters.items()
+    }
+
+
+def _parameters(factory: Callable[..., Any]) -> tuple[JudgeParameter, ...]:
+    return tuple(
+        JudgeParameter(
+            name=name,
+            accepts=_spelled(hint),
+            default=None if default is inspect.Parameter.empty else default,
+            required=default is inspect.Parameter.empty,
+        )
+        for name, (hint, default) in _signature(factory).items()
+    )
+
+
+def _spelled(hint: Any) -> str:  # noqa: ANN401
+    plain = hint.__origin__ if hasattr(hint, "__metadata__") else hint  # Annotated[float, ...] is a float
+    return inspect.formatannotation(plain).replace("collections.abc.", "")

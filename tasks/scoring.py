@@ -1,0 +1,40 @@
+"""Scoring a benchmark round: each output against the targets of its example."""
+
+from storage.records import NewComparison, RoundRecord, StoredText
+from tasks.engines.protocol import GenerationFailure
+from tasks.generating import Texts, storable
+from tasks.running import RunningCampaign
+
+
+def score_outputs(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
+    """One comparison per planned pair, in planned order."""
+    return [
+        _scored(campaign, position, arm, example, texts[position])
+        for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True))
+    ]
+
+
+def _scored(
+    campaign: RunningCampaign, position: int, arm: int, example: int, text: StoredText | GenerationFailure
+) -> NewComparison:
+    if isinstance(text, GenerationFailure):
+        return NewComparison(
+            position=position,
+            candidate_a_id=campaign.candidate_ids[arm],
+            example_id=campaign.example_ids[example],
+            judge=campaign.judge_id,
+            reason=text.reason,
+            detail=storable(text.detail),
+        )
+    targets = campaign.checked.dataset.examples[example].targets
+    verdict = campaign.checked.output_judge.judge(text.text, targets)
+    return NewComparison(
+        position=position,
+        candidate_a_id=campaign.candidate_ids[arm],
+        example_id=campaign.example_ids[example],
+        generation_a_id=text.id,
+        judge=campaign.judge_id,
+        answer=None if verdict.answer is None else storable(verdict.answer),
+        outcome=verdict.score,
+        reason=verdict.reason,
+    )

@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.best_duel.count_evidence import CountEvidence
+from algorithms.best_duel.divergence import bernoulli_kl, kl_lower_bounds
+from algorithms.best_duel.duel_record import DuelRecord
+from algorithms.best_duel.setting import Setting
+from algorithms.protocols import Batch
+
+
+def evidence(duels, n_arms=4, **params):
+    """The evidence of (first arm, second arm, outcome)."""
+    setting = Setting(n_arms=n_arms, n_examples=1, **{"delta": 0.05, **params})
+    record = DuelRecord(setting)
+    made = CountEvidence(setting, record)
+    if duels:
+        arms = [(first, second) for first, second, _ in duels]
+        record.tell(Batch(arms, np.zeros(len(duels), dtype=int)), [outcome for *_, outcome in duels])
+        made.update()
+    return made
+
+
+def d(x, y):
+    return sum(p * np.log(p / q) for p, q in ((x, y), (1 - x, 1 - y)) if p > 0)
+
+
+def literal_statistic(duels, n_arms):
+    """Equation (7), pair by pair."""
+    won, fought = {}, {}
+    for first, second, outcome in duels:
+        for row, column, result in ((first, second, outcome), (second, first, 1 - outcome)):
+            won[row, column] = won.get((row, column), 0) + result
+            fought[row, column] = fought.get((row, column), 0) + 1
+
+    def preference(i, j):
+        return won[i, j] / fought[i, j] if (i, j) in fought else 0.5
+
+    arms = range(n_arms)
+    worst = {i: min(preference(i, j) for j in arms if j != i) for i in arms}
+    best = max(arms, key=lambda i: (worst[i], np.mean([preference(i, j) if i != j else 0.5 for j in arms])))
+    statistic = min(
+        sum(
+            fought[j, i] * d(preference(j, i), 0.5)
+            for j in arms
+            if (j, i) in fought and preference(j, i) > 0.5
+        )
+        for i in arms
+        if i != best
+    )
+    return best, worst, statistic
+
+
+DUELS = st.lists(
+    st.tuples(st.permutations(range(4)), st.sampled_from([0.0, 0.5, 1.0])).map(
+        lambda drawn: (drawn[0][0], drawn[0][1], drawn[1])
+    ),
+    min_size=1,
+    max_size=60,
+)
+EVERY_PAIR = [(i, j, 1.0) for i in range(4) for j in range(i)]
+
+
+def test_divergence_has_known_values():
+    # log 2; 0.9 log 1.8 + 0.1 log 0.2; the same of x and 1 - x.
+    x = np.array([0.0, 1.0, 0.5, 0.9, 0.1])
+    expected = [np.log(2), np.log(2), 0.0, 0.36806420, 0.36806420]
+    np.testing.assert_allclose(bernoulli_kl(x, 0.5), expected, atol=1e-8)
+    assert bernoulli_kl(np.array([0.25]), 0.75)[0] == pytest.approx(0.5 * np.log(3))
+
+
+def test_the_lower_bound_is_where_the_divergence_reaches_the_level():
+    means = np.array([[1.0, 0.7], [0.3, 0.0]])
+    counts = np.array([[10, 40], [40, 10]])
+    low = kl_lower_bounds(means, counts, 3.0)
+    assert low[0, 0] == pytest.approx(np.exp(-0.3))  # 10 log(1 / m) = 3
+    np.testing.assert_allclose((counts * bernoulli_kl(means, low))[:, ::-1].diagonal(), 3.0, rtol=1e-6)
+    assert low[1, 1] == 0.0
+
+
+@given(DUELS)
+def test_the_statistic_and_the_best_arm_are_those_of_equation_7(duels):
+    duels = EVERY_PAIR + duels
+    made = evidence(duels)
+    best, worst, statistic = literal_statistic(duels, 4)
+    np.testing.assert_allclose(made.estimates, [worst[i] for i in range(4)])
+    assert made.best == best
+    assert made.statistic == pytest.approx(statistic, abs=1e-12)
+
+
+@given(DUELS, st.permutations(range(4)))
+def test_numbering_the_arms_otherwise_changes_nothing_else(duels, names):
+    made = evidence(duels)
+    renamed = evidence([(names[first], names[second], outcome) for first, second, outcome in duels])
+    for field in ("estimates", "lower", "upper"):
+        np.testing.assert_allclose(getattr(renamed, field)[list(names)], getattr(made, field), rtol=1e-9)
+    assert renamed.estimates[renamed.best] == made.estimates[made.best]
+    if np.sum(made.estimates == np.nanmax(made.estimates)) == 1:
+        assert renamed.best == names[made.best]
+        assert renamed.statistic == pytest.approx(made.statistic, abs=1e-9)
+
+
+@given(DUELS)
+def test_a_tie_counts_as_half_a_duel_won_and_half_lost(duels):
+    doubled = [(*arms, outcome) for *arms, outcome in duels for _ in range(2)]
+    split = []
+    for first, second, outcome in duels:
+        split += [(first, second, max(outcome, 0.0) if outcome != 0.5 else side) for side in (0.0, 1.0)]
+    assert evidence(doubled).statistic == evidence(split).statistic
+    np.testing.assert_array_equal(evidence(doubled).lower, evidence(split).lower)
+
+
+@given(DUELS, st.sampled_from(["practical", "proven"]))
+def test_intervals_hold_the_estimates(duels, threshold):
+    made = evidence(duels, threshold=threshold)
+    known = ~np.isnan(made.estimates)
+    assert (0.0 <= made.lower).all()
+    assert (made.upper <= 1.0).all()
+    assert (made.lower <= made.upper).all()
+    assert (made.lower[known] <= made.estimates[known]).all()
+    assert (made.estimates[known] <= made.upper[known] + 1e-12).all()
+
+
+def test_an_interval_of_one_pair_has_the_practical_width():
+    # 30 of 40 won, t = 40: all m with 40 d(0.75, m) <= 2 log((log 40 + 1) / 0.05).
+    made = evidence([(0, 1, 1.0)] * 30 + [(0, 1, 0.0)] * 10, n_arms=2)
+    level = 2 * np.log((np.log(40) + 1) / 0.05)
+    for end in (made.lower[0], made.upper[0], 1 - made.lower[1], 1 - made.upper[1]):
+        assert 40 * d(0.75, end) == pytest.approx(level, rel=1e-6)
+    assert made.lower[0] < 0.75 < made.upper[0]
+
+
+def test_nothing_is_known_before_the_first_duel():
+    made = evidence([])
+    assert (made.best, made.statistic, made.is_separated) == (None, 0.0, False)
+    assert np.isnan(made.estimates).all()
+    assert (made.lower.tolist(), made.upper.tolist()) == ([0.0] * 4, [1.0] * 4)
+
+
+def test_a_cycle_is_never_separated():
+    cycle = [(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)] * 500
+    made = evidence([*cycle, (0, 1, 1.0)], n_arms=3)
+    assert made.statistic == 0.0 or not made.is_separated
+    assert not evidence(cycle, n_arms=3).is_separated
+
+
+def test_an_arm_that_has_not_fought_every_other_is_not_separated():
+    duels = [(0, 1, 1.0), (1, 2, 1.0)] * 200
+    assert evidence(duels, n_arms=3).statistic > 100
+    assert not evidence(duels, n_arms=3).is_separated
+    assert evidence([*duels, (0, 2, 1.0)], n_arms=3).is_separated
+
+
+def test_an_even_preference_of_the_best_arm_is_not_enough():
+    duels = [(0, 1, 1.0), (1, 2, 1.0)] * 200
+    assert not evidence([*duels, (0, 2, 0.5)], n_arms=3).is_separated
+
+
+def test_duels_of_arms_set_aside_are_no_evidence():
+    duels = [(0, 1, 1.0)] * 12 + [(0, 2, 1.0), (1, 2, 1.0)] * 5
+    with_broken = evidence(duels + [(3, arm, np.nan) for arm in (0, 1, 2)] * 4 + [(3, 0, 1.0)] * 3)
+    without = evidence(duels, n_arms=3)
+    assert with_broken.statistic == without.statistic
+    assert with_broken.best == without.best == 0
+    np.testing.assert_array_equal(with_broken.estimates[:3], without.estimates)
+
+
+def test_the_only_arm_left_is_the_best_and_not_separated():
+    # Unscored more often than not: of the duels of arms 1 and 2 all, of arm 0 none that count.
+    duels = [(1, 2, np.nan)] * 9 + [(0, 1, 1.0), (0, 2, 1.0)] * 4
+    made = evidence(duels, n_arms=3)
+    assert (made.best, made.is_separated) == (0, False)
+    assert np.isnan(made.estimates[0])

@@ -1,0 +1,185 @@
+"""The published structured comparison: duels until the best of 32 arms with 6 features is separated.
+
+Random instances of the published recipe differ a thousandfold in difficulty, and the paper does not say
+which one it shows. So the instances are the first seeds whose optimum lies where the published mean stopping
+time does.
+"""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import count, islice
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta, t
+
+from algorithms.best_duel.structured_allocation import characteristic_time
+from algorithms.best_duel.thresholds import practical_threshold
+from algorithms.protocols import round_rng
+from algorithms.registry import create_selector
+from tasks.simulation import THREAD_SETTINGS
+
+N_ARMS, D, NOISE = 32, 6, 0.25
+DELTA, CAP = 0.05, 30_000
+OPTIMA = (3_000, 8_000)
+BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
+OURS = "llm-po-bt"
+FIELD = (OURS, "round-robin", "random-pair", "eps-greedy", "thompson", "rucb")
+"""All with the features, so that they share the fitted theta and the statistic."""
+
+
+class Instance(NamedTuple):
+    """A draw of the published recipe."""
+
+    seed: int
+    features: np.ndarray
+    """Shape (K, d)."""
+    scores: np.ndarray
+    """Shape (K,), theta . x."""
+    characteristic_time: float
+    """U*."""
+    optimum: float
+    """U* times the practical threshold there."""
+
+
+class Outcome(NamedTuple):
+    """What happened in one campaign."""
+
+    duels: int
+    separated: bool
+    right: bool
+    """Whether the arm named at the end is the best one."""
+    right_at: tuple[bool, ...]
+    """The same at each of the budgets, or at the end where that came sooner."""
+
+
+def measure(replications: int = 200, minutes: float = 60.0, workers: int = 2) -> Iterator[dict[str, str]]:
+    """Rows per instance and selector, then per selector over all instances.
+
+    Replications are started one after the other for all instances and selectors alike, until there are as
+    many as asked for or the time is up; each takes 5 instances x 6 campaigns.
+    """
+    worlds = list(islice(instances(), 5))
+    jobs = [(world, name) for world in worlds for name in FIELD]
+    found: dict[tuple[int, str], list[Outcome]] = {(world.seed, name): [] for world, name in jobs}
+    end = time.monotonic() + 60.0 * minutes
+    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))  # what is spawned takes it over
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for replication in range(replications):
+            if replication > 1 and time.monotonic() > end:
+                break
+            outcomes = pool.map(partial(campaign, seed=replication), *zip(*jobs, strict=True))
+            for (world, name), outcome in zip(jobs, outcomes, strict=True):
+                found[world.seed, name].append(outcome)
+    for world in worlds:
+        ours = _mean_duels(found[world.seed, OURS])
+        yield from (_row(world, name, found[world.seed, name], ours) for name in FIELD)
+    yield from (_summary(worlds, name, found) for name in FIELD)
+
+
+def instances() -> Iterator[Instance]:
+    """The published recipe, seed after seed, where the optimum lies in the range."""
+    for seed in count():
+        rng = np.random.default_rng(seed)
+        theta = rng.normal(size=D)
+        theta /= np.linalg.norm(theta)
+        bases = np.linspace(0.3, -0.3, N_ARMS)
+        features = bases[:, np.newaxis] * theta + rng.normal(scale=NOISE, size=(N_ARMS, D))
+        hardness = characteristic_time(features, theta)
+        optimum = duels_at_best(hardness)
+        if OPTIMA[0] <= optimum <= OPTIMA[1]:
+            yield Instance(seed, features, features @ theta, hardness, optimum)
+
+
+def duels_at_best(hardness: float) -> float:
+    """The n with n = U* threshold(n)."""
+    duels = OPTIMA[0]
+    for _ in range(50):
+        duels = max(1, round(hardness * practical_threshold(DELTA, duels)))
+    return float(duels)
+
+
+def campaign(world: Instance, name: str, seed: int) -> Outcome:
+    """One campaign of single duels, until it is separated or at the cap."""
+    selector = create_selector(
+        name,
+        n_arms=N_ARMS,
+        n_examples=1_000_000,
+        features=world.features,
+        batch_size=1,
+        delta=DELTA,
+        budget=CAP,
+        threshold="practical",
+    )
+    judge, best = np.random.default_rng([seed, 1]), int(world.scores.argmax())
+    draws, duels, right_at = round_rng(seed, 0), 0, []
+    while len(batch := selector.ask(draws)):
+        first, second = batch.arms[0]
+        wins = judge.random() < 1.0 / (1.0 + np.exp(world.scores[second] - world.scores[first]))
+        selector.tell(batch, [float(wins)])
+        duels += 1
+        if duels in BUDGETS:
+            right_at.append(selector.decision().best == best)
+    decision = selector.decision()
+    right = decision.best == best
+    right_at += [right] * (len(BUDGETS) - len(right_at))
+    return Outcome(duels, decision.reason == "separated-practical", right, tuple(right_at))
+
+
+def _row(world: Instance, name: str, outcomes: Sequence[Outcome], ours: float) -> dict[str, str]:
+    duels = np.array([outcome.duels for outcome in outcomes])
+    half = t.ppf(0.975, len(duels) - 1) * duels.std(ddof=1) / np.sqrt(len(duels))
+    return {
+        "instance": f"seed {world.seed}",
+        "U*": f"{world.characteristic_time:.0f}",
+        "U* x threshold": f"{world.optimum:.0f}",
+        "selector": name,
+        "runs": str(len(outcomes)),
+        "duels": f"{duels.mean():.0f} ± {half:.0f}",
+        "over the optimum": f"{duels.mean() / world.optimum:.2f}",
+        "over llm-po-bt": f"{duels.mean() / ours:.2f}",
+        **_shares(outcomes),
+    }
+
+
+def _summary(
+    worlds: Sequence[Instance], name: str, found: dict[tuple[int, str], list[Outcome]]
+) -> dict[str, str]:
+    """Ratios are averaged over the instances, as the counts themselves are not comparable."""
+    means = {world.seed: _mean_duels(found[world.seed, name]) for world in worlds}
+    outcomes = [outcome for world in worlds for outcome in found[world.seed, name]]
+    optimal = np.mean([means[world.seed] / world.optimum for world in worlds])
+    relative = np.mean([means[world.seed] / _mean_duels(found[world.seed, OURS]) for world in worlds])
+    return {
+        "instance": "all",
+        "U*": "-",
+        "U* x threshold": "-",
+        "selector": name,
+        "runs": str(len(outcomes)),
+        "duels": f"{np.mean(list(means.values())):.0f}",
+        "over the optimum": f"{optimal:.2f}",
+        "over llm-po-bt": f"{relative:.2f}",
+        **_shares(outcomes),
+    }
+
+
+def _shares(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """How many stopped, erred when they did, and were right at each budget."""
+    runs = len(outcomes)
+    separated = sum(outcome.separated for outcome in outcomes)
+    wrong = sum(outcome.separated and not outcome.right for outcome in outcomes)
+    upper = beta.ppf(0.95, wrong + 1, runs - wrong) if wrong < runs else 1.0
+    right_at = np.mean([outcome.right_at for outcome in outcomes], axis=0)
+    return {
+        f"separated within {CAP}": f"{separated / runs:.2f}",
+        "named a wrong arm": f"{wrong / runs:.3f} (below {upper:.3f} at 95%)",
+        **{f"right at {budget}": f"{share:.2f}" for budget, share in zip(BUDGETS, right_at, strict=True)},
+    }
+
+
+def _mean_duels(outcomes: Sequence[Outcome]) -> float:
+    return float(np.mean([outcome.duels for outcome in outcomes]))

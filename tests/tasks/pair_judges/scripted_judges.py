@@ -1,0 +1,34 @@
+"""LLM judges whose models are a function in the test."""
+
+from tasks.engines.protocol import GenerationFailure
+from tasks.pair_judges.protocol import Duel, GameReply
+from tasks.pair_judges.registry import create_pair_judge
+
+MODEL = {"name": "m", "provider": "transformers", "model": "owner/judge"}
+BROKEN = GenerationFailure(reason="engine_failed", detail="gone")
+
+
+def panel(*ids, **params):
+    """An LLM judge of models with these ids."""
+    models = [{**MODEL, "judge_id": each} for each in ids or ("j1",)]
+    return create_pair_judge("llm", models=models, **params)
+
+
+def duel(answer_a="first answer", answer_b="second answer", **fields):
+    return Duel(**{"question": "Why?", "answer_a": answer_a, "answer_b": answer_b, "seed": 7, **fields})
+
+
+def play(judge, this, say):
+    """The verdict, and every batch of calls: `say` turns a call into a text or a reply."""
+    replies, batches = {}, []
+    while wanted := judge.calls(this, replies):
+        assert not replies.keys() & set(wanted)
+        batches.append(wanted)
+        for call in wanted:
+            said = say(call)
+            replies[call] = GameReply(text=said) if isinstance(said, str) else said
+    return judge.verdict(this, replies), batches
+
+
+def outcome(judge, this, say):
+    return play(judge, this, say)[0].outcome
