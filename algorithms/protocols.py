@@ -111,6 +111,8 @@ class Selector(Protocol):
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose pairs that were neither told nor asked before; see `round_rng` for the generator.
 
+        Duels are drawn with replacement: there, a pair of arms may meet on an example again.
+
         Beliefs are left as they are, but the pairs are remembered as pending, so that several batches
         may be in flight. A batch that is thrown away stays pending in this selector. To resume with
         rounds in flight, interleave the tells with the same asks.
@@ -124,7 +126,7 @@ class Selector(Protocol):
         """Absorb the outcomes of a batch, asked of this selector or not.
 
         Args:
-            batch: Pairs never told before, in the order they were drawn.
+            batch: Pairs never told before, duels excepted, in the order they were drawn.
             outcomes: One per pair; NaN means unscored, which spends the pair and is not a zero.
 
         Raises:

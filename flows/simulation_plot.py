@@ -17,15 +17,15 @@ MARKERS = "osD^vPX*"
 
 
 def save_plot(
-    path: Path, curves: Sequence[Curve], budgets: Sequence[int], *, grid: int, metric: str, title: str
+    path: Path, curves: Sequence[Curve], budgets: Sequence[int], *, grid: int | None, metric: str, title: str
 ) -> None:
     """Write a PNG: averages over seeds as lines, one standard error to either side as bands.
 
     Args:
         path: Where to.
         curves: One per selector.
-        budgets: Shape (T,), pairs; the axis shows them as shares of the grid.
-        grid: Pairs in the whole table.
+        budgets: Shape (T,), comparisons.
+        grid: Comparisons in the whole table, of which the axis shows shares; None for an axis of counts.
         metric: Name of the vertical axis.
         title: Above the picture.
     """
@@ -35,16 +35,17 @@ def save_plot(
 
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    shares = 100.0 * np.asarray(budgets) / grid
+    places = np.asarray(budgets) if grid is None else 100.0 * np.asarray(budgets) / grid
     for number, curve in enumerate(curves):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        axes.plot(shares, curve.means, color=colour, marker=marker, markersize=4, label=curve.label)
+        axes.plot(places, curve.means, color=colour, marker=marker, markersize=4, label=curve.label)
         if curve.runs > 1:
             low, high = curve.means - curve.errors, curve.means + curve.errors
             axes.fill_between(
-                shares, low.clip(0.0), high.clip(max=1.0), color=colour, alpha=0.15, linewidth=0
+                places, low.clip(0.0), high.clip(max=1.0), color=colour, alpha=0.15, linewidth=0
             )
-    axes.set(xlabel="budget, % of all pairs", ylabel=metric, ylim=(-0.02, 1.02))
+    label = "budget, duels" if grid is None else "budget, % of all pairs"
+    axes.set(xlabel=label, ylabel=metric, ylim=(-0.02, 1.02))
     axes.set_title(title, fontsize="medium")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize="small")

@@ -1,15 +1,19 @@
 """What `winnow simulate` leaves behind: every run in a file, a picture, and a summary."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from algorithms.metrics import hardness, true_means
 from algorithms.protocols import FloatArray
 from flows.output import print_json, print_rows
 from flows.simulation_plot import save_plot
 from tasks.errors import WinnowError
+from tasks.preference_tables import PreferenceTable
 from tasks.score_tables import ScoreTable
 from tasks.simulation import Run
 from tasks.simulation_results import TARGET, Curve, Metric, average
@@ -17,20 +21,74 @@ from tasks.simulation_results import TARGET, Curve, Metric, average
 RUNS, PICTURE = "runs.parquet", "curve.png"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The table that was simulated, as far as a report speaks of it."""
+
+    source: str
+    candidates: tuple[str, ...]
+    n_examples: int | None
+    """None where there are none, but averages over all of them."""
+    facts: Mapping[str, float]
+    """What else there is to know of it."""
+    grid: int | None
+    """Comparisons in the whole table; None where there is no end to them."""
+
+    @property
+    def size(self) -> str:
+        """In words."""
+        candidates = f"{len(self.candidates)} candidates"
+        return f"{candidates} x {self.n_examples} examples" if self.n_examples else candidates
+
+
+def score_subject(table: ScoreTable) -> Subject:
+    """A table of scores."""
+    return Subject(
+        source=table.source,
+        candidates=table.candidates,
+        n_examples=table.scores.shape[1],
+        facts={"hardness": hardness(true_means(table.scores))},
+        grid=table.grid,
+    )
+
+
+def preference_subject(table: PreferenceTable) -> Subject:
+    """A table of preferences."""
+    worst = np.nanmin(np.where(np.eye(len(table.candidates), dtype=bool), np.nan, table.preferences), axis=1)
+    return Subject(
+        source=table.source,
+        candidates=table.candidates,
+        n_examples=None,
+        facts={"best_wins": float(worst.max())},
+        grid=None,
+    )
+
+
+class Stop(NamedTuple):
+    """How one run ended."""
+
+    spent: int
+    separated: bool
+    """Whether it stopped by itself, sure of its answer."""
+    right: bool
+
+
 class SimulationReport:
     """Collects runs; what it writes and prints is in the order in which labels were first added."""
 
-    def __init__(self, *, table: ScoreTable, metric: Metric, budgets: Sequence[int]) -> None:
-        self._table = table
+    def __init__(self, *, subject: Subject, metric: Metric, budgets: Sequence[int]) -> None:
+        self._subject = subject
         self._metric = metric
         self._budgets = tuple(budgets)
-        self._hardness = hardness(true_means(table.scores))
         self._rows: list[dict[str, Any]] = []
+        self._stops: dict[str, list[Stop]] = defaultdict(list)
         self._values: dict[str, list[FloatArray]] = defaultdict(list)
 
     def add(self, run: Run, values: FloatArray) -> None:
         """Take in a run and its metric at every budget, shape (T,)."""
         self._values[run.label].append(values)
+        separated = run.reason.startswith("separated")
+        self._stops[run.label].append(Stop(int(run.spent[-1]), separated, bool(values[-1] == 1.0)))
         for position, budget in enumerate(self._budgets):
             best = int(run.best[position])
             self._rows.append(
@@ -38,11 +96,12 @@ class SimulationReport:
                     "selector": run.label,
                     "seed": run.seed,
                     "budget": budget,
-                    "share": budget / self._table.grid,
+                    "share": budget / self._subject.grid if self._subject.grid else None,
                     "spent": int(run.spent[position]),
-                    "best": self._table.candidates[best] if best >= 0 else None,
+                    "best": self._subject.candidates[best] if best >= 0 else None,
                     "metric": self._metric,
                     "value": float(values[position]),
+                    "ended": run.reason,
                 }
             )
 
@@ -52,14 +111,14 @@ class SimulationReport:
         Raises:
             WinnowError: If a file cannot be written.
         """
-        title = f"{self._table.source}: {self._size}"
+        title = f"{self._subject.source}: {self._subject.size}"
         try:
             print_rows(self._rows, "parquet", folder / RUNS)
             save_plot(
                 folder / PICTURE,
                 self._curves(),
                 self._budgets,
-                grid=self._table.grid,
+                grid=self._subject.grid,
                 metric=self._metric,
                 title=title,
             )
@@ -72,14 +131,10 @@ class SimulationReport:
         if json:
             print_json(self._summary(folder))
             return
-        print(f"{self._table.source}: {self._size}, hardness {self._hardness:.4g}")
+        facts = "".join(f", {key} {value:.4g}" for key, value in self._subject.facts.items())
+        print(f"{self._subject.source}: {self._subject.size}{facts}")
         print_rows([self._line(curve) for curve in self._curves()], "table")
         print(f"{self._metric}; runs in {folder / RUNS}, picture in {folder / PICTURE}")
-
-    @property
-    def _size(self) -> str:
-        n_arms, n_examples = self._table.scores.shape
-        return f"{n_arms} candidates x {n_examples} examples"
 
     def _curves(self) -> list[Curve]:
         return [average(label, values) for label, values in self._values.items()]
@@ -88,16 +143,28 @@ class SimulationReport:
         line: dict[str, Any] = {"selector": curve.label, "runs": curve.runs}
         for budget, mean, error in zip(self._budgets, curve.means, curve.errors, strict=True):
             spread = f" ±{error:.3f}" if curve.runs > 1 else ""
-            line[f"{budget} ({budget / self._table.grid:.3g})"] = f"{mean:.3f}{spread}"
-        return {**line, f"reaches {TARGET:g} at": curve.budget_to_target(self._budgets)}
+            share = f" ({budget / self._subject.grid:.3g})" if self._subject.grid else ""
+            line[f"{budget}{share}"] = f"{mean:.3f}{spread}"
+        line[f"reaches {TARGET:g} at"] = curve.budget_to_target(self._budgets)
+        return line | self._stopping(curve.label)
+
+    def _stopping(self, label: str) -> dict[str, Any]:
+        """How runs that stop by themselves did; nothing where none is asked to."""
+        stops = [stop for stop in self._stops[label] if stop.separated]
+        if not stops:
+            return {"stopped": None, "after": None, "wrong": None}
+        return {
+            "stopped": f"{len(stops)} of {len(self._stops[label])}",
+            "after": round(sum(stop.spent for stop in stops) / len(stops)),
+            "wrong": sum(not stop.right for stop in stops),
+        }
 
     def _summary(self, folder: Path) -> dict[str, Any]:
-        n_arms, n_examples = self._table.scores.shape
         return {
-            "table": self._table.source,
-            "candidates": n_arms,
-            "examples": n_examples,
-            "hardness": self._hardness,
+            "table": self._subject.source,
+            "candidates": len(self._subject.candidates),
+            "examples": self._subject.n_examples,
+            **self._subject.facts,
             "metric": self._metric,
             "budgets": list(self._budgets),
             "target": TARGET,
@@ -108,6 +175,7 @@ class SimulationReport:
                     "means": curve.means.tolist(),
                     "standard_errors": curve.errors.tolist() if curve.runs > 1 else None,
                     "budget_to_target": curve.budget_to_target(self._budgets),
+                    **self._stopping(curve.label),
                 }
                 for curve in self._curves()
             ],

@@ -69,7 +69,8 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
         .group_by(A.position, B.position)
     )
     for a, b, scored, points, wins, losses, duels in rows:
-        for pair, won, lost, share in (((a, b), wins, losses, points), ((b, a), losses, wins, scored - points)):
+        forth, back = ((a, b), wins, losses, points), ((b, a), losses, wins, scored - points)
+        for pair, won, lost, share in (forth, back):
             counts = found.setdefault(pair, dict.fromkeys(("duels", "scored", "wins", "losses", "points"), 0))
             for key, value in zip(counts, (duels, scored, won, lost, share), strict=True):
                 counts[key] += value

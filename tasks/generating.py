@@ -49,9 +49,7 @@ def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> Texts:
     return have_texts(campaign, round_, planned)
 
 
-def have_texts(
-    campaign: RunningCampaign, round_: RoundRecord, planned: Sequence[PlannedGeneration]
-) -> Texts:
+def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence[PlannedGeneration]) -> Texts:
     """Have every planned text stored, or know why one cannot be made.
 
     Safe to call again: it generates only what is not stored. Requests are grouped by model, and a group's
@@ -81,9 +79,7 @@ def have_texts(
     return Texts(planned=planned, texts=texts, failures=failures)
 
 
-def plan_generation(
-    campaign: RunningCampaign, arm: int, example: int, replicate: int
-) -> PlannedGeneration:
+def plan_generation(campaign: RunningCampaign, arm: int, example: int, replicate: int) -> PlannedGeneration:
     """The request of one meeting, and the key it is stored under."""
     candidate = campaign.checked.candidates[arm]
     row = campaign.checked.dataset.examples[example]

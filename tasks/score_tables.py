@@ -74,9 +74,16 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
         ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name.
         StorageError: If the database cannot be read or has no such campaign.
     """
-    if source.startswith(CAMPAIGN):
-        return _campaign_table(source, storage)
-    path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", "scores")
+    return _campaign_table(source, storage) if source.startswith(CAMPAIGN) else read_table(source, "scores")
+
+
+def read_table(source: str, array: str) -> ScoreTable:
+    """Read a table from a file; `array` is the one taken from a .npz file where KEY is not given.
+
+    Raises:
+        ScoreTableError: As `load_score_table`.
+    """
+    path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", array)
     reader = _READERS.get(Path(path).suffix.lower())
     if reader is None:
         suffix = unknown_name("suffix", Path(path).suffix, _READERS)

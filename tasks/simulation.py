@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -14,23 +14,23 @@ import numpy as np
 
 from algorithms.errors import AlgorithmError
 from algorithms.metrics import NOBODY
-from algorithms.protocols import (
-    Batch,
-    BoolArray,
-    Decision,
-    FloatArray,
-    IntArray,
-    Selector,
-    round_rng,
-)
+from algorithms.protocols import Batch, Decision, FloatArray, IntArray, Reason, Selector, round_rng
 from algorithms.registry import create_selector, describe
 from tasks.errors import SpecError, WinnowError
+from tasks.worlds import World
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """How many threads a process's matrix products take; read once, when numpy is imported."""
 
-SET_BY_SIMULATION = {"budget": "--budgets", "history": "--history or --history-share"}
+SET_BY_SIMULATION = {
+    "budget": "--budgets",
+    "history": "--history or --history-share",
+    "features": "the table",
+}
 """Parameters a contestant may not set itself, and what sets them."""
+
+KNOWLEDGE = ("history", "features")
+"""Parameters that a world may have something for; a contestant can decline it with None."""
 
 
 class SelectorFailed(WinnowError):
@@ -44,9 +44,10 @@ class Contestant:
     label: str
     """How it is called in results; unique in a simulation."""
     selector: str
+    objective: str
     params: Mapping[str, Any]
-    uses_history: bool
-    """Whether it learns from the history, where there is one."""
+    uses: frozenset[str]
+    """Which of `KNOWLEDGE` it learns from, where there is some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,43 +62,45 @@ class Run:
     """Shape (T,), the recommended arm; `NOBODY` where there is none."""
     estimates: FloatArray
     """Shape (T, K), NaN where unknown."""
+    reason: Reason
+    """Why it ended."""
 
 
 def contestant(label: str, selector: str, params: Mapping[str, Any]) -> Contestant:
     """A contestant whose parameters were checked; `history: None` among them does without the history.
 
     Raises:
-        SpecError: If there is no such selector for best-mean, or it does not take these parameters.
+        SpecError: If there is no such selector, or it does not take these parameters.
     """
-    own = {name: value for name, value in params.items() if (name, value) != ("history", None)}
+    declined = {name for name in KNOWLEDGE if name in params and params[name] is None}
+    own = {name: value for name, value in params.items() if name not in declined}
     for name in own.keys() & SET_BY_SIMULATION.keys():
         raise SpecError(f"--selector {label}: {name} is set by {SET_BY_SIMULATION[name]}; leave it out")
     try:
         description = describe(selector)
-        create_selector(selector, n_arms=2, n_examples=2, **own)
+        accepted = {parameter.name for parameter in description.parameters}
+        # Some need features; the table's are not at hand here, and any two arms can be told apart by these.
+        stand_in = {"features": np.eye(2)} if "features" in accepted - declined else {}
+        create_selector(selector, n_arms=2, n_examples=2, **own, **stand_in)
     except AlgorithmError as error:
         raise SpecError(f"--selector {label}: {error}") from error
-    if description.objective != "best-mean":
-        problem = f"{selector} answers {description.objective}, a table of scores is for best-mean"
-        raise SpecError(f"--selector {label}: {problem}; `winnow selectors` lists what fits")
-    takes_history = any(parameter.name == "history" for parameter in description.parameters)
-    if "history" in params and not takes_history:
-        raise SpecError(f"--selector {label}: {selector} takes no history; leave history=none out")
+    for name in sorted(declined - accepted):
+        raise SpecError(f"--selector {label}: {selector} takes no {name}; leave {name}=none out")
     return Contestant(
         label=label,
         selector=selector,
+        objective=description.objective,
         params=own,
-        uses_history=takes_history and "history" not in params,
+        uses=frozenset(KNOWLEDGE) & accepted - declined,
     )
 
 
 def simulate(
-    scores: FloatArray,
+    world: World,
     contestants: Sequence[Contestant],
     *,
     budgets: Sequence[int],
     seeds: Sequence[int],
-    history: FloatArray | None = None,
     workers: int | None = None,
 ) -> Iterator[Run]:
     """Let every contestant run with every seed; yield the runs by seed, then in the contestants' order.
@@ -106,11 +109,10 @@ def simulate(
     worker is a process with one thread for matrix products, as the order of their sums may depend on it.
 
     Args:
-        scores: Shape (K, n), in [0, 1]; a pair whose score is NaN comes back unscored.
-        contestants: Whom to run.
-        budgets: Pairs after which a run is looked at, increasing; the last one ends it.
+        world: What they are run on.
+        contestants: Whom to run; of the world's objective.
+        budgets: Comparisons after which a run is looked at, increasing; the last one ends it.
         seeds: Non-negative; one run of each contestant per seed.
-        history: Shape (M, n), scores of other arms on the same examples, for those who use it.
         workers: Processes; one per core if None.
 
     Raises:
@@ -121,7 +123,7 @@ def simulate(
         min(workers or os.cpu_count() or 1, len(jobs)),
         multiprocessing.get_context("spawn"),
         initializer=_begin_worker,
-        initargs=(scores, history, tuple(budgets)),
+        initargs=(world, tuple(budgets)),
     )
     try:
         with _one_thread_each():
@@ -134,47 +136,39 @@ def simulate(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def replay(
-    contestant: Contestant,
-    scores: FloatArray,
-    *,
-    budgets: Sequence[int],
-    seed: int,
-    history: FloatArray | None = None,
-) -> Run:
+def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed: int) -> Run:
     """One run, in this process; see `simulate`.
 
     Raises:
         SelectorFailed: If the selector raises or asks for what it may not.
     """
     where = f"selector {contestant.label!r} with seed {seed}"
-    given = {"history": history} if contestant.uses_history and history is not None else {}
-    # Nobody looks at the intervals of a run that does not stop by them.
-    without_intervals = {} if contestant.params.keys() & {"delta", "intervals"} else {"intervals": False}
+    given = {name: value for name, value in world.knowledge.items() if name in contestant.uses}
+    if world.objective == "best-mean" and not contestant.params.keys() & {"delta", "intervals"}:
+        given["intervals"] = False  # nobody looks at those of a run that does not stop by them
     spent, best, estimates = [], [], []
-    taken = np.zeros(scores.shape, dtype=np.bool_)  # (K, n)
+    referee = world.referee()
     told = round_ = 0
     with _failures_named(where, "at the start"):
-        n_arms, n_examples = scores.shape
+        n_arms, n_examples = world.shape
         selector = create_selector(
             contestant.selector,
             n_arms=n_arms,
             n_examples=n_examples,
             budget=budgets[-1],
             **given,
-            **without_intervals,
             **contestant.params,
         )
-    batch = _ask(selector, seed, round_, taken, where)
+    batch = _ask(selector, seed, round_, referee, where)
     for budget in budgets:
         while len(batch) and told + len(batch) <= budget:
             with _failures_named(where, f"in round {round_}"):
-                selector.tell(batch, scores[batch.arms, batch.examples])
+                selector.tell(batch, world.outcomes(batch, seed, round_))
             told += len(batch)
             round_ += 1
-            batch = _ask(selector, seed, round_, taken, where)
+            batch = _ask(selector, seed, round_, referee, where)
         with _failures_named(where, f"after round {round_}"):
-            decision = _checked(selector.decision(), len(scores))
+            decision = _checked(selector.decision(), n_arms)
         spent.append(told)
         best.append(NOBODY if decision.best is None else decision.best)
         estimates.append(decision.estimates)
@@ -184,17 +178,16 @@ def replay(
         spent=np.array(spent),
         best=np.array(best),
         estimates=np.array(estimates),
+        reason=decision.reason,
     )
 
 
-def _ask(selector: Selector, seed: int, round_: int, taken: BoolArray, where: str) -> Batch:
-    """The batch of a round; its pairs are marked in the flags, shape (K, n)."""
+def _ask(selector: Selector, seed: int, round_: int, referee: Callable[[Batch], None], where: str) -> Batch:
+    """The batch of a round, which the referee has let pass."""
     with _failures_named(where, f"in round {round_}"):
         batch = selector.ask(round_rng(seed, round_))
-        pairs = np.ravel_multi_index((batch.arms, batch.examples), taken.shape)  # raises where outside
-        if taken.flat[pairs].any() or np.unique(pairs).size < len(batch):
-            raise ValueError("it asked for a pair that it had asked for before")
-        taken.flat[pairs] = True
+        if len(batch):
+            referee(batch)
     return batch
 
 
@@ -231,17 +224,17 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-_given: tuple[FloatArray, FloatArray | None, tuple[int, ...]]
+_given: tuple[World, tuple[int, ...]]
 """In a worker: what all its runs share, sent once."""
 
 
-def _begin_worker(scores: FloatArray, history: FloatArray | None, budgets: tuple[int, ...]) -> None:
+def _begin_worker(world: World, budgets: tuple[int, ...]) -> None:
     global _given
-    _given = (scores, history, budgets)
+    _given = (world, budgets)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once and without a traceback
 
 
 def _run_job(job: tuple[Contestant, int]) -> Run:
-    scores, history, budgets = _given
+    world, budgets = _given
     each, seed = job
-    return replay(each, scores, budgets=budgets, seed=seed, history=history)
+    return replay(each, world, budgets=budgets, seed=seed)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from algorithms.best_duel.evidence import worst_preferences
 from algorithms.metrics import (
     arms_not_worse,
     arms_within_gap,
@@ -17,11 +18,12 @@ from algorithms.metrics import (
 )
 from algorithms.protocols import FloatArray
 from tasks.simulation import Run
+from tasks.worlds import DuelWorld, ScoreWorld, World
 
 Metric = Literal["accuracy", "top1-eps", "top1-mcnemar", "ndcg"]
 """What is measured of a run, each in [0, 1] and 1 at best:
 
-* accuracy: whether the recommended arm has the highest mean.
+* accuracy: whether the recommended arm has the highest mean, or of duels does best against its best rival.
 * top1-eps: whether its mean is at most a gap below the highest.
 * top1-mcnemar: whether it is not significantly worse than the best one.
 * ndcg: how much of the ten best arms the estimates rank first.
@@ -48,21 +50,25 @@ class Curve:
         return int(reached) if np.isfinite(reached) else None
 
 
-def measure_by(
-    metric: Metric, scores: FloatArray, *, gap: float, level: float
-) -> Callable[[Run], FloatArray]:
+def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Callable[[Run], FloatArray]:
     """A function that gives the metric of a run at each of its T budgets, shape (T,).
 
     Args:
         metric: What to measure.
-        scores: Shape (K, n), the table; NaN where missing.
+        world: What was simulated; duels have an accuracy only.
         gap: Of top1-eps, in score units.
         level: Of top1-mcnemar, in (0, 1).
 
     Raises:
         InvalidParameter: If the gap or the level is out of range, or an arm has no score.
     """
-    means = true_means(scores)
+    if isinstance(world, DuelWorld):
+        best = best_arms(
+            worst_preferences(world.preferences, np.ones(len(world.preferences), dtype=np.bool_))
+        )
+        return lambda run: hits(run.best, best).astype(np.float64)
+    assert isinstance(world, ScoreWorld)
+    means = true_means(world.scores)
     if metric == "ndcg":
         return lambda run: np.array([ndcg(estimates, means) for estimates in run.estimates])
     if metric == "accuracy":
@@ -70,7 +76,7 @@ def measure_by(
     elif metric == "top1-eps":
         right = arms_within_gap(means, gap)
     else:
-        right = arms_not_worse(scores, level)
+        right = arms_not_worse(world.scores, level)
     return lambda run: hits(run.best, right).astype(np.float64)
 
 

@@ -29,7 +29,8 @@ class LlmPoBt:
 
     Args:
         setting: The problem and the common parameters; needs `features`, different for every two arms.
-        exploration: c' of the paper, which names no value, positive.
+        exploration: c' of the paper, which names no value, positive; below 0.1, duels may stay too
+            uninformative in some direction for the best arm to count as separated.
         n0: Duels of every pair of the floor before anything is believed, at least 1.
         penalty: The penalty on uneven shares is this times t^(-1/8), non-negative; `allocate` says how it
             departs from the paper's.

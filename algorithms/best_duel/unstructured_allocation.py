@@ -5,15 +5,16 @@ import numpy as np
 from algorithms.best_duel.divergence import bernoulli_kl
 from algorithms.protocols import BoolArray, FloatArray, IntArray
 
-LEAST_DIVERGENCE = 1e-4  # d(1/2 + 0.007, 1/2): a nearer preference is a tie for the allocation
+LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a nearer preference is a tie for the allocation
 
 
 def optimal_shares(preferences: FloatArray, best: int, active: BoolArray) -> FloatArray:
     """The shares that make the evidence against every arm but the best grow equally fast.
 
-    Each such arm i fights only the arm that beats it most clearly, in proportion to 1 / d_i, where
-    d_i = max over j that beat i of d(preference of j over i, 1/2). An arm that nobody beats, for want of
-    duels or by ties, fights the best arm, and its d_i is a small positive one.
+    Each such arm i fights only the arm that beats it most clearly, in proportion to 1 / d_i, where d_i =
+    max over j that beat i of d(preference of j over i, 1/2). The published corollary is silent where the
+    best arm does not beat every other. Here an arm that it does not beat fights it, with a small positive
+    d_i: nothing is separated before that is settled.
 
     Args:
         preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.
@@ -33,6 +34,25 @@ def optimal_shares(preferences: FloatArray, best: int, active: BoolArray) -> Flo
     shares = np.zeros_like(preferences)
     np.add.at(shares, (rivals, opponents[rivals]), weights / weights.sum())
     return shares + shares.T
+
+
+def likeliest_best(preferences: FloatArray, counts: IntArray, best: int, active: BoolArray) -> int:
+    """The arm for which it is least hard to believe that it beats every other.
+
+    That is `best` where it beats every other. Elsewhere the highest worst preference misleads: the true best
+    arm may have a low one for want of duels, and few come while the shares are those of another best arm.
+
+    Args:
+        preferences: Shape (K, K), NaN where nothing is known.
+        counts: Shape (K, K), scored duels.
+        best: The arm with the highest worst preference, taken among equals.
+        active: Shape (K,), arms not set aside.
+    """
+    if (np.delete(preferences[best], best)[np.delete(active, best)] > 0.5).all():
+        return best
+    losing = np.where(active & (preferences < 0.5), preferences, 0.5)
+    against = np.where(active, (counts * bernoulli_kl(losing, 0.5)).sum(axis=1), np.inf)
+    return best if against[best] == against.min() else int(against.argmin())
 
 
 def characteristic_time(preferences: FloatArray) -> float:

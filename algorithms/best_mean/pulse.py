@@ -17,9 +17,9 @@ class Pulse:
     """Ask the arm whose one-step estimate plus sqrt(a / pairs told) is highest, on random examples.
 
     A low-rank model predicts the scores of all pairs: fitted when every arm was told a batch, and again
-    every `tau` rounds as far as scores have grown by a quarter. Estimates and intervals use its predictions as control variates: they hold whatever
-    the predictions are, and are the narrower the better these are. An arm without a score has an infinite
-    bound; ties are broken as in UCB-E.
+    every `tau` rounds as far as scores have grown by a quarter. Estimates and intervals use its predictions
+    as control variates: they hold whatever the predictions are, and are the narrower the better these are.
+    An arm without a score has an infinite bound; ties are broken as in UCB-E.
 
     Departures: an arm that was told in full is ranked by its mean, which is then known; the control weight
     of a batch, the weight of the ridge and unscored pairs are as `one_step` and `low_rank.logistic` say; the

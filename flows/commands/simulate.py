@@ -14,9 +14,14 @@ from tasks.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from flows.simulation_report import Subject
     from tasks.score_tables import ScoreTable
     from tasks.simulation import Contestant, Run
+    from tasks.worlds import World
 
+
+SHARES, COUNTS = "0.05,0.1,0.2,0.4", "500,1000,2000,5000,10000"
+"""Where to look unless told otherwise, in tables of scores and of preferences."""
 
 MOST_MISSING = 0.5
 """Share of unscored pairs beyond which selectors set a candidate aside, unless told otherwise."""
@@ -36,7 +41,8 @@ def simulate(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME; rows are candidates.",
+            help="FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME; rows are candidates, columns "
+            "examples, or for duels candidates as well.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs.parquet and curve.png go.")],
@@ -45,8 +51,12 @@ def simulate(
         typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Whom to compare; may be repeated."),
     ],
     budgets: Annotated[
-        str, typer.Option(help="Where to look: shares of all pairs (0.05) or counts (500), by commas.")
-    ] = "0.05,0.1,0.2,0.4",
+        str | None,
+        typer.Option(
+            help=f"Where to look: shares of all pairs (0.05) or counts (500), by commas; by default "
+            f"{SHARES}, for duels {COUNTS}."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each selector.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     metric: Annotated[MetricChoice, typer.Option(help="What to measure.")] = MetricChoice.accuracy,
@@ -63,32 +73,29 @@ def simulate(
     storage: Storage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
-    """Compare selectors on a score table: how soon does each find the best candidate?"""
+    """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
+
+    Selectors for duels (best-duel) take a table of preferences: how often each row is preferred to each
+    column.
+    """
     from algorithms.errors import InvalidParameter
     from flows.simulation_report import SimulationReport
-    from tasks.score_tables import load_score_table
     from tasks.simulation import simulate as runs_of
     from tasks.simulation_results import measure_by
 
     contestants = _contestants(selector)
-    replayed, past = _with_history(load_score_table(table, storage), history, history_share, storage, seed)
-    _require_use(past, contestants)
-    _require_scores(replayed)
-    looks = _budgets(budgets, replayed.grid)
+    if contestants[0].objective == "best-duel":
+        world, subject = _duels(table, storage, metric, history, history_share)
+    else:
+        world, subject = _scores(table, contestants, history, history_share, storage, seed)
+    looks = _budgets(budgets or (SHARES if subject.grid else COUNTS), subject.grid)
     try:
-        measure = measure_by(metric.value, replayed.scores, gap=gap, level=level)
+        measure = measure_by(metric.value, world, gap=gap, level=level)
     except InvalidParameter as error:
         raise SpecError(f"--{error.parameter}: {error}") from error
     _make_folder(out)
-    runs = runs_of(
-        replayed.scores,
-        contestants,
-        budgets=looks,
-        seeds=range(seed, seed + seeds),
-        history=None if past is None else past.scores,
-        workers=workers,
-    )
-    report = SimulationReport(table=replayed, metric=metric.value, budgets=looks)
+    runs = runs_of(world, contestants, budgets=looks, seeds=range(seed, seed + seeds), workers=workers)
+    report = SimulationReport(subject=subject, metric=metric.value, budgets=looks)
     try:
         for run in _with_progress(runs, seeds * len(contestants)):
             report.add(run, measure(run))
@@ -99,6 +106,40 @@ def simulate(
     report.print(out, json=json)
 
 
+def _duels(
+    table: str, storage: str, metric: MetricChoice, history: str | None, share: float | None
+) -> "tuple[World, Subject]":
+    from flows.simulation_report import preference_subject
+    from tasks.preference_tables import load_preference_table
+    from tasks.worlds import DuelWorld
+
+    if metric is not MetricChoice.accuracy:
+        raise SpecError(f"--metric {metric.value} is for tables of scores; duels have accuracy alone")
+    if history is not None or share is not None:
+        raise SpecError("duels have no history; leave --history and --history-share out")
+    read = load_preference_table(table, storage)
+    return DuelWorld(preferences=read.preferences, features=read.features), preference_subject(read)
+
+
+def _scores(
+    table: str,
+    contestants: "Sequence[Contestant]",
+    history: str | None,
+    share: float | None,
+    storage: str,
+    seed: int,
+) -> "tuple[World, Subject]":
+    from flows.simulation_report import score_subject
+    from tasks.score_tables import load_score_table
+    from tasks.worlds import ScoreWorld
+
+    read, past = _with_history(load_score_table(table, storage), history, share, storage, seed)
+    _require_use(past, contestants)
+    _require_scores(read)
+    world = ScoreWorld(scores=read.scores, history=None if past is None else past.scores)
+    return world, score_subject(read)
+
+
 def _contestants(selectors: "Sequence[str]") -> "list[Contestant]":
     from tasks.simulation import contestant
 
@@ -107,6 +148,12 @@ def _contestants(selectors: "Sequence[str]") -> "list[Contestant]":
         name, _, settings = text.partition(":")
         params = dict(_parameter(text, setting) for setting in settings.split(",") if setting)
         found.append(contestant(text, name, params))
+    for other in found:
+        if other.objective != found[0].objective:
+            raise SpecError(
+                f"{other.selector} answers {other.objective} and {found[0].selector} {found[0].objective}: "
+                "no table serves both; compare selectors of one kind"
+            )
     return found
 
 
@@ -149,7 +196,7 @@ def _with_history(
 
 
 def _require_use(history: "ScoreTable | None", contestants: "Sequence[Contestant]") -> None:
-    if history is not None and not any(each.uses_history for each in contestants):
+    if history is not None and not any("history" in each.uses for each in contestants):
         raise SpecError("none of the selectors learns from a history; leave it out, or add one such as pulse")
 
 
@@ -164,15 +211,16 @@ def _require_scores(table: "ScoreTable") -> None:
         )
 
 
-def _budgets(text: str, grid: int) -> list[int]:
-    """Counts of pairs, increasing: a number with a point is a share of the grid, one without a count."""
+def _budgets(text: str, grid: int | None) -> list[int]:
+    """Counts of comparisons, increasing: a number with a point is a share of the grid, else a count."""
     found = set()
     for part in text.split(","):
         try:
-            count = round(float(part) * grid) if "." in part else int(part)
+            count = round(float(part) * grid) if "." in part and grid else int(part)
         except ValueError:
-            raise SpecError(f"--budgets: {part!r} is no number; for example 0.05,0.1 or 500,1000") from None
-        if not 1 <= count <= grid:
+            example = "0.05,0.1 or 500,1000" if grid else "500,1000: of duels there are no shares"
+            raise SpecError(f"--budgets: {part!r} is no number; for example {example}") from None
+        if not 1 <= count <= (grid or count):
             raise SpecError(f"--budgets: {part.strip()} is {count} pairs, the table has 1 to {grid}")
         found.add(count)
     return sorted(found)

@@ -52,6 +52,11 @@ def test_the_registry_knows_the_selectors_of_the_first_paper():
     assert selector_names("no-such-objective") == []
 
 
+def test_the_registry_knows_the_selectors_of_duels():
+    known = {"llm-po", "llm-po-bt", "round-robin", "random-pair", "eps-greedy", "thompson", "rucb"}
+    assert known <= set(selector_names("best-duel"))
+
+
 @pytest.mark.parametrize("name", selector_names())
 def test_every_description_has_a_sentence_a_source_and_defaults(name):
     description = describe(name)

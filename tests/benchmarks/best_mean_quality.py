@@ -10,6 +10,7 @@ import numpy as np
 from algorithms.metrics import best_arms, budget_to_reach, hits, true_means
 from tasks.simulation import Contestant, Run, contestant, simulate
 from tasks.simulation_results import average, measure_by
+from tasks.worlds import ScoreWorld
 from tests.benchmarks.score_worlds import (
     MODELS,
     World,
@@ -40,12 +41,12 @@ def measure_alpaca(data: Path, names: Sequence[str], seeds: int, seconds: float)
     """Top-1 precision (gap 0.001) against the share of the matrix; each part has a quarter of the time."""
     for with_null_model in (False, True):
         world = alpaca(data, with_null_model=with_null_model)
-        precision = measure_by("top1-eps", world.scores, gap=0.001, level=0.01)
+        precision = measure_by("top1-eps", ScoreWorld(scores=world.scores), gap=0.001, level=0.01)
         for group, shares in ((ACTIVE, SHARES), (UNIFORM, LONG_SHARES)):
             budgets = [round(share * world.scores.size) for share in shares]
             field = [contestant(name, name, {}) for name in group if name in names]
             runs = _until(
-                simulate(world.scores, field, budgets=budgets, seeds=range(seeds)),
+                simulate(ScoreWorld(scores=world.scores), field, budgets=budgets, seeds=range(seeds)),
                 len(field),
                 seconds / 4,
             )
@@ -92,7 +93,8 @@ def _calls_to_95(
     world: World, field: list[Contestant], looks: Sequence[int], seeds: int, seconds: float
 ) -> Iterator[dict[str, str]]:
     right = best_arms(true_means(world.scores))
-    runs = simulate(world.scores, field, budgets=looks, seeds=range(seeds), history=world.history)
+    table = ScoreWorld(scores=world.scores, history=world.history)
+    runs = simulate(table, field, budgets=looks, seeds=range(seeds))
     runs = _until(runs, len(field), seconds)
     needed, accuracy = {}, {}
     for each in field:

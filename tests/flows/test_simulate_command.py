@@ -48,7 +48,7 @@ def test_a_table_is_replayed_and_written_down():
     result = simulate("steps.npz", *selectors, *options)
     assert (result.returncode, result.stderr) == (0, "")
     runs = pd.read_parquet("results/runs.parquet")
-    assert list(runs) == ["selector", "seed", "budget", "share", "spent", "best", "metric", "value"]
+    assert list(runs) == ["selector", "seed", "budget", "share", "spent", "best", "metric", "value", "ended"]
     assert len(runs) == 2 * 3 * 3
     assert set(runs.metric) == {"accuracy"}
     assert sorted(set(runs.seed)) == [4, 5, 6]
@@ -130,12 +130,14 @@ def test_what_cannot_be_simulated_gets_one_sentence_and_no_files(changed, told, 
 def test_part_of_a_table_can_be_the_history_and_an_interrupt_leaves_no_files(monkeypatch, tmp_path):
     seen = {}
 
-    def runs(scores, contestants, *, history, **_):
-        seen.update(scores=scores, history=history)
+    def runs(world, contestants, **_):
+        seen.update(scores=world.scores, history=world.history)
         raise KeyboardInterrupt
         yield
 
-    learner = simulation.Contestant(label="learner", selector="ucb-e", params={}, uses_history=True)
+    learner = simulation.Contestant(
+        label="learner", selector="ucb-e", objective="best-mean", params={}, uses=frozenset({"history"})
+    )
     monkeypatch.setattr(simulation, "contestant", lambda *_: learner)
     monkeypatch.setattr(simulation, "simulate", runs)
     result = simulate("steps.npz", "--selector", "learner", "--history-share", "0.33", "--out", "results")
@@ -144,3 +146,43 @@ def test_part_of_a_table_can_be_the_history_and_an_interrupt_leaves_no_files(mon
     assert seen["history"].shape == (1, 10)
     together = np.concatenate([seen["scores"], seen["history"]])
     assert sorted(together[:, 0]) == [0.0, 0.5, 1.0]
+
+
+def test_duels_are_simulated_on_a_table_of_preferences(tmp_path):
+    rows = {"a": [0.5, 0.8, 0.9], "b": [0.2, 0.5, 0.7], "c": [0.1, 0.3, 0.5]}
+    lines = ["name,a,b,c", *(f"{name},{','.join(map(str, row))}" for name, row in rows.items())]
+    (tmp_path / "wins.csv").write_text("\n".join(lines))
+    selectors = ["--selector", "llm-po:delta=0.05,batch_size=1", "--selector", "round-robin:batch_size=3"]
+    options = ["--budgets", "10,500", "--seeds", "3", "--out", "results", "--workers", "2"]
+    result = simulate("wins.csv", *selectors, *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "wins.csv: 3 candidates, best_wins 0.8" in result.stdout
+    assert "3 of 3" in result.stdout
+    runs = pd.read_parquet("results/runs.parquet")
+    assert set(runs[runs.selector == "round-robin:batch_size=3"].ended) == {"budget"}
+    assert set(runs[runs.budget == 500].best) == {"a"}
+    assert (tmp_path / "results" / "curve.png").stat().st_size > 5_000
+
+
+BAD_DUELS = {
+    "shares": (["--budgets", "0.5"], "--budgets: '0.5' is no number; for example 500,1000"),
+    "metric": (["--metric", "ndcg"], "--metric ndcg is for tables of scores"),
+    "history": (["--history-share", "0.5"], "duels have no history"),
+    "mixed": (["--selector", "ucb-e"], "ucb-e answers best-mean and llm-po best-duel: no table serves both"),
+    "contradiction": (
+        ["b,0.3,0.5"],
+        "'a' is preferred to 'b' at 0.8, 'b' to 'a' at 0.3; the two must add up",
+    ),
+    "shape": (["b,0.2,0.5", "c,0.1,0.1"], "has 3 rows and 2 columns of numbers"),
+}
+
+
+@pytest.mark.parametrize(("change", "told"), BAD_DUELS.values(), ids=BAD_DUELS)
+def test_what_is_no_question_of_duels_is_refused(tmp_path, change, told):
+    is_table = not change[0].startswith("--")
+    rows = change if is_table else ["b,0.2,0.5"]
+    (tmp_path / "wins.csv").write_text("\n".join(["name,a,b", "a,0.5,0.8", *rows]))
+    options = [] if is_table else change
+    result = simulate("wins.csv", "--selector", "llm-po", "--out", "results", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert told in result.stderr

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from algorithms.metrics import NOBODY
+from algorithms.protocols import Batch
 from tasks.errors import SpecError
 from tasks.simulation import SelectorFailed, contestant, replay, simulate
 from tasks.simulation_results import average, measure_by
+from tasks.worlds import DuelWorld, ScoreWorld
 
 BROKEN = '''
 """A stranger's selectors, each broken in one way."""
@@ -92,7 +94,7 @@ def whole_examples(batch_size=2):
     return contestant("whole", "filled-subset", {"batch_size": batch_size})
 
 
-TABLE = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+TABLE = ScoreWorld(scores=np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]))
 
 
 def test_a_run_is_seen_at_the_last_whole_batch_that_a_budget_pays_for():
@@ -109,7 +111,7 @@ def test_the_last_budget_ends_a_run_even_in_the_middle_of_a_batch():
 def test_a_run_that_stops_by_itself_keeps_its_answer():
     sure = contestant("sure", "row-mean", {"batch_size": 1, "delta": 0.9})
     scores = np.repeat([[1.0], [0.0]], 60, axis=1)
-    run = replay(sure, scores, budgets=[60, 119, 120], seed=0)
+    run = replay(sure, ScoreWorld(scores=scores), budgets=[60, 119, 120], seed=0)
     assert run.spent[1] < 119
     assert run.spent[1] == run.spent[2]
     assert run.best.tolist() == [0, 0, 0]
@@ -117,7 +119,9 @@ def test_a_run_that_stops_by_itself_keeps_its_answer():
 
 def test_unscored_pairs_are_spent():
     scores = np.where(np.eye(4, dtype=bool), np.nan, 0.5)
-    run = replay(contestant("a", "row-mean", {"batch_size": 4}), scores, budgets=[4, 16], seed=1)
+    run = replay(
+        contestant("a", "row-mean", {"batch_size": 4}), ScoreWorld(scores=scores), budgets=[4, 16], seed=1
+    )
     assert run.spent.tolist() == [4, 16]
     assert run.estimates[1].tolist() == [0.5] * 4
 
@@ -140,9 +144,10 @@ def test_the_curve_of_a_tiny_table_is_known_by_hand(metric):
 
 def test_what_counts_as_right_depends_on_the_metric():
     scores = np.array([[1.0, 1.0, 1.0, 0.9], [1.0, 1.0, 1.0, 0.8], [0.0, 0.0, 0.0, 0.0]])
-    run = replay(whole_examples(3), scores[[1, 2]], budgets=[8], seed=0)  # recommends arm 0, called 1 here
+    seen = ScoreWorld(scores=scores[[1, 2]])
+    run = replay(whole_examples(3), seen, budgets=[8], seed=0)  # recommends arm 0, called 1 here
     values = {
-        metric: measure_by(metric, scores[[1, 0, 2]], gap=0.03, level=0.2)(run)[0]
+        metric: measure_by(metric, ScoreWorld(scores=scores[[1, 0, 2]]), gap=0.03, level=0.2)(run)[0]
         for metric in ("accuracy", "top1-eps", "top1-mcnemar")
     }
     assert values == {"accuracy": 0.0, "top1-eps": 1.0, "top1-mcnemar": 1.0}
@@ -158,12 +163,12 @@ def test_an_average_has_the_standard_error_of_its_runs():
 
 
 def test_runs_are_the_same_with_one_worker_and_with_two():
-    scores = np.random.default_rng(0).random((5, 30))
+    world = ScoreWorld(scores=np.random.default_rng(0).random((5, 30)))
     two = [contestant(name, name, {"batch_size": 4}) for name in ("ucb-e", "row-mean")]
     given = {"budgets": [10, 40, 80], "seeds": range(3, 6)}
-    one, both = ([*simulate(scores, two, workers=count, **given)] for count in (1, 2))
+    one, both = ([*simulate(world, two, workers=count, **given)] for count in (1, 2))
     assert [(run.label, run.seed) for run in one] == [(e.label, seed) for seed in (3, 4, 5) for e in two]
-    alone = replay(two[0], scores, budgets=[10, 40, 80], seed=4)
+    alone = replay(two[0], world, budgets=[10, 40, 80], seed=4)
     for mine, theirs in zip([*one, one[2]], [*both, alone], strict=True):
         assert (mine.label, mine.seed) == (theirs.label, theirs.seed)
         for field in ("spent", "best", "estimates"):
@@ -197,15 +202,12 @@ def test_a_broken_selector_is_named_from_another_process(strangers):
 def test_a_history_reaches_those_who_use_it(strangers):
     knows = contestant("knows", "remembers", {})
     declines = contestant("declines", "remembers", {"history": None})
-    assert (knows.uses_history, declines.uses_history, whole_examples().uses_history) == (True, False, False)
-    history = np.array([[0.0, 0.0, 0.0, 1.0]])
-    bests = [
-        replay(each, TABLE, budgets=[8], seed=0, history=history).best[0]
-        for each in (knows, declines, whole_examples())
-    ]
+    assert [each.uses for each in (knows, declines, whole_examples())] == [{"history"}, set(), set()]
+    past = ScoreWorld(scores=TABLE.scores, history=np.array([[0.0, 0.0, 0.0, 1.0]]))
+    bests = [replay(each, past, budgets=[8], seed=0).best[0] for each in (knows, declines, whole_examples())]
     assert bests == [1, 0, 0]
     assert replay(knows, TABLE, budgets=[8], seed=0).best[0] == 0
-    runs = simulate(TABLE, [knows, declines], budgets=[8], seeds=[0], history=history, workers=1)
+    runs = simulate(past, [knows, declines], budgets=[8], seeds=[0], workers=1)
     assert [run.best[0] for run in runs] == [1, 0]
 
 
@@ -224,3 +226,36 @@ def test_what_cannot_run_is_refused_before_anything_runs(selector, params, told)
     with pytest.raises(SpecError) as caught:
         contestant("label", selector, params)
     assert str(caught.value).startswith(f"--selector label: {told}")
+
+
+PREFERENCES = np.array([[0.5, 0.9, 1.0], [0.1, 0.5, np.nan], [0.0, np.nan, 0.5]])
+
+
+def test_duels_are_won_with_the_probabilities_of_the_table():
+    world = DuelWorld(preferences=PREFERENCES)
+    batch = Batch(np.tile([[0, 1], [1, 0], [2, 0], [1, 2]], (500, 1)), np.zeros(2000, dtype=int))
+    outcomes = world.outcomes(batch, 3, 4).reshape(500, 4)
+    assert outcomes[:, 0].mean() == pytest.approx(0.9, abs=0.05)  # 3.7 deviations
+    assert outcomes[:, 1].mean() == pytest.approx(0.1, abs=0.05)
+    assert not outcomes[:, 2].any()
+    assert np.isnan(outcomes[:, 3]).all()
+    np.testing.assert_array_equal(world.outcomes(batch, 3, 4), outcomes.ravel())
+    assert not np.array_equal(world.outcomes(batch, 3, 5), outcomes.ravel(), equal_nan=True)
+
+
+def test_duels_are_simulated_until_they_are_sure():
+    world = DuelWorld(preferences=PREFERENCES[:2, :2])
+    sure = contestant("sure", "llm-po", {"batch_size": 1, "delta": 0.05})
+    run = replay(sure, world, budgets=[10, 1000], seed=0)
+    assert run.reason == "separated-practical"
+    assert 10 <= run.spent[-1] < 100
+    assert measure_by("accuracy", world, gap=0.0, level=0.1)(run)[-1] == 1.0
+
+
+def test_features_reach_those_who_use_them():
+    bare = DuelWorld(preferences=np.full((2, 2), 0.5))
+    world = DuelWorld(preferences=bare.preferences, features=np.eye(2))
+    structured = contestant("structured", "llm-po-bt", {"batch_size": 1})
+    assert replay(structured, world, budgets=[5], seed=0).spent.tolist() == [5]
+    with pytest.raises(SelectorFailed, match="at the start: InvalidParameter: features must be given"):
+        replay(structured, bare, budgets=[5], seed=0)

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from algorithms.best_duel.divergence import bernoulli_kl
+from algorithms.best_duel.unstructured_allocation import (
+    LEAST_DIVERGENCE,
+    characteristic_time,
+    likeliest_best,
+    optimal_shares,
+)
+
+ALL = np.ones(4, dtype=bool)
+
+
+def with_best(values, n_arms=4):
+    """A preference matrix of which arm 0 is the best."""
+    preferences = np.full((n_arms, n_arms), 0.5)
+    upper = np.triu_indices(n_arms, 1)
+    preferences[upper] = values
+    preferences[0, 1:] = 0.5 + np.abs(preferences[0, 1:] - 0.5)
+    preferences[upper[::-1]] = 1.0 - preferences[upper]
+    return preferences
+
+
+def least_evidence(preferences, shares):
+    """How fast the evidence against the least doubted rival of arm 0 grows with these shares."""
+    losing = np.where(preferences < 0.5, preferences, 0.5)
+    return (shares * bernoulli_kl(losing, 0.5)).sum(axis=1)[1:].min()
+
+
+def by_linear_programming(preferences):
+    """The best of all shares: maximise v with evidence of every rival at least v and shares summing to 1."""
+    n_arms = len(preferences)
+    pairs = np.argwhere(np.triu(np.ones((n_arms, n_arms)), 1))
+    speeds = np.zeros((n_arms, len(pairs)))
+    for place, (i, j) in enumerate(pairs):
+        loser = i if preferences[i, j] < 0.5 else j
+        speeds[loser, place] = bernoulli_kl(preferences[i, j], 0.5)
+    found = linprog(
+        np.append(np.zeros(len(pairs)), -1.0),
+        A_ub=np.column_stack([-speeds[1:], np.ones(n_arms - 1)]),
+        b_ub=np.zeros(n_arms - 1),
+        A_eq=[[*np.ones(len(pairs)), 0.0]],
+        b_eq=[1.0],
+    )
+    return -found.fun
+
+
+CLEAR = st.floats(0.05, 0.45) | st.floats(0.55, 0.95)
+MATRICES = st.lists(CLEAR, min_size=6, max_size=6).map(with_best)
+
+
+@given(MATRICES)
+def test_no_other_shares_gather_evidence_faster(preferences):
+    shares = optimal_shares(preferences, 0, ALL)
+    fastest = by_linear_programming(preferences)
+    assert shares.sum() == pytest.approx(2.0)
+    np.testing.assert_array_equal(shares, shares.T)
+    assert least_evidence(preferences, shares) == pytest.approx(fastest, rel=1e-6)
+    assert characteristic_time(preferences) == pytest.approx(1.0 / fastest, rel=1e-6)
+
+
+def test_shares_have_known_values():
+    # Arm 1 loses to arm 0 by 0.8, arm 2 to arm 1 by 0.9: 1/d is 5.19 and 2.72.
+    preferences = with_best([0.8, 0.7, 0.9], n_arms=3)
+    shares = optimal_shares(preferences, 0, np.ones(3, dtype=bool))
+    assert shares[0, 1] == pytest.approx(5.1880 / (5.1880 + 2.7169), rel=1e-4)
+    assert shares[1, 2] == pytest.approx(2.7169 / (5.1880 + 2.7169), rel=1e-4)
+    assert shares[0, 2] == 0.0
+    assert characteristic_time(preferences) == pytest.approx(7.9049, rel=1e-4)
+
+
+@pytest.mark.parametrize("unsettled", [np.nan, 0.5, 0.4])
+def test_an_arm_that_the_best_does_not_beat_fights_the_best(unsettled):
+    preferences = with_best([0.8, 0.7, 0.9], n_arms=3)
+    preferences[0, 2], preferences[2, 0] = unsettled, 1.0 - unsettled
+    shares = optimal_shares(preferences, 0, np.ones(3, dtype=bool))
+    assert shares[1, 2] == 0.0
+    assert shares[0, 2] == pytest.approx(1.0 / (1.0 + 5.1880 * LEAST_DIVERGENCE), rel=1e-4)
+
+
+def test_the_likeliest_best_arm_is_the_one_with_the_least_evidence_against_it():
+    # Arm 0 lost 6 of 10 duels against arm 2, arm 1 lost 530 of 1000 against arm 0.
+    preferences = with_best([0.53, 0.4, 0.9], n_arms=3)
+    preferences[0, 2], preferences[2, 0] = 0.4, 0.6
+    counts = np.array([[0, 1_000, 10], [1_000, 0, 10], [10, 10, 0]])
+    everyone = np.ones(3, dtype=bool)
+    assert likeliest_best(preferences, counts, 1, everyone) == 0
+    assert likeliest_best(preferences, np.minimum(counts, 10), 1, everyone) == 1
+    assert likeliest_best(preferences, counts, 1, np.array([False, True, True])) == 1
+
+
+def test_arms_set_aside_have_no_share():
+    preferences = with_best([0.8, 0.7, 0.6, 0.9, 0.9, 0.6])
+    active = np.array([True, False, True, True])
+    shares = optimal_shares(preferences, 0, active)
+    assert shares[1].sum() == 0.0
+    np.testing.assert_allclose(
+        shares[np.ix_(active, active)],
+        optimal_shares(preferences[np.ix_(active, active)], 0, np.ones(3, dtype=bool)),
+    )
+
+
+@given(MATRICES, st.permutations(range(4)))
+def test_shares_follow_the_numbering_of_the_arms(preferences, names):
+    places = np.ix_(names, names)
+    shares = optimal_shares(preferences[places], names.index(0), ALL)
+    opponents = np.sort(np.where(preferences < 0.5, preferences, 0.5), axis=1)
+    if (opponents[1:, 0] < opponents[1:, 1]).all():  # nobody has two equally clear opponents
+        np.testing.assert_allclose(shares, optimal_shares(preferences, 0, ALL)[places], rtol=1e-9)
