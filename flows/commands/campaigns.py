@@ -18,8 +18,10 @@ def validate(spec: SpecPath, set_: Overrides = None) -> None:
 
     checked = check_campaign_file(spec, set_ or [])
     campaign = checked.spec
+    count = len(checked.candidates)
+    pairs = f", {count * (count - 1) // 2} pairs" if campaign.objective == "best-duel" else ""
     print(
-        f"{spec}: campaign '{campaign.name}' is sound: {len(checked.candidates)} candidates x "
+        f"{spec}: campaign '{campaign.name}' is sound: {count} candidates{pairs} x "
         f"{len(checked.dataset.examples)} examples = {checked.grid} comparisons in the full grid, "
         f"at most {campaign.stopping.budget} of them are run, {campaign.batch_size} a round"
     )

@@ -25,15 +25,19 @@ def selectors(json: Json = False) -> None:
 
 def judges(json: Json = False) -> None:
     """List the judges a campaign can use, with their parameters."""
-    from tasks.judges.registry import describe, judge_names
+    from tasks.judges import registry as of_outputs
+    from tasks.pair_judges import registry as of_pairs
 
+    entries = [("best-mean", of_outputs.describe(name)) for name in of_outputs.judge_names()]
+    entries += [("best-duel", of_pairs.describe(name)) for name in of_pairs.pair_judge_names()]
     rows = []
-    for name in judge_names():
-        entry = describe(name)
+    for objective, entry in entries:
         parameters = ", ".join(
             each.name if each.required else f"{each.name}={each.default}" for each in entry.parameters
         )
-        rows.append({"judge": name, "summary": entry.summary, "parameters": parameters})
+        rows.append(
+            {"judge": entry.name, "objective": objective, "summary": entry.summary, "parameters": parameters}
+        )
     _print(rows, json)
 
 

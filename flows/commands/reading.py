@@ -1,4 +1,4 @@
-"""status, list, show: where campaigns stand. They answer at once: no model library is imported."""
+"""status, list, show, report: where campaigns stand. They answer at once: no model library is imported."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -87,6 +87,18 @@ def show(
     print(f"\ncandidates ({len(candidates)})")
     print("\n".join(f"  {candidate}" for candidate in candidates))
     print("\nversions: " + ", ".join(f"{key} {value}" for key, value in record.versions.items()))
+
+
+def report(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Print all there is to say of a campaign: answer, leaderboard, who beats whom, judges, coverage."""
+    from flows.text_report import print_report
+    from storage import repository
+
+    with reading(storage) as session:
+        print_report(session, repository.get_campaign(session, name), storage)
 
 
 def _as_json(status: Any) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported where it is needed

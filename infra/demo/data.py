@@ -55,7 +55,7 @@ def training_texts(seed: int, mix: Mapping[str, float]) -> Iterator[TrainingText
     """
     rng = random.Random(seed)
     tasks, weights, styles = list(mix), list(mix.values()), list(TEMPLATES)
-    held_out = _evaluation_inputs()
+    held_out = evaluation_inputs()
     while True:
         task = rng.choices(tasks, weights)[0]
         problem = TASKS[task](rng)
@@ -66,5 +66,5 @@ def training_texts(seed: int, mix: Mapping[str, float]) -> Iterator[TrainingText
 
 
 @cache
-def _evaluation_inputs() -> Mapping[str, frozenset[str]]:
+def evaluation_inputs() -> Mapping[str, frozenset[str]]:
     return {task: frozenset(e.input for e in evaluation_examples() if e.task == task) for task in TASKS}
