@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.errors import InvalidParameter
 from algorithms.protocols import IntArray
 
 Floats = NDArray[np.floating[Any]]
@@ -70,8 +71,16 @@ def fit_rows(
 
     Returns:
         Shape (k, r), in the precision of `columns`.
+
+    Raises:
+        InvalidParameter: If factors are not finite, or `start` does not fit.
     """
     rank = columns.shape[1]
+    for name, factors, shape in (("columns", columns, columns.shape), ("start", start, (len(rows), rank))):
+        if factors.shape != shape:
+            raise InvalidParameter(name, factors.shape, f"of shape {shape}")
+        for unusable in factors[~np.isfinite(factors)][:1]:
+            raise InvalidParameter(name, float(unusable), "finite numbers")
     fitted = start.astype(columns.dtype)
     by_size = np.argsort([len(scores) for _, scores in rows], kind="stable")
     while by_size.size:

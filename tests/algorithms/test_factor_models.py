@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+from algorithms.errors import InvalidParameter
 from algorithms.low_rank import joint_fit
 from algorithms.low_rank.factor_model import fit_rows
 from algorithms.low_rank.joint_fit import (
@@ -161,3 +162,18 @@ def test_spreading_rows_evenly_keeps_all_predictors_and_gives_rows_a_unit_second
     rows = (u @ v.T) @ np.linalg.pinv(scaled).T
     np.testing.assert_allclose(rows @ scaled.T, u @ v.T, atol=1e-9)
     np.testing.assert_allclose(rows.T @ rows / 50, np.eye(2), atol=1e-9)
+
+
+@pytest.mark.parametrize("spoilt", ["columns", "start"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_factors_that_are_not_finite_are_refused(spoilt, value):
+    factors = {"columns": np.ones((4, 2)), "start": np.zeros((1, 2))}
+    factors[spoilt][0, 1] = value
+    row = (np.arange(3), np.ones(3))
+    with pytest.raises(InvalidParameter, match=f"{spoilt} must be finite numbers, got {value}"):
+        fit_rows(LOGISTIC, factors["columns"], [row], factors["start"], ridge_weight=1.0)
+
+
+def test_factors_to_start_from_must_fit_the_rows():
+    with pytest.raises(InvalidParameter, match=r"start must be of shape \(1, 2\), got \(1, 3\)"):
+        fit_rows(LOGISTIC, np.ones((4, 2)), [(np.arange(3), np.ones(3))], np.zeros((1, 3)), ridge_weight=1.0)
