@@ -28,8 +28,17 @@ DELTA, CAP = 0.05, 30_000
 OPTIMA = (3_000, 8_000)
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 OURS = "llm-po-bt"
-FIELD = (OURS, "round-robin", "random-pair", "eps-greedy", "thompson", "rucb")
-"""All with the features, so that they share the fitted theta and the statistic."""
+BATCH_SIZES = {
+    OURS: 1,
+    "round-robin": 32,
+    "random-pair": 32,
+    "eps-greedy": 32,
+    "thompson": 32,
+    "rucb": 32,
+}
+"""All have the features, so that they share the fitted theta and the statistic. Batches save the baselines'
+time; next to the thousands of duels that they take, hearing of outcomes 32 duels late changes little."""
+N_INSTANCES = 5
 
 
 class Instance(NamedTuple):
@@ -60,16 +69,16 @@ class Outcome(NamedTuple):
 def measure(replications: int = 200, minutes: float = 60.0, workers: int = 2) -> Iterator[dict[str, str]]:
     """Rows per instance and selector, then per selector over all instances.
 
-    Replications are started one after the other for all instances and selectors alike, until there are as
-    many as asked for or the time is up; each takes 5 instances x 6 campaigns.
+    The replications are shared equally by the instances, and started one after the other for all instances
+    and selectors alike, until there are as many as asked for or the time is up.
     """
-    worlds = list(islice(instances(), 5))
-    jobs = [(world, name) for world in worlds for name in FIELD]
+    worlds = list(islice(instances(), N_INSTANCES))
+    jobs = [(world, name) for world in worlds for name in BATCH_SIZES]
     found: dict[tuple[int, str], list[Outcome]] = {(world.seed, name): [] for world, name in jobs}
     end = time.monotonic() + 60.0 * minutes
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))  # what is spawned takes it over
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for replication in range(replications):
+        for replication in range(max(2, replications // N_INSTANCES)):
             if replication > 1 and time.monotonic() > end:
                 break
             outcomes = pool.map(partial(campaign, seed=replication), *zip(*jobs, strict=True))
@@ -77,8 +86,8 @@ def measure(replications: int = 200, minutes: float = 60.0, workers: int = 2) ->
                 found[world.seed, name].append(outcome)
     for world in worlds:
         ours = _mean_duels(found[world.seed, OURS])
-        yield from (_row(world, name, found[world.seed, name], ours) for name in FIELD)
-    yield from (_summary(worlds, name, found) for name in FIELD)
+        yield from (_row(world, name, found[world.seed, name], ours) for name in BATCH_SIZES)
+    yield from (_summary(worlds, name, found) for name in BATCH_SIZES)
 
 
 def instances() -> Iterator[Instance]:
@@ -104,13 +113,13 @@ def duels_at_best(hardness: float) -> float:
 
 
 def campaign(world: Instance, name: str, seed: int) -> Outcome:
-    """One campaign of single duels, until it is separated or at the cap."""
+    """One campaign, until it is separated or at the cap."""
     selector = create_selector(
         name,
         n_arms=N_ARMS,
         n_examples=1_000_000,
         features=world.features,
-        batch_size=1,
+        batch_size=BATCH_SIZES[name],
         delta=DELTA,
         budget=CAP,
         threshold="practical",
@@ -118,11 +127,11 @@ def campaign(world: Instance, name: str, seed: int) -> Outcome:
     judge, best = np.random.default_rng([seed, 1]), int(world.scores.argmax())
     draws, duels, right_at = round_rng(seed, 0), 0, []
     while len(batch := selector.ask(draws)):
-        first, second = batch.arms[0]
-        wins = judge.random() < 1.0 / (1.0 + np.exp(world.scores[second] - world.scores[first]))
-        selector.tell(batch, [float(wins)])
-        duels += 1
-        if duels in BUDGETS:
+        lead = world.scores[batch.arms[:, 0]] - world.scores[batch.arms[:, 1]]
+        wins = judge.random(len(batch)) < 1.0 / (1.0 + np.exp(-lead))
+        selector.tell(batch, wins.astype(float))
+        duels += len(batch)
+        if len(right_at) < len(BUDGETS) and duels >= BUDGETS[len(right_at)]:
             right_at.append(selector.decision().best == best)
     decision = selector.decision()
     right = decision.best == best
@@ -138,6 +147,7 @@ def _row(world: Instance, name: str, outcomes: Sequence[Outcome], ours: float) -
         "U*": f"{world.characteristic_time:.0f}",
         "U* x threshold": f"{world.optimum:.0f}",
         "selector": name,
+        "batch": str(BATCH_SIZES[name]),
         "runs": str(len(outcomes)),
         "duels": f"{duels.mean():.0f} ± {half:.0f}",
         "over the optimum": f"{duels.mean() / world.optimum:.2f}",
@@ -159,6 +169,7 @@ def _summary(
         "U*": "-",
         "U* x threshold": "-",
         "selector": name,
+        "batch": str(BATCH_SIZES[name]),
         "runs": str(len(outcomes)),
         "duels": f"{np.mean(list(means.values())):.0f}",
         "over the optimum": f"{optimal:.2f}",
