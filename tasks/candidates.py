@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from storage.records import NewCandidate
 from tasks.engines.protocol import ModelRef, Sampling
-from tasks.engines.providers import PROVIDERS
 from tasks.errors import SpecError
 from tasks.identity import fingerprint_model
+from tasks.models import model_ref, sampling_of
 from tasks.spec import (
     CampaignSpec,
     Exclusion,
@@ -85,7 +84,7 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
         for index, prompt in enumerate(spec.prompts)
     ]
     guardrails = [(each, _guardrail(each, index)) for index, each in enumerate(spec.guardrails)]
-    models = [_model_ref(model, index) for index, model in enumerate(spec.models)]
+    models = [model_ref(model, f"models[{index}]") for index, model in enumerate(spec.models)]
     fingerprints = [fingerprint_model(model) for model in models]
     _refuse_idle_exclusions(spec)
     candidates = [
@@ -95,7 +94,7 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
             fingerprint=fingerprint,
             template=template,
             guardrail=guardrail_template,
-            sampling=_sampling(merged),
+            sampling=sampling_of(merged),
         )
         for model, ref, fingerprint in zip(spec.models, models, fingerprints, strict=True)
         for prompt, template in zip(spec.prompts, templates, strict=True)
@@ -110,31 +109,6 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
             path="models",
         )
     return candidates
-
-
-def _model_ref(model: ModelSpec, index: int) -> ModelRef:
-    if model.provider not in PROVIDERS:
-        raise SpecError(
-            unknown_name("provider", model.provider, sorted(PROVIDERS)),
-            path=f"models[{index}].provider",
-        )
-    folder = Path(model.model)
-    is_local = folder.is_dir() or model.model.startswith((".", "/", "~")) or model.model.count("/") != 1
-    if is_local and not (folder / "config.json").is_file():
-        raise SpecError(
-            f"there is no checkpoint in '{model.model}' (looked for config.json in "
-            f"{folder.absolute()}); give a saved model's folder or an id on a hub (owner/name)",
-            path=f"models[{index}].model",
-        )
-    return ModelRef(
-        name=model.name,
-        provider=model.provider,
-        model=model.model,
-        revision=model.revision,
-        model_args=model.model_args,
-        chat=model.chat,
-        chat_template_args=model.chat_template_args,
-    )
 
 
 NO_GUARDRAIL: list[tuple[GuardrailSpec | None, Template | None]] = [(None, None)]
@@ -159,16 +133,6 @@ def _generate_configs(
         given = named.model_dump(exclude_unset=True, exclude={"name"})
         merged.append((named, model.generate_config.model_copy(update=given)))
     return merged
-
-
-def _sampling(config: GenerateConfig) -> Sampling:
-    return Sampling(
-        temperature=config.temperature,
-        top_p=config.top_p,
-        top_k=config.top_k,
-        max_tokens=config.max_tokens,
-        stop=tuple(config.stop_seqs),
-    )
 
 
 def _matches(rule: Exclusion, candidate: Candidate) -> bool:

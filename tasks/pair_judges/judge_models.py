@@ -7,11 +7,9 @@ from typing import Any
 from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from tasks.engines.checkpoints import refuse_missing_checkpoint
-from tasks.engines.errors import EngineLoadFailed
 from tasks.engines.protocol import ModelRef, Sampling
-from tasks.engines.providers import PROVIDERS
 from tasks.errors import JudgeError
+from tasks.models import model_ref, sampling_of
 from tasks.spec import GenerateConfig, ModelSpec, Name
 from tasks.suggestions import unknown_name
 
@@ -55,7 +53,7 @@ def judge_models(specs: Sequence[Mapping[str, Any]], defaults: GenerateConfig) -
         defaults: How replies are drawn where a model does not say.
 
     Raises:
-        JudgeError: Naming the model's place, the key and the remedy.
+        SpecError: Naming the model's place, the key and the remedy.
     """
     checked = [_checked(spec, f"{_PLACE}[{index}]") for index, spec in enumerate(specs)]
     judges = tuple(_judge_model(spec, defaults, f"{_PLACE}[{index}]") for index, spec in enumerate(checked))
@@ -73,31 +71,10 @@ def _refuse_confusion(judge: JudgeModel, other: JudgeModel, place: str) -> None:
 
 
 def _judge_model(spec: JudgeModelSpec, defaults: GenerateConfig, place: str) -> JudgeModel:
-    if spec.provider not in PROVIDERS:
-        raise JudgeError(unknown_name("provider", spec.provider, PROVIDERS), f"{place}.provider")
-    ref = ModelRef(
-        name=spec.name,
-        provider=spec.provider,
-        model=spec.model,
-        revision=spec.revision,
-        model_args=spec.model_args,
-        chat=spec.chat,
-        chat_template_args=spec.chat_template_args,
-    )
-    try:
-        refuse_missing_checkpoint(ref)
-    except EngineLoadFailed as error:
-        raise JudgeError(error.why, f"{place}.model") from error
+    ref = model_ref(spec, place)
     own = spec.generate_config.model_dump(exclude_unset=True)
     config = defaults.model_copy(update=own)
-    sampling = Sampling(
-        temperature=config.temperature,
-        top_p=config.top_p,
-        top_k=config.top_k,
-        max_tokens=config.max_tokens,
-        stop=tuple(config.stop_seqs),
-    )
-    return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling)
+    return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling_of(config))
 
 
 def _checked(spec: Mapping[str, Any], place: str) -> JudgeModelSpec:

@@ -7,7 +7,7 @@ import sys
 import pytest
 from scripted_judges import MODEL
 
-from tasks.errors import JudgeError
+from tasks.errors import JudgeError, SpecError
 from tasks.pair_judges.registry import create_pair_judge, describe, pair_judge_names
 
 SLOW = ("torch", "vllm", "transformers", "tasks.pair_judges.llm", "tasks.pair_judges.rules")
@@ -78,7 +78,7 @@ LLM = {"models": [MODEL]}
             "llm",
             {"models": [MODEL, {**MODEL, "name": "n", "model": "./no"}]},
             "judge.models[1].model",
-            "no folder",
+            "there is no checkpoint in './no'",
         ),
         ("llm", {"models": [MODEL, MODEL]}, "judge.models[1].judge_id", "'m' is used twice"),
         (
@@ -109,7 +109,7 @@ LLM = {"models": [MODEL]}
     ],
 )
 def test_what_is_not_accepted_is_named_with_its_place_and_what_is(type, params, path, sentence):
-    with pytest.raises(JudgeError, match=re.escape(sentence)) as caught:
+    with pytest.raises(SpecError, match=re.escape(sentence)) as caught:
         create_pair_judge(type, **params)
     assert caught.value.path == path
 
