@@ -47,7 +47,12 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
         ("seed: 7", "seed: -1", 3, "seed: input should be greater than or equal to 0 (got -1)"),
         ("name: letters", "name: no", 1, "name: input should be a valid string (got False); put"),
         ("name: letters", "name: a/b", 1, "name: string should match pattern"),
-        ("best-mean", "best-meen", 2, "objective: input should be 'best-mean' or 'best-duel' (got 'best-meen')"),
+        (
+            "best-mean",
+            "best-meen",
+            2,
+            "objective: input should be 'best-mean' or 'best-duel' (got 'best-meen')",
+        ),
         ("temperature: 1.0", "temperature: .nan", 15, "generate_configs[1].temperature: input should"),
         (
             "temperature: 1.0",
@@ -69,7 +74,12 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
         ),
         ("{type: contains}", "exact", 17, "judge: must be a mapping of keys to values (got 'exact')"),
         ("{type: contains}", "{}", 17, "judge.type: is missing; add it"),
-        ("seed: 7\n", "seed: 7\nexclude: [{}]\n", 4, "exclude[0]: must name a model, a prompt, a guardrail or"),
+        (
+            "seed: 7\n",
+            "seed: 7\nexclude: [{}]\n",
+            4,
+            "exclude[0]: must name a model, a prompt, a guardrail or",
+        ),
         ("name: smaller", "name: small", 4, "models: the name 'small' is used twice; every name"),
         ("name: asked", "name: plain", 9, "prompts: the name 'plain' is used twice; every name"),
         ("name: warm", "name: greedy", 13, "generate_configs: the name 'greedy' is used twice"),
