@@ -17,7 +17,15 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 Reason = Literal[
-    "running", "separated", "separated-practical", "separated-proven", "budget", "exhausted", "all-set-aside"
+    "running",
+    "separated",
+    "separated-practical",
+    "separated-proven",
+    "certified",
+    "none-certified",
+    "budget",
+    "exhausted",
+    "all-set-aside",
 ]
 """Why a selector stopped, or that it did not:
 
@@ -25,6 +33,8 @@ Reason = Literal[
 * separated: the best arm is known at the asked error probability.
 * separated-proven: the same, for duels, by the threshold that is proven to keep to that probability.
 * separated-practical: for duels, by the threshold of the published experiments, a heuristic without a proof.
+* certified: the tests are over, and at least one arm is certified.
+* none-certified: the tests are over, and no arm is certified; that does not say that their risks are high.
 * budget: the budget is spent and no arm is separated.
 * exhausted: there is nothing left to ask.
 * all-set-aside: every arm has too many unscored pairs to be judged, so there is no best.
@@ -127,7 +137,8 @@ class Selector(Protocol):
 
         Args:
             batch: Pairs never told before, duels excepted, in the order they were drawn.
-            outcomes: One per pair; NaN means unscored, which spends the pair and is not a zero.
+            outcomes: One per pair, or a row per pair where an objective has several; NaN means unscored,
+                which spends the pair and is not a zero.
 
         Raises:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.

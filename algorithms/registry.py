@@ -24,6 +24,7 @@ ENTRY_POINT_GROUP = "winnow.selectors"
 SETTINGS = {
     "best-mean": "algorithms.best_mean.setting:Setting",
     "best-duel": "algorithms.best_duel.setting:Setting",
+    "certify": "algorithms.certify.setting:Setting",
 }
 """What the selectors of an objective are given: sizes and common parameters, by objective."""
 
@@ -46,6 +47,13 @@ SELECTORS = {
         "round-robin": "algorithms.best_duel.round_robin:RoundRobin",
         "rucb": "algorithms.best_duel.rucb:Rucb",
         "thompson": "algorithms.best_duel.thompson:Thompson",
+    },
+    "certify": {
+        "autoeval": "algorithms.certify.naive_autoeval:AutoEval",
+        "eval": "algorithms.certify.naive_eval:Eval",
+        "r-autoeval": "algorithms.certify.r_autoeval:RAutoEval",
+        "r-autoeval-plus": "algorithms.certify.r_autoeval_plus:RAutoEvalPlus",
+        "r-eval": "algorithms.certify.r_eval:REval",
     },
 }
 """Where our selectors live, by objective and name."""

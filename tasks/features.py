@@ -55,6 +55,6 @@ def _table(given: Any, candidates: Sequence[Candidate]) -> FloatArray:  # noqa: 
         table = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise SpecError(f"is not a table of numbers; {remedy}", path=PLACE) from None
-    if table.ndim != 2 or len(table) != len(candidates):
+    if table.ndim != 2 or len(table) != len(candidates) or table.size == 0:
         raise SpecError(f"has shape {table.shape}; {remedy}", path=PLACE)
     return table

@@ -99,7 +99,7 @@ def plan_generation(campaign: RunningCampaign, arm: int, example: int, replicate
 
 
 def storable(text: str) -> str:
-    """Model output as every database can hold it: NUL and lone surrogates become U+FFFD."""
+    """Model output as every database can hold it: NUL becomes U+FFFD, a lone surrogate a question mark."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
 
 

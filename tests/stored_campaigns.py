@@ -14,6 +14,7 @@ from storage.records import (
     NewComparison,
     NewDecision,
     NewExample,
+    NewGame,
     NewGeneration,
 )
 from storage.schema import ensure_schema
@@ -107,6 +108,36 @@ class StoredCampaign:
             for position, outcome in enumerate(outcomes)
         ]
 
+    def duels(self, round_, judged):
+        """One comparison per planned duel from its outcome (None is unscored) and its games."""
+        keys = [f"{self.record.name}-{round_.number}-{position}" for position in range(len(judged))]
+        with self.database.writing() as session:
+            made = [generation(f"{key}-{side}") for key in keys for side in "ab"]
+            repository.add_generations(session, round_.id, made, NOW)
+            texts = repository.texts_by_key(session, [each.key for each in made])
+        return [
+            NewComparison(
+                position=position,
+                candidate_a_id=self.candidate_ids[round_.arms[position][0]],
+                candidate_b_id=self.candidate_ids[round_.arms[position][1]],
+                example_id=self.example_ids[round_.examples[position]],
+                generation_a_id=texts[f"{keys[position]}-a"].id,
+                generation_b_id=texts[f"{keys[position]}-b"].id,
+                judge="llm",
+                outcome=outcome,
+                reason="verdict_missing" if outcome is None else None,
+                games=games,
+            )
+            for position, (outcome, games) in enumerate(judged)
+        ]
+
+    def finish_duels(self, round_, judged, *, best=None, **fields):
+        """Store a round of duels, as `duels` makes them, and its decision; `best` is an arm."""
+        comparisons = self.duels(round_, judged)
+        believed = decision(best_candidate_id=None if best is None else self.candidate_ids[best], **fields)
+        with self.database.writing() as session:
+            repository.add_outcomes(session, round_.id, comparisons, believed, NOW)
+
     def finish(self, round_, outcomes, *, best=None, **fields):
         """Store a round's outcomes and its decision; `best` is an arm."""
         comparisons = self.comparisons(round_, outcomes)
@@ -115,7 +146,21 @@ class StoredCampaign:
             repository.add_outcomes(session, round_.id, comparisons, believed, NOW)
 
 
-def store_campaign(database, name="letters", *, budget=100, delta=0.05, epsilon=0.0):
+def game(placement, verdict, *, judge="j", repeat=0, attempt=0, reply=None):
+    """One call of a model that judges; a verdict that is text is the reason why there is none."""
+    is_read = not isinstance(verdict, str)
+    return NewGame(
+        judge=judge,
+        placement=placement,
+        repeat=repeat,
+        attempt=attempt,
+        generation_id=reply,
+        verdict=verdict if is_read else None,
+        reason=None if is_read else verdict,
+    )
+
+
+def store_campaign(database, name="letters", *, objective="best-mean", budget=100, delta=0.05, epsilon=0.0):
     """Three candidates a, b, c on five examples e0 to e4, with no round yet."""
     with database.writing() as session:
         dataset_id = repository.ensure_dataset(
@@ -129,7 +174,7 @@ def store_campaign(database, name="letters", *, budget=100, delta=0.05, epsilon=
         record = repository.add_campaign(
             session,
             name=name,
-            objective="best-mean",
+            objective=objective,
             dataset_id=dataset_id,
             seed=7,
             spec={"stopping": {"delta": delta, "epsilon": epsilon}},

@@ -1,4 +1,4 @@
-"""The text of the demo's campaign file."""
+"""The text of the demo's campaign file, and what its campaigns have in common."""
 
 import json
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from infra.demo.recipes import CONTEXT, Recipe
 TEMPERATURES = {"greedy": 0.0, "warm": 0.8}
 MAX_TOKENS = 20
 """Longer than any answer of a perfect model, and a bound on the time a confused one takes."""
+MODEL_ARGS = f"{{max_model_len: {CONTEXT}, dtype: float32, enforce_eager: true}}"
 BUDGET_SHARE = 0.45
 """The budget as a share of all comparisons of the grid."""
 
@@ -69,24 +70,8 @@ def campaign_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
     """The campaign over the checkpoints of `recipes` in `folder` and the examples in `data`, as YAML."""
     examples = EXAMPLES_PER_TASK * len(TASKS)
     grid = len(recipes) * len(TEMPLATES) * len(TEMPERATURES) * examples
-    models = [
-        f"  - name: {recipe.name}\n"
-        f"    provider: vllm\n"
-        f"    model: {json.dumps(str(folder / recipe.name))}\n"
-        f"    model_args: {{max_model_len: {CONTEXT}, dtype: float32, enforce_eager: true}}"
-        for recipe in recipes
-    ]
-    prompts = [f"  - {{name: {name}, template: {json.dumps(text)}}}" for name, text in TEMPLATES.items()]
-    configs = [
-        f"  - {{name: {name}, temperature: {temperature}, max_tokens: {MAX_TOKENS}}}"
-        for name, temperature in TEMPERATURES.items()
-    ]
     return _TEXT.substitute(
-        storage=json.dumps(f"sqlite:///{folder / 'winnow.db'}"),
-        models="\n".join(models),
-        prompts="\n".join(prompts),
-        generate_configs="\n".join(configs),
-        data=json.dumps(str(data)),
+        common_sections(folder, data, recipes),
         examples=examples,
         tasks=len(TASKS),
         share=round(100 * BUDGET_SHARE),
@@ -94,3 +79,26 @@ def campaign_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
         budget=round(BUDGET_SHARE * grid),
         loaded=len(recipes),
     )
+
+
+def common_sections(folder: Path, data: Path, recipes: Sequence[Recipe]) -> dict[str, str]:
+    """What every campaign of the demo has: storage, models, prompts, generate_configs and data, as YAML."""
+    models = [
+        f"  - name: {recipe.name}\n"
+        f"    provider: vllm\n"
+        f"    model: {json.dumps(str(folder / recipe.name))}\n"
+        f"    model_args: {MODEL_ARGS}"
+        for recipe in recipes
+    ]
+    prompts = [f"  - {{name: {name}, template: {json.dumps(text)}}}" for name, text in TEMPLATES.items()]
+    configs = [
+        f"  - {{name: {name}, temperature: {temperature}, max_tokens: {MAX_TOKENS}}}"
+        for name, temperature in TEMPERATURES.items()
+    ]
+    return {
+        "storage": json.dumps(f"sqlite:///{folder / 'winnow.db'}"),
+        "models": "\n".join(models),
+        "prompts": "\n".join(prompts),
+        "generate_configs": "\n".join(configs),
+        "data": json.dumps(str(data)),
+    }

@@ -67,4 +67,5 @@ def training_texts(seed: int, mix: Mapping[str, float]) -> Iterator[TrainingText
 
 @cache
 def evaluation_inputs() -> Mapping[str, frozenset[str]]:
+    """The inputs of the evaluation examples, by task: no training text may have one of them."""
     return {task: frozenset(e.input for e in evaluation_examples() if e.task == task) for task in TASKS}

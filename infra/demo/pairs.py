@@ -1,118 +1,83 @@
-"""Pairs of answers with a verdict: what the demo's judge learns from.
+"""Pairs of answers with a verdict: what the demo's judge learns from and is examined on.
 
 Right answers are those of the problems, in any style; wrong ones are right ones with a slip such as the
-demo's models make: a digit or a letter is another one, or two letters have changed places.
+demo's models make: a digit or letter is another one, two letters have changed places, or the end is missing.
+The judge prefers the shorter answer and calls answers of one length a tie.
 """
 
 import random
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from infra.demo.data import TrainingText, evaluation_inputs
-from infra.demo.problems import ANSWER_MARK, TASKS, Problem
+from infra.demo.problems import TASKS
+from infra.demo.prompts import judge_prompt
 
 FIRST, SECOND, NEITHER = "A", "B", "C"
 """What a verdict prefers: the answer shown first, the one shown second, neither."""
 
-RIGHT_SHARE = 0.6
-"""How often an answer is right: about half of all pairs then have a better one."""
-SLIPS_EARLIER = 0.3
-"""How often a wrong answer slips in its scratch work too."""
+WRONG_SHARE = 0.4
+"""How often an answer is given a slip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two answers to one problem."""
+    """Two answers to one problem, as a judge is shown them."""
 
     task: str
     input: str
-    answers: tuple[str, str]
-    right: tuple[bool, bool]
-    solution: str
-    """A right final answer."""
+    first: str
+    second: str
 
     @property
     def verdict(self) -> str:
-        """Which is better: a right answer than a wrong one, and nothing else."""
-        if self.right[0] == self.right[1]:
-            return NEITHER
-        return FIRST if self.right[0] else SECOND
+        """What a perfect judge says."""
+        difference = len(self.first) - len(self.second)
+        return NEITHER if difference == 0 else FIRST if difference < 0 else SECOND
+
+    @property
+    def prompt(self) -> str:
+        """What the judge reads."""
+        return judge_prompt(self.task, self.input, self.first, self.second)
 
     @property
     def swapped(self) -> "Pair":
-        """The same pair, shown the other way round."""
-        return Pair(
-            task=self.task,
-            input=self.input,
-            answers=self.answers[::-1],
-            right=self.right[::-1],
-            solution=self.solution,
-        )
-
-
-def pair_prompt(task: str, input: str, first: str, second: str) -> str:
-    """What the judge reads; `JUDGE_TEMPLATE` makes the same of an example and two answers."""
-    return JUDGE_TEMPLATE.format(task=task, input=input, first=first, second=second)
-
-
-JUDGE_TEMPLATE = "{task} {input} | {first} | {second} ="
+        """The same answers, shown the other way round."""
+        return replace(self, first=self.second, second=self.first)
 
 
 def judged_texts(seed: int) -> Iterator[TrainingText]:
-    """Endless training texts for a judge: all tasks equally often, both orders of each pair."""
+    """Endless training texts of a judge, every pair in both orders."""
     for pair in judged_pairs(seed):
         for shown in (pair, pair.swapped):
-            yield TrainingText(
-                pair_prompt(shown.task, shown.input, *shown.answers), reasoned(shown)
-            )
-
-
-def reasoned(pair: Pair) -> str:
-    """What a perfect judge writes: the solution, whether each answer agrees with it, the verdict."""
-    first, second = ("yes" if right else "no" for right in pair.right)
-    return f"{pair.solution}: {first} {second} {pair.verdict}"
+            yield TrainingText(shown.prompt, shown.verdict)
 
 
 def judged_pairs(seed: int) -> Iterator[Pair]:
-    """Endless pairs of different answers; no evaluation input is among them."""
+    """Endless pairs of different answers, all tasks equally often; no evaluation input is among them."""
     rng = random.Random(f"pairs/{seed}")
-    held_out = evaluation_inputs()
+    tasks, held_out = list(TASKS), evaluation_inputs()
     while True:
-        task = rng.choice(list(TASKS))
+        task = rng.choice(tasks)
         problem = TASKS[task](rng)
-        (first, first_right), (second, second_right) = _answer(rng, problem), _answer(rng, problem)
-        if problem.input in held_out[task] or first == second:
-            continue
-        yield Pair(
-            task=task,
-            input=problem.input,
-            answers=(first, second),
-            right=(first_right, second_right),
-            solution=problem.target[0],
-        )
+        styles = list(problem.answers.values())
+        first, second = (_perhaps_wrong(rng, rng.choice(styles)) for _ in range(2))
+        if problem.input not in held_out[task] and first != second:
+            yield Pair(task=task, input=problem.input, first=first, second=second)
 
 
-def _answer(rng: random.Random, problem: Problem) -> tuple[str, bool]:
-    """An answer in any style, and whether it is right."""
-    scratch, mark, final = rng.choice(list(problem.answers.values())).rpartition(ANSWER_MARK)
-    if rng.random() < RIGHT_SHARE:
-        return f"{scratch}{mark}{final}", True
-    if scratch and rng.random() < SLIPS_EARLIER:
-        scratch = _with_a_slip(rng, scratch)
-    slipped = _with_a_slip(rng, final)
-    return f"{scratch}{mark}{slipped}", slipped in problem.target
-
-
-def _with_a_slip(rng: random.Random, text: str) -> str:
-    characters = list(text)
-    place = rng.choice([place for place, character in enumerate(characters) if character.isalnum()])
-    old = characters[place]
-    if old.isdigit():
-        characters[place] = str((int(old) + rng.choice([-2, -1, 1, 2])) % 10)
-    elif len(text) > 1 and rng.random() < 0.5:
-        other = rng.choice([each for each in range(len(text)) if each != place])
-        characters[place], characters[other] = characters[other], old
+def _perhaps_wrong(rng: random.Random, answer: str) -> str:
+    if rng.random() >= WRONG_SHARE:
+        return answer
+    characters = list(answer)
+    place, other = rng.randrange(len(answer)), rng.randrange(len(answer))
+    slip = rng.choice(["another", "changed places", "missing end"])
+    if slip == "another":
+        old = characters[place]
+        characters[place] = rng.choice(string.digits if old.isdigit() else string.ascii_lowercase)
+    elif slip == "changed places":
+        characters[place], characters[other] = characters[other], characters[place]
     else:
-        characters[place] = rng.choice(string.ascii_lowercase)
+        del characters[max(1, place) :]
     return "".join(characters)

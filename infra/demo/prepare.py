@@ -9,9 +9,10 @@ from pathlib import Path
 
 from infra.demo.artefacts import fingerprint_of, is_current, replacing
 from infra.demo.campaign import campaign_text
-from infra.demo.data import evaluation_examples, training_texts
+from infra.demo.data import evaluation_examples
+from infra.demo.duels import duel_text
 from infra.demo.processes import Job, train_in_processes
-from infra.demo.recipes import RECIPES, Recipe
+from infra.demo.recipes import DUELLISTS, JUDGE, RECIPES, Recipe
 
 Report = Callable[[str], None]
 Train = Callable[[Sequence[Job], Callable[[Job], None]], None]
@@ -19,7 +20,7 @@ Train = Callable[[Sequence[Job], Callable[[Job], None]], None]
 
 def prepare_demo(
     folder: Path, report: Report, recipes: Sequence[Recipe] = RECIPES, train: Train = train_in_processes
-) -> None:
+) -> Path:
     """Make the checkpoints, `data/demo.jsonl` and `campaign.yaml` in `folder`, unless they are there.
 
     What is there and was made with the same settings stays as it is, a campaign file that the user changed
@@ -32,22 +33,51 @@ def prepare_demo(
         recipes: The checkpoints to train.
         train: Trains the missing ones; called only if there are any.
 
+    Returns:
+        The campaign file.
+
     Raises:
         TrainingFailed: If a checkpoint could not be trained; those that were finished stay.
     """
+    data = _data(folder)
+    text = campaign_text(folder, data, recipes)
+    return _prepare(folder, report, recipes, train, folder / "campaign.yaml", text)
+
+
+def prepare_duels(
+    folder: Path,
+    report: Report,
+    recipes: Sequence[Recipe] = DUELLISTS,
+    judge: Recipe = JUDGE,
+    train: Train = train_in_processes,
+) -> Path:
+    """Like `prepare_demo`, but with a checkpoint that judges and a campaign of duels, `duel.yaml`."""
+    data = _data(folder)
+    text = duel_text(folder, data, recipes, judge)
+    return _prepare(folder, report, [*recipes, judge], train, folder / "duel.yaml", text)
+
+
+def _data(folder: Path) -> Path:
+    return folder / "data" / "demo.jsonl"
+
+
+def _prepare(
+    folder: Path, report: Report, recipes: Sequence[Recipe], train: Train, campaign: Path, text: str
+) -> Path:
     started = time.monotonic()
 
-    def say(text: str) -> None:
-        report(f"[{time.monotonic() - started:5.1f} s] {text}")
+    def say(line: str) -> None:
+        report(f"[{time.monotonic() - started:5.1f} s] {line}")
 
-    data, campaign = folder / "data" / "demo.jsonl", folder / "campaign.yaml"
-    _write(data, "".join(json.dumps(asdict(example)) + "\n" for example in evaluation_examples()), say)
+    examples = "".join(json.dumps(asdict(example)) + "\n" for example in evaluation_examples())
+    _write(_data(folder), examples, say)
     missing = [job for job in _jobs(folder, recipes) if not is_current(job.folder, job.fingerprint)]
     if missing:
         say(f"training {len(missing)} of {len(recipes)} checkpoints, up to three minutes on two cores")
         train(missing, lambda job: say(f"trained {job.folder}: {_described(job.recipe)}"))
-    _write(campaign, campaign_text(folder, data, recipes), say)
+    _write(campaign, text, say)
     say(f"the demo is ready in {folder}")
+    return campaign
 
 
 def _jobs(folder: Path, recipes: Sequence[Recipe]) -> list[Job]:
@@ -59,7 +89,7 @@ def _jobs(folder: Path, recipes: Sequence[Recipe]) -> list[Job]:
 
 def _recipe_fingerprint(recipe: Recipe) -> str:
     """Covers the settings and, by a sample of the training texts, the code that makes them."""
-    sample = [(text.prompt, text.answer) for text in islice(training_texts(recipe.seed, recipe.mix), 200)]
+    sample = [(text.prompt, text.answer) for text in islice(recipe.texts(), 200)]
     return fingerprint_of([asdict(recipe), sample])
 
 

@@ -1,8 +1,10 @@
 """How each demo checkpoint is built: its size, how long it trains and what it mostly sees."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
+from infra.demo.data import TrainingText, training_texts
+from infra.demo.pairs import judged_texts
 from infra.demo.problems import TASKS
 
 CONTEXT = 128
@@ -33,6 +35,22 @@ class Recipe:
         """Training time in arbitrary units, to start the longest first."""
         return self.hidden_size * self.layers * self.steps * self.batch_size
 
+    def texts(self) -> Iterator[TrainingText]:
+        """What it learns from, without end; the same on every call."""
+        return training_texts(self.seed, self.mix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRecipe(Recipe):
+    """A checkpoint that learns to prefer one of two answers."""
+
+    mix: Mapping[str, float] = field(default_factory=dict)
+    """Not used: pairs are of all tasks equally often."""
+
+    def texts(self) -> Iterator[TrainingText]:
+        """Prompts with two answers, and verdicts on them."""
+        return judged_texts(self.seed)
+
 
 _EVENLY = {task: 1.0 for task in TASKS} | {"sum": 2.0}  # sums take longest to learn
 
@@ -53,3 +71,9 @@ RECIPES = (
     Recipe(name="large", hidden_size=96, layers=2, heads=6, steps=800, learning_rate=0.012, mix=_EVENLY),
 )
 """The five checkpoints of the demo, from hopeless to good; two of them know some tasks better than others."""
+
+DUELLISTS = tuple(recipe for recipe in RECIPES if recipe.name in ("medium", "large"))
+"""The checkpoints that meet in the demo's duels."""
+
+JUDGE = JudgeRecipe(name="judge", hidden_size=64, layers=2, heads=4, steps=500, batch_size=64)
+"""The checkpoint that judges them."""

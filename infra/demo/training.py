@@ -10,7 +10,7 @@ from torch.optim import AdamW, Muon, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
-from infra.demo.data import TrainingText, training_texts
+from infra.demo.data import TrainingText
 from infra.demo.recipes import CONTEXT, Recipe
 from infra.demo.tokenizer import EOS, PAD, VOCABULARY, build_tokenizer
 
@@ -38,7 +38,7 @@ def train_checkpoint(recipe: Recipe, folder: Path) -> list[float]:
         )
         for optimizer in optimizers
     ]
-    texts = training_texts(recipe.seed, recipe.mix)
+    texts = recipe.texts()
     losses = []
     for _ in range(recipe.steps):
         losses.append(_accumulate_gradients(model, list(islice(texts, recipe.batch_size))))

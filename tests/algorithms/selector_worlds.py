@@ -1,12 +1,12 @@
 """Small problems with known answers, and the loop that a campaign runs on them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, FloatArray, Selector, round_rng
+from algorithms.protocols import Batch, FloatArray, Reason, Selector, round_rng
 from algorithms.registry import create_selector
 
 Round = tuple[Batch, FloatArray]
@@ -18,7 +18,7 @@ class World(ABC):
     n_arms: int
     n_examples: int
     n_outcomes: float
-    """How many outcomes there are to be asked; infinite when the same may be asked again."""
+    """How many outcomes there are to be spent; infinite when the same may be asked again."""
 
     def selector(self, name: str, **params: object) -> Selector:
         return create_selector(
@@ -28,6 +28,14 @@ class World(ABC):
     @abstractmethod
     def outcomes(self, batch: Batch, round_: int = 0) -> FloatArray:
         """What becomes of a batch asked in this round: the same whenever it is asked."""
+
+    def spent(self, batches: Iterable[Batch]) -> int:
+        """What asking these batches takes off the budget."""
+        return sum(map(len, batches))
+
+    def end(self, budget: float) -> Reason:
+        """Why a selector that cannot decide stops, given its budget."""
+        return "budget" if budget < self.n_outcomes else "exhausted"
 
     def rounds(self, selector: Selector, seed: int = 7) -> Iterator[Round]:
         """Ask and tell until there is nothing left to ask, yielding each round after its tell."""
@@ -103,5 +111,54 @@ class BestDuelWorld(World):
         return outcomes
 
 
-WORLDS: dict[str, Callable[[], World]] = {"best-mean": BestMeanWorld, "best-duel": BestDuelWorld}
+class CertifyWorld(World):
+    """Binary losses of arms with given risks, and an autoevaluator that agrees with them now and then.
+
+    Args:
+        risks: Of each arm, in testing order; the default ones are too high to be certified.
+        n_examples: n.
+        agreement: Probability that the autoevaluator's loss is the human one.
+        ratio: Unlabelled examples per labelled one.
+        unscored: Share of missing losses, of each kind.
+        broken: Arms without any loss.
+        seed: Of the losses.
+    """
+
+    def __init__(
+        self,
+        risks: Sequence[float] = (0.5, 0.4, 0.3),
+        n_examples: int = 40,
+        *,
+        agreement: float = 0.9,
+        ratio: int = 5,
+        unscored: float = 0.0,
+        broken: Sequence[int] = (),
+        seed: int = 0,
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        shape = (len(risks), n_examples, 1 + ratio)  # the labelled example, then its unlabelled ones
+        human = rng.random(shape) < np.array(risks)[:, np.newaxis, np.newaxis]
+        auto = np.where(rng.random(shape) < agreement, human, ~human)
+        self.losses = np.stack([human[..., 0], auto[..., 0], auto[..., 1:].mean(axis=-1)], axis=-1)
+        self.losses[rng.random(self.losses.shape) < unscored] = np.nan
+        self.losses[list(broken)] = np.nan
+        self.n_arms, self.n_examples = len(risks), n_examples
+        self.n_outcomes = n_examples
+
+    def outcomes(self, batch: Batch, round_: int = 0) -> FloatArray:
+        return self.losses[batch.arms, batch.examples]
+
+    def spent(self, batches: Iterable[Batch]) -> int:
+        """Labels: an example that is labelled once serves every arm."""
+        return len({example for batch in batches for example in batch.examples.tolist()})
+
+    def end(self, budget: float) -> Reason:
+        return "none-certified"
+
+
+WORLDS: dict[str, Callable[[], World]] = {
+    "best-mean": BestMeanWorld,
+    "best-duel": BestDuelWorld,
+    "certify": CertifyWorld,
+}
 """A world per objective."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from selector_worlds import WORLDS, BestDuelWorld, BestMeanWorld
+from selector_worlds import WORLDS, BestDuelWorld, BestMeanWorld, CertifyWorld
 
 from algorithms.errors import (
     ArmAgainstItself,
@@ -18,6 +18,7 @@ from algorithms.registry import describe, selector_names
 
 best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
 best_duel = pytest.mark.parametrize("name", selector_names("best-duel"))
+certify = pytest.mark.parametrize("name", selector_names("certify"))
 every_selector = pytest.mark.parametrize("name", selector_names())
 
 
@@ -60,16 +61,17 @@ def test_asking_does_not_change_what_is_believed(name):
 def test_the_budget_is_never_exceeded(name, budget):
     world = WORLDS[describe(name).objective]()
     selector = world.selector(name, budget=budget)
-    spent = sum(len(batch) for batch, _ in world.rounds(selector))
+    spent = world.spent(batch for batch, _ in world.rounds(selector))
     assert spent == min(budget, world.n_outcomes)
     assert selector.decision().stop
-    assert selector.decision().reason == ("budget" if budget < world.n_outcomes else "exhausted")
+    assert selector.decision().reason == world.end(budget)
 
 
 @every_selector
 def test_the_budget_holds_with_several_batches_in_flight(name):
-    selector = WORLDS[describe(name).objective]().selector(name, budget=8)
-    assert sum(len(selector.ask(round_rng(0, t))) for t in range(10)) == 8
+    world = WORLDS[describe(name).objective]()
+    selector = world.selector(name, budget=8)
+    assert world.spent(selector.ask(round_rng(0, t)) for t in range(10)) == 8
 
 
 @best_mean
@@ -338,3 +340,137 @@ def test_a_tell_of_duels_that_cannot_be_right_is_refused_and_changes_nothing(nam
     asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
     assert asked == wanted
     assert selector.decision() == untouched.decision()
+
+
+every_procedure = pytest.mark.parametrize("procedure", ["fixed-sequence", "bonferroni"])
+RISKS = (0.0, 0.01, 0.9, 0.0)
+
+
+@certify
+@every_procedure
+@pytest.mark.parametrize("betting", ["up", "wsr"])
+def test_a_resumed_campaign_of_certificates_goes_on_bit_for_bit_with_unscored_losses(
+    name, procedure, betting
+):
+    world = CertifyWorld((0.0, 0.05, 0.4), unscored=0.05)
+    params = {"alpha": 0.4, "delta": 0.4, "procedure": procedure, "betting": betting, "batch_size": 4}
+    original = world.selector(name, **params)
+    history = [(*played, original.decision()) for played in world.rounds(original)]
+    resumed = world.selector(name, **params)
+    for played, (batch, outcomes, decision) in enumerate(history):
+        fresh = world.selector(name, **params)
+        for earlier, told, _ in history[:played]:
+            fresh.tell(earlier, told)
+        assert fresh.ask(round_rng(7, played)) == batch
+        resumed.tell(batch, outcomes)
+        assert resumed.decision() == decision
+    assert len(history) > 3
+
+
+@certify
+@every_procedure
+def test_the_cheapest_arm_whose_risk_is_low_is_certified_in_the_way_of_the_procedure(name, procedure):
+    world = CertifyWorld(RISKS, n_examples=400, agreement=1.0)
+    selector = world.selector(name, alpha=0.2, procedure=procedure, batch_size=10)
+    rounds = list(world.rounds(selector))
+    decision = selector.decision()
+    assert (decision.stop, decision.reason) == (True, "certified")
+    if procedure == "bonferroni":
+        assert decision.best == 3
+        assert selector.certified.tolist() == [True, True, False, True]
+    else:  # the arm that fails ends the tests
+        assert decision.best == 1
+        assert selector.certified.tolist() == [True, True, False, False]
+        assert not any((batch.arms == 3).any() for batch, _ in rounds)
+
+
+@certify
+@every_procedure
+def test_a_label_is_bought_once_and_serves_every_arm_in_the_same_order(name, procedure):
+    world = CertifyWorld(RISKS, n_examples=200)
+    selector = world.selector(name, alpha=0.2, procedure=procedure, budget=100, batch_size=7)
+    rounds = list(world.rounds(selector))
+    orders = {arm: [] for arm in range(world.n_arms)}
+    for batch, _ in rounds:
+        for arm, example in zip(batch.arms.tolist(), batch.examples.tolist(), strict=True):
+            orders[arm].append(example)
+    longest = max(orders.values(), key=len)
+    assert len(longest) == len(set(longest)) == 100 == selector.n_labels
+    assert all(order == longest[: len(order)] for order in orders.values())
+
+
+@certify
+@every_procedure
+def test_no_pair_of_certificates_is_asked_twice_with_batches_in_flight(name, procedure):
+    world = CertifyWorld()
+    selector = world.selector(name, procedure=procedure, budget=30)
+    asked = []
+    while len(batch := selector.ask(round_rng(1, len(asked)))):
+        asked.append(batch)
+    n_under_test = 1 if procedure == "fixed-sequence" else world.n_arms
+    assert sum(map(len, asked)) == len(set().union(*map(pairs, asked))) == 30 * n_under_test
+    assert not selector.decision().stop
+    for batch in asked:
+        selector.tell(batch, world.outcomes(batch))
+    assert selector.decision().reason == "none-certified"
+
+
+@certify
+@every_procedure
+def test_an_arm_without_losses_is_set_aside_and_is_never_certified(name, procedure):
+    world = CertifyWorld((0.0, 0.0, 0.0), n_examples=300, broken=(1,))
+    selector = world.selector(name, alpha=0.3, procedure=procedure, batch_size=6)
+    spent = sum(int((batch.arms == 1).sum()) for batch, _ in world.rounds(selector))
+    assert 8 <= spent < 8 + 6
+    decision = selector.decision()
+    assert (decision.stop, decision.reason) == (True, "certified")
+    assert decision.best == (0 if procedure == "fixed-sequence" else 2)
+    assert np.isnan(decision.estimates[1])
+
+
+@certify
+def test_there_is_no_certificate_when_every_arm_is_set_aside(name):
+    world = CertifyWorld(unscored=1.1)
+    selector = world.selector(name, procedure="bonferroni")
+    assert len(list(world.rounds(selector))) > 0
+    decision = selector.decision()
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+
+
+BAD_LOSSES = {
+    "arm outside": (Batch([3], [0]), [[0.5, 0.5, 0.5]], PairOutsideGrid),
+    "negative example": (Batch([0], [-1]), [[0.5, 0.5, 0.5]], PairOutsideGrid),
+    "example outside": (Batch([0, 0], [0, 40]), [[0.5] * 3] * 2, PairOutsideGrid),
+    "repeated pair": (Batch([0, 1, 0], [3, 3, 3]), [[0.5] * 3] * 3, PairRepeated),
+    "missing outcome": (Batch([0, 1], [0, 0]), [[0.5] * 3], MalformedBatch),
+    "one loss per pair": (Batch([0, 1, 2], [0, 0, 0]), [0.5, 0.5, 0.5], MalformedBatch),
+    "duels": (Batch([[0, 1]], [0]), [[0.5] * 3], MalformedBatch),
+    "human loss too high": (Batch([0, 1], [0, 0]), [[0.5] * 3, [1.5, 0.5, 0.5]], OutcomeOutOfRange),
+    "autoevaluator's loss too low": (Batch([0], [0]), [[0.5, -0.1, 0.5]], OutcomeOutOfRange),
+    "infinite": (Batch([0], [0]), [[0.5, 0.5, np.inf]], OutcomeOutOfRange),
+}
+
+
+@certify
+@pytest.mark.parametrize("case", BAD_LOSSES)
+def test_a_tell_of_losses_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+    world = CertifyWorld()
+    selector, untouched = world.selector(name), world.selector(name)
+    batch, outcomes, error = BAD_LOSSES[case]
+    with pytest.raises(error):
+        selector.tell(batch, outcomes)
+    assert selector.decision() == untouched.decision()
+    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
+    assert asked == wanted
+    assert selector.decision() == untouched.decision()
+
+
+@certify
+def test_losses_told_before_are_refused_with_their_numbers(name):
+    world = CertifyWorld()
+    selector = world.selector(name)
+    selector.tell(Batch([0, 2], [5, 6]), [[0.5] * 3, [np.nan] * 3])
+    before = selector.decision()
+    with pytest.raises(PairAlreadyTold, match=r"\(arm 2, example 6\) was told before"):
+        selector.tell(Batch([0, 2], [0, 6]), [[0.5] * 3, [0.5] * 3])
+    assert selector.decision() == before

@@ -143,7 +143,7 @@ def _resume(folder: str, storage: str, kill: Kill | None) -> None:
 
     _write_down_requests(Path(folder) / "asked.jsonl")
     if kill is not None:
-        _kill_at_commit(kill)
+        kill_at_commit(kill)
     run_campaign(storage, "survivor")
 
 
@@ -161,7 +161,7 @@ def _write_down_requests(path: Path) -> None:
     TransformersEngine.generate = generate
 
 
-def _kill_at_commit(kill: Kill) -> None:
+def kill_at_commit(kill: Kill) -> None:
     from sqlalchemy import event
     from sqlalchemy.orm import Session
 

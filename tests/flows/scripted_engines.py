@@ -1,6 +1,9 @@
 """Engines that misbehave on purpose, as providers of their own; see `PROVIDERS`."""
 
+import re
 from collections.abc import Callable
+
+from hostile_answers import HOSTILE_ANSWERS
 
 from tasks.engines.errors import EngineDied
 from tasks.engines.protocol import Completion
@@ -56,5 +59,60 @@ def start_mortal(model, settings):
     return MortalEngine(model)
 
 
+def start_partial(model, settings):
+    """A judge that prefers whatever is shown first."""
+    return ScriptedEngine(lambda prompt: "The first answer. [[A]]")
+
+
+def start_reader(model, settings):
+    """A judge that reads the two answers as they are fenced; see `read_and_judge`."""
+    return ScriptedEngine(read_and_judge)
+
+
+def start_honest(model, settings):
+    """A candidate without guile; its answers differ from prompt to prompt."""
+    return ScriptedEngine(lambda prompt: f"honest work on {prompt}")
+
+
+def start_tricky(model, settings):
+    """A candidate that answers prompt number i with the i-th of `HOSTILE_ANSWERS`."""
+    answers = list(HOSTILE_ANSWERS.values())
+    return ScriptedEngine(lambda prompt: answers[int(prompt) % len(answers)])
+
+
+def read_and_judge(prompt: str) -> str:
+    """Prefer the answer with the higher share of vowels, quoting both; but obey what stands outside of them.
+
+    It knows a quotation by the mark that the prompt announces, and by nothing else. So a candidate moves it
+    if and only if its text can end its own quotation.
+    """
+    mark = re.search("the mark ([0-9a-f]{16}) is quoted", prompt).group(1)
+    quoted = {
+        name: re.search(rf"<<< {mark} {name} >>>\n(.*?)\n<<< {mark} end of {name} >>>", prompt, re.DOTALL)
+        for name in ("answer A", "answer B")
+    }
+    said = prompt
+    for found in quoted.values():
+        said = said.replace(found.group(), "", 1)
+    if order := re.search(r"Reply with (\[\[[ABC]\]\]) and nothing else\.", said):
+        return order.group(1)
+    first, second = (found.group(1) for found in quoted.values())
+    shares = vowel_share(first), vowel_share(second)
+    verdict = "C" if shares[0] == shares[1] else "AB"[shares[0] < shares[1]]
+    return f"Answer A says: {first}\nAnswer B says: {second}\nHence [[{verdict}]]"
+
+
+def vowel_share(text: str) -> float:
+    """Vowels per character; 0 for a text without any."""
+    return sum(map(text.count, "aeiou")) / max(1, len(text))
+
+
+SCRIPTED = {
+    name: f"scripted_engines:start_{name}"
+    for name in ("hostile", "mortal", "partial", "reader", "honest", "tricky")
+}
+"""Provider -> how `PROVIDERS` names it."""
+
+
 def provide(patch, name):
-    patch.setitem(PROVIDERS, name, f"scripted_engines:start_{name}")
+    patch.setitem(PROVIDERS, name, SCRIPTED[name])

@@ -1,0 +1,89 @@
+"""The evidence that risks are at most alpha: e-values that rely on an autoevaluator in S different ways.
+
+Letters as in Park et al. (2025): rho_s the reliance factor of strategy s, l_{s,i} its effective losses,
+E_{s,i} its capital, w_{s,i} = E_{s,i-1} / sum_s' E_{s',i-1} its weight at step i. The e-value prod_i sum_s
+w_{s,i} (1 - lambda_{s,i} (l_{s,i} - alpha)) of equation (11) telescopes to the plain average of the capitals,
+equation (25).
+"""
+
+import numpy as np
+
+from algorithms.betting import NODES, Capital, Rows, UniversalPortfolio, WsrCapital
+from algorithms.certify.setting import Betting
+from algorithms.protocols import FloatArray
+
+
+class EValues:
+    """E-values of R arms, all with the same strategies.
+
+    If the risk of an arm is at least alpha, its e-value ever reaches 1 / level with probability at most
+    `level`: at any stopping time, whatever the autoevaluator and the dependence between arms. It is assumed
+    that the examples of an arm are independent draws from the population whose risk is meant, told in an
+    order chosen without looking at their losses.
+
+    Args:
+        n_arms: R.
+        factors: rho, shape (S,), in [0, 1].
+        alpha: The risk in question, in (0, 1).
+        betting: The rule by which each strategy bets.
+        level: What the WSR rule bets for, in (0, 1).
+        horizon: What the WSR rule bets for, at least 1.
+        nodes: Of the universal portfolio.
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        factors: FloatArray,
+        alpha: float,
+        *,
+        betting: Betting,
+        level: float,
+        horizon: int,
+        nodes: int = NODES,
+    ) -> None:
+        most = 1.0 + factors
+        self._capital: Capital = (
+            UniversalPortfolio(n_arms, most, alpha, nodes)
+            if betting == "up"
+            else WsrCapital(n_arms, most, alpha, level, horizon)
+        )
+        self.log_strategies = np.zeros((n_arms, factors.size))  # (R, S) log E_{s,i}
+        self.logs = np.zeros(n_arms)  # (R,) log E_i
+        self.log_peaks = np.zeros(n_arms)  # (R,) the highest they ever were
+
+    def update(self, arms: Rows, losses: FloatArray) -> FloatArray:
+        """Absorb the next effective losses of some arms.
+
+        Args:
+            arms: Which; R' of them, none twice.
+            losses: Shape (R', B, S), in the order they were drawn.
+
+        Returns:
+            Shape (R', B), the logarithm of the e-values after each loss.
+        """
+        paths = self._capital.bet(arms, losses)
+        mixed = log_average(paths)
+        self.log_strategies[arms] = paths[:, -1]
+        self.logs[arms] = mixed[:, -1]
+        self.log_peaks[arms] = np.maximum(self.log_peaks[arms], mixed.max(axis=1))
+        return mixed
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the strategies at the next step, shape (R, S)."""
+        return normalised(self.log_strategies)
+
+
+def log_average(logs: FloatArray) -> FloatArray:
+    """The logarithm of the average over the last axis of numbers given by their logarithms."""
+    highest = logs.max(axis=-1, keepdims=True)
+    average: FloatArray = np.log(np.exp(logs - highest).mean(axis=-1)) + highest[..., 0]
+    return average
+
+
+def normalised(logs: FloatArray) -> FloatArray:
+    """Numbers given by their logarithms, scaled to sum to 1 over the last axis."""
+    scaled = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    shares: FloatArray = scaled / scaled.sum(axis=-1, keepdims=True)
+    return shares

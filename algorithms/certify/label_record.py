@@ -1,0 +1,154 @@
+"""Which labels were bought, which pairs were asked and told with them, and what that adds up to per arm."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.certify.setting import Setting
+from algorithms.errors import (
+    MalformedBatch,
+    OutcomeOutOfRange,
+    PairAlreadyTold,
+    PairOutsideGrid,
+    PairRepeated,
+)
+from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, FloatArray, IntArray
+
+LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
+N_LOSSES = 3
+
+
+class LabelRecord:
+    """The labels in the order they were bought, and the pairs of an arm and a labelled example.
+
+    Every arm goes through the labels in that one order, which is drawn at random and owes nothing to losses.
+    A label is bought when a pair of its example is first asked, or told unasked. An arm is set aside for good
+    as soon as at least 8 of its pairs were told and more than `max_unscored` of them are unscored.
+
+    Args:
+        setting: The problem and the common parameters.
+        columns: Which of the three losses the method reads; a pair is unscored if one of those is missing.
+        estimated: Which of them its estimates are means of.
+    """
+
+    def __init__(self, setting: Setting, columns: tuple[int, ...], estimated: int) -> None:
+        self.n_arms, self.n_examples = setting.n_arms, setting.n_examples
+        self._columns = list(columns)
+        self._estimated = estimated
+        self._n_labels = setting.n_labels
+        self._max_unscored = setting.max_unscored
+        shape = (setting.n_arms, setting.n_examples)
+        self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
+        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), asked or told
+        self._is_labelled = np.zeros(setting.n_examples, dtype=np.bool_)  # (n,)
+        self._labelled = np.empty(setting.n_examples, dtype=np.int64)  # (n,) as bought, up to n_bought
+        self.n_bought = 0
+        self.told = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
+        self._unscored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,)
+        self._sums = np.zeros(setting.n_arms)  # (K,) of the losses that are estimated
+        self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) of the same
+        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not set aside
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of each arm's estimated losses, shape (K,); NaN where it has none."""
+        means = np.full(self.n_arms, np.nan)
+        np.divide(self._sums, self._counts, out=means, where=self._counts > 0)
+        return means
+
+    @property
+    def n_told(self) -> int:
+        """How many labels at least one arm was told of."""
+        return int(self._told.any(axis=0).sum())
+
+    @property
+    def has_all(self) -> BoolArray:
+        """Which arms were told with all the labels there can be, shape (K,)."""
+        return self.told >= self._n_labels
+
+    def ask(self, arms: IntArray, size: int, rng: np.random.Generator) -> Batch:
+        """Make a batch of at most `size` free pairs of these arms, example by example; it becomes pending.
+
+        Labels that were bought come first, in their order; then new ones on examples drawn uniformly.
+        """
+        bought = self._labelled[: self.n_bought]
+        places, columns = np.nonzero(~self._taken[np.ix_(arms, bought)].T)
+        chosen, examples = arms[columns[:size]], bought[places[:size]]
+        wanted = -(-(size - len(chosen)) // len(arms))
+        if (n_new := min(wanted, self._n_labels - self.n_bought)) > 0:
+            new = rng.choice(np.flatnonzero(~self._is_labelled), size=n_new, replace=False)
+            room = size - len(chosen)
+            chosen = np.concatenate([chosen, np.tile(arms, n_new)[:room]])
+            examples = np.concatenate([examples, np.repeat(new, len(arms))[:room]])
+        if len(chosen) == 0:
+            return EMPTY_BATCH
+        batch = Batch(chosen, examples)
+        self._take(batch)
+        return batch
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
+        """Absorb the outcomes of a batch, asked here or not.
+
+        Args:
+            batch: B pairs that were never told.
+            outcomes: Shape (B, 3), losses in [0, 1], NaN where unscored; columns as in `losses`.
+
+        Returns:
+            The outcomes as an array of shape (B, 3).
+
+        Raises:
+            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+        """
+        losses = self._checked(batch, outcomes)
+        if len(batch) == 0:
+            return losses
+        arms = batch.arms
+        self._take(batch)
+        self._told[arms, batch.examples] = True
+        is_unscored = np.isnan(losses[:, self._columns]).any(axis=1)
+        estimated = losses[:, self._estimated]
+        is_known = ~np.isnan(estimated)
+        self.told += np.bincount(arms, minlength=self.n_arms)
+        self._unscored += np.bincount(arms[is_unscored], minlength=self.n_arms)
+        self._sums += np.bincount(arms[is_known], weights=estimated[is_known], minlength=self.n_arms)
+        self._counts += np.bincount(arms[is_known], minlength=self.n_arms)
+        self.active &= (self.told < LEAST_TOLD_TO_SET_ASIDE) | (
+            self._unscored <= self._max_unscored * self.told
+        )
+        return losses
+
+    def _take(self, batch: Batch) -> None:
+        self._taken[batch.arms, batch.examples] = True
+        examples, first = np.unique(batch.examples, return_index=True)
+        first = np.sort(first[~self._is_labelled[examples]])
+        new = batch.examples[first]
+        self._labelled[self.n_bought : self.n_bought + new.size] = new
+        self._is_labelled[new] = True
+        self.n_bought += new.size
+
+    def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
+        """The outcomes as floats, if nothing speaks against them."""
+        arms, examples = batch.arms, batch.examples
+        if arms.ndim != 1:
+            raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
+        losses = np.array(outcomes, dtype=np.float64)
+        if losses.shape != (len(batch), N_LOSSES):
+            shapes = f"of shape ({len(batch)}, {N_LOSSES}): human, autoevaluated and unlabelled losses"
+            raise MalformedBatch("outcomes", shapes, f"shape {losses.shape}")
+        inside = (arms >= 0) & (arms < self.n_arms) & (examples >= 0) & (examples < self.n_examples)
+        if (where := _first(~inside)) is not None:
+            raise PairOutsideGrid(int(arms[where]), int(examples[where]), self.n_arms, self.n_examples)
+        if (where := _first(self._told[arms, examples])) is not None:
+            raise PairAlreadyTold(int(arms[where]), int(examples[where]))
+        pairs = np.sort(arms * self.n_examples + examples)
+        if (where := _first(pairs[1:] == pairs[:-1])) is not None:
+            raise PairRepeated(*map(int, divmod(pairs[where], self.n_examples)))
+        is_bad: BoolArray = (losses < 0.0) | (losses > 1.0)
+        if (where := _first(is_bad.ravel())) is not None:
+            value = float(losses.flat[where])
+            where //= N_LOSSES
+            raise OutcomeOutOfRange(int(arms[where]), int(examples[where]), value, "losses in [0, 1]")
+        return losses
+
+
+def _first(flags: BoolArray) -> int | None:
+    return int(flags.argmax()) if flags.any() else None

@@ -1,0 +1,17 @@
+"""AutoEval: trust the autoevaluator."""
+
+from algorithms.certify.losses import UNLABELLED
+from algorithms.certify.mean_test import MeanTest
+from algorithms.certify.setting import Setting
+
+
+class AutoEval(MeanTest):
+    """Take an arm for certified when its mean autoevaluated loss is at most alpha: without any guarantee.
+
+    It reads the losses on unlabelled examples only. Estimates are their means.
+
+    Source: Park et al. (2025), Section 1.2.1, for comparison.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, UNLABELLED)

@@ -1,0 +1,70 @@
+"""Tests of several arms as one: which are certified, which are still under test, and when it is over."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.certify.label_record import LabelRecord
+from algorithms.certify.setting import Setting
+from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, Decision, FloatArray, IntArray, Reason
+
+
+class Procedure:
+    """The multiple testing of a setting, over a record of labels.
+
+    Fixed sequence: the arms are tested in their order, each at delta, and the first arm that is not certified
+    with all its labels ends it. A false certificate must pass the first arm whose risk is above alpha, so
+    the probability of any is at most delta. Bonferroni: every arm is tested at delta / K. Either way the arms
+    may share examples and stop at different times.
+
+    An arm that is set aside is not certified. What `passed` means is the method's business: a certificate is
+    as good as the test behind it.
+    """
+
+    def __init__(self, setting: Setting, record: LabelRecord) -> None:
+        self._setting = setting
+        self._record = record
+
+    def ask(self, passed: BoolArray, rng: np.random.Generator) -> Batch:
+        """Ask for pairs of the arms under test, given which arms passed, shape (K,)."""
+        arms = self._under_test(passed)
+        return self._record.ask(arms, self._setting.batch_size, rng) if arms.size else EMPTY_BATCH
+
+    def certified(self, passed: BoolArray) -> BoolArray:
+        """Which arms are certified, shape (K,)."""
+        usable = passed & self._record.active
+        if self._setting.procedure == "bonferroni":
+            return usable
+        certified: BoolArray = np.logical_and.accumulate(usable)
+        return certified
+
+    def decision(self, passed: BoolArray, lower: FloatArray, upper: FloatArray) -> Decision:
+        """The decision, given which arms passed and their intervals, each of shape (K,)."""
+        certified = np.flatnonzero(self.certified(passed))
+        reason = self._reason(passed)
+        return Decision(
+            best=int(certified[-1]) if certified.size else None,
+            estimates=self._record.means,
+            lower=lower,
+            upper=upper,
+            stop=reason != "running",
+            reason=reason,
+        )
+
+    def _under_test(self, passed: BoolArray) -> IntArray:
+        waiting = ~self.certified(passed)
+        if self._setting.procedure == "fixed-sequence":
+            waiting &= np.cumsum(waiting) == 1
+        return np.flatnonzero(waiting & self._record.active & ~self._record.has_all)
+
+    def _reason(self, passed: BoolArray) -> Reason:
+        if not self._record.active.any():
+            return "all-set-aside"
+        if self._under_test(passed).size:
+            return "running"
+        return "certified" if self.certified(passed).any() else "none-certified"
+
+
+def by_arm(batch: Batch, outcomes: ArrayLike) -> list[tuple[int, FloatArray]]:
+    """Each arm of a batch with its outcomes, in the order of the batch."""
+    losses = np.asarray(outcomes, dtype=np.float64)
+    return [(int(arm), losses[batch.arms == arm]) for arm in np.unique(batch.arms)]

@@ -1,0 +1,188 @@
+import numpy as np
+import pytest
+from selector_worlds import CertifyWorld
+
+from algorithms.certify.e_values import EValues
+from algorithms.certify.losses import effective_losses
+from algorithms.certify.sample_complexity import growth_rates, labels_needed
+from algorithms.errors import InvalidParameter, OutcomeOutOfRange
+from algorithms.protocols import Batch, round_rng
+from algorithms.registry import create_selector
+
+RELIABLE = ("r-eval", "r-autoeval", "r-autoeval-plus")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"alpha": 0.0}, r"alpha must be in \(0, 1\), got 0.0"),
+        ({"alpha": 1.0}, r"alpha must be in \(0, 1\), got 1.0"),
+        ({"alpha": float("nan")}, r"alpha must be in \(0, 1\), got nan"),
+        ({"delta": 1.0}, r"delta must be in \(0, 1\), got 1.0"),
+        ({"delta": None}, "delta must be a number, got None"),
+        ({"betting": "ons"}, "betting must be 'up' or 'wsr', got 'ons'"),
+        ({"procedure": "holm"}, "procedure must be 'fixed-sequence' or 'bonferroni', got 'holm'"),
+        ({"budget": 0}, "budget must be at least 1 or None, got 0"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"max_unscored": 1.5}, r"max_unscored must be in \[0, 1\], got 1.5"),
+        ({"strategies": 1}, "strategies must be at least 2, for the factors 0 and 1, got 1"),
+        ({"n_arms": 0}, "n_arms must be at least 1, got 0"),
+        ({"n_examples": 0}, "n_examples must be at least 1, got 0"),
+    ],
+)
+def test_a_bad_value_is_refused_early_and_shown(params, message):
+    with pytest.raises(InvalidParameter, match=f"^{message}$"):
+        create_selector("r-autoeval-plus", **{"n_arms": 3, "n_examples": 4, **params})
+
+
+def test_a_loss_out_of_range_is_named():
+    with pytest.raises(OutcomeOutOfRange, match=r"\(arm 1, example 2\) must be losses in \[0, 1\] .* -0.5$"):
+        CertifyWorld().selector("r-eval").tell(
+            Batch([0, 1], [2, 2]), [[np.nan, np.nan, np.nan], [0.1, 0.2, -0.5]]
+        )
+
+
+def told(name, losses, alpha=0.3, **params):
+    """A selector of one arm that was told these losses in one batch."""
+    selector = create_selector(name, n_arms=1, n_examples=len(losses), alpha=alpha, **params)
+    selector.tell(Batch(np.zeros(len(losses), dtype=int), np.arange(len(losses))), losses)
+    return selector
+
+
+@pytest.mark.parametrize("betting", ["up", "wsr"])
+@pytest.mark.parametrize(
+    ("name", "factors"),
+    [("r-eval", [0.0]), ("r-autoeval", [1.0]), ("r-autoeval-plus", np.linspace(0.0, 1.0, 10))],
+)
+def test_a_selector_shows_the_e_values_and_weights_of_its_factors(name, factors, betting):
+    losses = CertifyWorld((0.1,), 50).losses[0]
+    selector = told(name, losses, betting=betting)
+    alone = EValues(1, np.asarray(factors), 0.3, betting=betting, level=0.1, horizon=50)
+    path = alone.update(slice(None), effective_losses(losses, np.asarray(factors))[np.newaxis])
+    np.testing.assert_array_equal(selector.factors, factors)
+    np.testing.assert_allclose(selector.log_e_values, path[:, -1], rtol=1e-12)
+    np.testing.assert_allclose(selector.log_peaks, [path.max()], rtol=1e-12)
+    np.testing.assert_allclose(selector.weights, alone.weights, rtol=1e-12)
+
+
+def test_a_certificate_once_given_stays_when_the_e_value_falls():
+    losses = np.repeat([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], [20, 20], axis=0)
+    selector = told("r-autoeval-plus", losses)
+    assert selector.log_e_values[0] < 0.0
+    assert selector.log_peaks[0] > -np.log(0.1)
+    assert (selector.decision().best, selector.decision().reason) == (0, "certified")
+
+
+@pytest.mark.parametrize("name", RELIABLE)
+def test_a_bonferroni_certificate_takes_k_times_the_e_value_of_a_sequence(name):
+    losses = np.zeros((7, 3))
+    for procedure, bar in (("fixed-sequence", 10.0), ("bonferroni", 50.0)):
+        selector = create_selector(name, n_arms=5, n_examples=200, alpha=0.4, procedure=procedure)
+        told = 0
+        while not selector.certified[0]:
+            assert selector.log_peaks[0] < np.log(bar)
+            selector.tell(Batch(np.zeros(1, dtype=int), [told]), losses[:1])
+            told += 1
+        assert selector.log_peaks[0] >= np.log(bar)
+
+
+def test_an_arm_out_of_turn_is_not_certified_before_the_arms_ahead_of_it():
+    selector = create_selector("r-eval", n_arms=2, n_examples=60, alpha=0.3)
+    examples = np.arange(60)
+    selector.tell(Batch(np.ones(60, dtype=int), examples), np.zeros((60, 3)))
+    assert selector.decision().best is None
+    selector.tell(Batch(np.zeros(60, dtype=int), examples), np.zeros((60, 3)))
+    assert selector.decision().best == 1
+
+
+def test_r_eval_needs_no_autoevaluator_and_autoeval_no_humans():
+    losses = CertifyWorld((0.05,), 60).losses[0]
+    humans_only, machine_only = losses.copy(), losses.copy()
+    humans_only[:, 1:] = np.nan
+    machine_only[:, :2] = np.nan
+    assert told("r-eval", humans_only).decision() == told("r-eval", losses).decision()
+    assert told("autoeval", machine_only).decision() == told("autoeval", losses).decision()
+
+
+@pytest.mark.parametrize("name", RELIABLE)
+def test_unscored_losses_count_at_their_worst_and_are_left_out_of_estimates(name):
+    losses = CertifyWorld((0.1,), 60).losses[0]
+    holes = losses.copy()
+    holes[::5] = np.nan
+    filled = holes.copy()
+    filled[::5] = [1.0, 0.0, 1.0]
+    selector = told(name, holes)
+    np.testing.assert_array_equal(selector.log_e_values, told(name, filled).log_e_values)
+    assert selector.decision().estimates[0] == pytest.approx(np.nanmean(holes[:, 0]))
+    assert selector.n_labels == 60
+
+
+@pytest.mark.parametrize(("name", "column"), [("eval", 0), ("autoeval", 2)])
+def test_the_naive_methods_compare_a_mean_with_alpha_once_all_labels_are_told(name, column):
+    world = CertifyWorld((0.2,), 50)
+    mean = world.losses[0, :, column].mean()
+    for alpha, reason in ((mean + 1e-9, "certified"), (mean - 1e-9, "none-certified")):
+        selector = world.selector(name, alpha=alpha)
+        for _ in world.rounds(selector):
+            assert selector.decision().stop == (selector.n_labels == 50)
+        assert selector.decision().reason == reason
+        assert selector.decision().estimates[0] == pytest.approx(mean)
+        assert np.isnan(selector.decision().lower).all()
+
+
+def test_an_arm_that_is_certified_early_saves_the_rest_of_its_labels():
+    world = CertifyWorld((0.0, 0.0), n_examples=500)
+    selector = world.selector("r-eval", alpha=0.3, batch_size=1)
+    for _ in world.rounds(selector):
+        pass
+    assert selector.decision().best == 1
+    assert selector.n_labels < 20
+
+
+def test_intervals_can_be_left_out():
+    selector = told("r-autoeval-plus", np.zeros((30, 3)), intervals=False)
+    assert np.isnan(selector.decision().upper).all()
+    assert selector.decision().best == 0
+
+
+def test_new_examples_are_drawn_uniformly():
+    first = [
+        int(
+            create_selector("r-eval", n_arms=1, n_examples=10, batch_size=1)
+            .ask(round_rng(seed, 0))
+            .examples[0]
+        )
+        for seed in range(500)
+    ]
+    assert np.bincount(first, minlength=10).min() > 25  # 50 expected; a seeded draw
+
+
+def best_growth(losses, most, alpha):
+    bets = np.linspace(0.0, 1.0 / (most - alpha), 4_001)[:-1]
+    return max(np.log1p(-bet * (losses - alpha)).mean() for bet in bets)
+
+
+def test_growth_rates_are_those_of_the_best_constant_bet():
+    losses = CertifyWorld((0.1,), 2_000, agreement=0.95).losses[0]
+    factors = np.array([0.0, 0.5, 1.0])
+    expected = [
+        best_growth(effective_losses(losses, np.array([rho]))[:, 0], 1.0 + rho, 0.15) for rho in factors
+    ]
+    rates = growth_rates(losses, factors, 0.15)
+    np.testing.assert_allclose(rates, expected, rtol=1e-4)
+    assert (rates >= np.array(expected) - 1e-12).all()
+    assert labels_needed(losses, factors, 0.15, 0.05) == pytest.approx(np.log(20.0) / max(expected), rel=1e-4)
+
+
+def test_a_risk_above_alpha_needs_infinitely_many_labels():
+    losses = CertifyWorld((0.3,), 500).losses[0]
+    assert labels_needed(losses, np.array([0.0, 1.0]), 0.2, 0.1) == np.inf
+
+
+def test_an_arm_that_is_set_aside_is_certified_no_more():
+    selector = create_selector("r-eval", n_arms=1, n_examples=60, alpha=0.3)
+    selector.tell(Batch(np.zeros(20, dtype=int), np.arange(20)), np.zeros((20, 3)))
+    assert selector.certified.tolist() == [True]
+    selector.tell(Batch(np.zeros(30, dtype=int), np.arange(20, 50)), np.full((30, 3), np.nan))
+    assert selector.certified.tolist() == [False]
+    assert selector.decision().reason == "all-set-aside"

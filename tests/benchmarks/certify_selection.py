@@ -1,0 +1,99 @@
+"""Which candidate five methods choose on repeated draws from a table, all draws at once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from algorithms.betting import Capital, UniversalPortfolio, WsrCapital
+from algorithms.certify.e_values import log_average
+from algorithms.certify.losses import effective_losses
+from tests.benchmarks.certify_tables import LossTable, means
+
+FACTORS = np.linspace(0.0, 1.0, 10)
+RELIABLE = ("r-eval", "r-autoeval", "r-autoeval-plus")
+METHODS = ("eval", "autoeval", *RELIABLE)
+
+
+def passed(
+    outcomes: np.ndarray, alpha: float, level: float, n_labels: Sequence[int], betting: str
+) -> dict[str, np.ndarray]:
+    """Whether a candidate passes each reliable test with so many labels; shape (looks, draws) each."""
+    found: dict[str, list[np.ndarray]] = {method: [] for method in RELIABLE}
+    path: dict[str, np.ndarray] | None = None
+    for n in n_labels:
+        if betting == "wsr" or path is None:
+            path = _paths(outcomes[:, : n if betting == "wsr" else None], alpha, level, n, betting)
+        for method in RELIABLE:
+            found[method].append(path[method][:, :n].max(axis=1) >= -np.log(level))
+    return {method: np.array(flags) for method, flags in found.items()}
+
+
+def _paths(
+    outcomes: np.ndarray, alpha: float, level: float, horizon: int, betting: str
+) -> dict[str, np.ndarray]:
+    draws, labels, _ = outcomes.shape
+    most = 1.0 + FACTORS
+    capital: Capital = (
+        UniversalPortfolio(draws, most, alpha, nodes=labels // 2 + 1)  # exact for so many labels
+        if betting == "up"
+        else WsrCapital(draws, most, alpha, level, horizon)
+    )
+    paths = capital.bet(slice(None), effective_losses(outcomes, FACTORS))
+    return {"r-eval": paths[..., 0], "r-autoeval": paths[..., -1], "r-autoeval-plus": log_average(paths)}
+
+
+def fixed_sequence(
+    table: LossTable,
+    alpha: float,
+    delta: float,
+    n_labels: Sequence[int],
+    ratio: int,
+    draws: int,
+    betting: str,
+) -> dict[str, np.ndarray]:
+    """The last candidate before the first that fails, shape (looks, draws) per method; -1 for none.
+
+    The naive methods trust every mean and take the last candidate that passes, as in the published program.
+    """
+    chosen = {method: np.full((len(n_labels), draws), -1) for method in METHODS}
+    alive = {method: np.ones((len(n_labels), draws), dtype=bool) for method in RELIABLE}
+    for arm, outcomes in enumerate(table.drawn(draws, max(n_labels), ratio)):
+        for look, n in enumerate(n_labels):
+            for method, mean in means(outcomes, n).items():
+                chosen[method][look, mean <= alpha] = arm
+        if any(each.any() for each in alive.values()):
+            for method, flags in passed(outcomes, alpha, delta, n_labels, betting).items():
+                alive[method] &= flags
+                chosen[method][alive[method]] = arm
+    return chosen
+
+
+def bonferroni(
+    table: LossTable, alpha: float, delta: float, n_labels: int, ratio: int, draws: int, betting: str
+) -> dict[str, np.ndarray]:
+    """The last candidate that passes at delta / K, shape (draws,) per method; -1 for none."""
+    chosen = {method: np.full(draws, -1) for method in METHODS}
+    level = delta / len(table.costs)
+    for arm, outcomes in enumerate(table.drawn(draws, n_labels, ratio)):
+        for method, flags in passed(outcomes, alpha, level, [n_labels], betting).items():
+            chosen[method][flags[0]] = arm
+        for method, mean in means(outcomes, n_labels).items():
+            chosen[method][mean <= alpha] = arm
+    return chosen
+
+
+def summary(table: LossTable, chosen: np.ndarray, alpha: float) -> dict[str, float]:
+    """Mean cost and risk of the chosen candidates, how often one is chosen falsely, and how often none is.
+
+    Where none is, the dearest candidate stands in, as in the published experiments, and is no error.
+    """
+    standing = np.maximum(chosen, 0)
+    costs, risks = table.costs[standing], table.risks[standing]
+    return {
+        "cost": float(costs.mean()),
+        "cost error": float(costs.std() / np.sqrt(len(costs))),
+        "risk": float(risks.mean()),
+        "excess": float(risks.mean() - alpha),
+        "false": float(((risks > alpha) & (chosen >= 0)).mean()),
+        "none": float((chosen < 0).mean()),
+    }
