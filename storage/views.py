@@ -91,7 +91,7 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
             Round.number.label("round"),
             func.count(Comparison.id).label("comparisons"),
             scored,
-            func.count(func.distinct(Comparison.candidate_a_id)).label("candidates"),
+            Round.arms.label("candidates"),
             Candidate.name.label("best"),
             Decision.stop,
             Decision.reason,
@@ -105,7 +105,8 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
         .group_by(Round.id, Decision.id, Candidate.id)
         .order_by(Round.number)
     )
-    return stream(session, rows)
+    for row in stream(session, rows):
+        yield {**row, "candidates": _count_arms(row["candidates"]) if row["comparisons"] else 0}
 
 
 def curve(session: Session, campaign_id: int) -> Iterator[Row]:
@@ -255,6 +256,11 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[C
             candidate,
             {"scored": scored, "unscored": asked - scored, "output_tokens": tokens, "seconds": seconds},
         )
+
+
+def _count_arms(planned: list[Any]) -> int:
+    """How many different arms a round has; a duel is a list of two."""
+    return len({arm for arms in planned for arm in (arms if isinstance(arms, list) else [arms])})
 
 
 def _sides(campaign_id: int) -> Subquery:
