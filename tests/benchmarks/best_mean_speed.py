@@ -1,6 +1,7 @@
 """How fast the selectors are, each beside a plain implementation measured in the same run."""
 
 import multiprocessing
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import numpy as np
 
 from algorithms.protocols import round_rng
 from algorithms.registry import create_selector
+from tasks.simulation import THREAD_SETTINGS
 from tests.benchmarks.plain_selectors import plain_ensemble, plain_pulse, plain_ucb_e
 from tests.benchmarks.score_worlds import drawn, leaderboard_factors, published_subset
 
@@ -37,7 +39,11 @@ class Timing(NamedTuple):
 
 
 def measure(data: Path, names: list[str]) -> Iterator[dict[str, str]]:
-    """Rows of what, seconds, memory, reference and target; each measured in a process of its own."""
+    """Rows of what, seconds, memory, reference and target; each measured in a process of its own.
+
+    Matrix products have one thread, as in `winnow`: two are slower even where nothing else runs.
+    """
+    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))  # what is spawned takes it over
     u, v = leaderboard_factors(data)
     world = published_subset(drawn(u, v, np.random.default_rng(1)), 0.02)
     with TemporaryDirectory() as folder:
