@@ -20,7 +20,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -49,6 +49,9 @@ bench: install ## Measure Winnow beside plain vLLM and SQLite; results in .winno
 bench-best-mean: install ## Measure the best-mean selectors on real score tables: make bench-best-mean DATA=folder.
 	@test -n "$(DATA)" || { echo "name the folder of score tables: make bench-best-mean DATA=path"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.best_mean --data "$(DATA)" --out $(BENCH_OUT)
+
+bench-best-duel: install ## Measure the best-duel selectors on the published synthetic experiments.
+	@$(BIN)/python -m tests.benchmarks.best_duel --out $(BENCH_OUT)
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh

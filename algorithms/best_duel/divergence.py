@@ -1,5 +1,7 @@
 """The Kullback-Leibler divergence of Bernoulli distributions, and the intervals that it gives."""
 
+from typing import cast, overload
+
 import numpy as np
 from scipy.special import rel_entr, xlogy
 
@@ -8,15 +10,18 @@ from algorithms.protocols import FloatArray, IntArray
 BISECTIONS = 40  # of an interval shorter than 1: to 1e-12
 
 
-def bernoulli_kl(x: FloatArray, y: FloatArray | float) -> FloatArray:
+@overload
+def bernoulli_kl(x: float, y: float) -> float: ...
+@overload
+def bernoulli_kl(x: FloatArray, y: FloatArray | float) -> FloatArray: ...
+def bernoulli_kl(x: FloatArray | float, y: FloatArray | float) -> FloatArray | float:
     """d(x, y), of Bernoulli(x) from Bernoulli(y), in nats.
 
     Args:
         x: In [0, 1]; 0 log 0 is 0.
         y: In [0, 1], broadcast against x; where y is 0 or 1 and x is not, d is infinite.
     """
-    divergence: FloatArray = rel_entr(x, y) + rel_entr(1.0 - x, 1.0 - np.asarray(y))
-    return divergence
+    return cast("FloatArray | float", rel_entr(x, y) + rel_entr(1.0 - x, 1.0 - y))
 
 
 def kl_lower_bounds(means: FloatArray, counts: IntArray, levels: FloatArray | float) -> FloatArray:

@@ -1,8 +1,10 @@
 """Which duels were asked and told, and what that adds up to per pair of arms.
 
-Memory is O(K^2) and a round of B duels costs O(K^2 + B), however many examples there are.
+Memory is O(K^2) and a round of B duels costs O(B), however many examples there are; O(K^2 + B) once some
+duels are unscored.
 """
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.best_duel.setting import Setting
 from algorithms.errors import ArmAgainstItself, MalformedBatch, OutcomeOutOfRange, PairOutsideGrid
-from algorithms.protocols import Batch, BoolArray, FloatArray, IntArray
+from algorithms.protocols import Batch, FloatArray, IntArray
 
 LEAST_TOLD_TO_SET_ASIDE = 8  # fewer duels say too little about the share of unscored ones
 
@@ -34,11 +36,13 @@ class DuelRecord:
         self.counts = np.zeros(shape, dtype=np.int64)  # (K, K) duels told with a score
         self.told = np.zeros(shape, dtype=np.int64)  # (K, K) duels told, unscored ones included
         self.pending = np.zeros(shape, dtype=np.int64)  # (K, K) duels asked and not told
+        self.scored: list[tuple[int, int]] = []  # the arms of each scored duel of the last tell
         self.n_scored = 0
         self.n_told = 0
         self.n_pending = 0
         self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not set aside
-        self.pairs = np.argwhere(np.triu(np.ones(shape, dtype=np.bool_), 1))  # (P, 2) of active arms, i < j
+        self.n_active = setting.n_arms
+        self._list_pairs()
 
     @property
     def preferences(self) -> FloatArray:
@@ -60,11 +64,13 @@ class DuelRecord:
             pairs: Shape (B, 2), two different arms each.
             rng: Draws the coins and the examples, uniformly and with replacement.
         """
-        swapped = rng.integers(2, size=len(pairs)) == 1
-        examples = rng.integers(self.n_examples, size=len(pairs))
-        batch = Batch(np.where(swapped[:, np.newaxis], pairs[:, ::-1], pairs), examples)
-        self._asked.update(_keys(batch))
-        _add(self.pending, batch.arms, 1)
+        coins = integers(rng, 2, len(pairs))
+        examples = integers(rng, self.n_examples, len(pairs))
+        arms = [pair[::-1] if coin else pair for pair, coin in zip(pairs.tolist(), coins, strict=True)]
+        batch = Batch(np.array(arms), np.array(examples))
+        for key in _keys(batch):
+            self._asked[key] += 1
+            _add(self.pending, key[0], key[1], 1)
         self.n_pending += len(batch)
         return batch
 
@@ -78,34 +84,33 @@ class DuelRecord:
         Raises:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
         """
-        scores = self._checked(batch, outcomes)
-        if len(batch) == 0:
-            return
-        self._settle(batch)
-        is_scored = ~np.isnan(scores)
-        arms, scores = batch.arms[is_scored], scores[is_scored]
-        _add(self.told, batch.arms, 1)
-        _add(self.counts, arms, 1)
-        np.add.at(self.wins, (arms[:, 0], arms[:, 1]), scores)
-        np.add.at(self.wins, (arms[:, 1], arms[:, 0]), 1.0 - scores)
-        self.n_told += len(batch)
-        self.n_scored += len(arms)
+        duels = self._checked(batch, outcomes)
+        if self.n_pending > 0:
+            self._settle(batch)
+        # Plain loops: for the few duels of a round they are several times faster than arrays.
+        for first, second, outcome in duels:
+            _add(self.told, first, second, 1)
+            if not math.isnan(outcome):
+                _add(self.counts, first, second, 1)
+                self.wins[first, second] += outcome
+                self.wins[second, first] += 1.0 - outcome
+        self.scored = [(first, second) for first, second, outcome in duels if not math.isnan(outcome)]
+        self.n_told += len(duels)
+        self.n_scored += len(self.scored)
         if self.n_scored < self.n_told:
             self._set_aside()
 
     def _settle(self, batch: Batch) -> None:
         """Take the duels of a batch that were asked here off the pending ones."""
-        if self.n_pending == 0:
-            return
-        was_asked = np.zeros(len(batch), dtype=np.bool_)
-        for place, key in enumerate(_keys(batch)):
-            if self._asked[key] > 0:
-                was_asked[place] = True
-                self._asked[key] -= 1
-            if self._asked[key] == 0:
+        for key in _keys(batch):
+            if (left := self._asked[key]) == 0:
+                continue
+            _add(self.pending, key[0], key[1], -1)
+            self.n_pending -= 1
+            if left == 1:
                 del self._asked[key]
-        _add(self.pending, batch.arms[was_asked], -1)
-        self.n_pending -= int(was_asked.sum())
+            else:
+                self._asked[key] = left - 1
 
     def _set_aside(self) -> None:
         while True:
@@ -120,42 +125,46 @@ class DuelRecord:
             if not too_many.any():
                 return
             self.active[too_many & (shares == shares[too_many].max())] = False
-            self.pairs = np.argwhere(np.triu(np.outer(self.active, self.active), 1))
+            self.n_active = int(self.active.sum())
+            self._list_pairs()
 
-    def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """The outcomes as floats, if nothing speaks against them."""
-        arms, examples = batch.arms, batch.examples
-        if arms.ndim != 2 and len(batch) > 0:
-            raise MalformedBatch("arms", "of shape (B, 2)", f"shape {arms.shape}")
+    def _list_pairs(self) -> None:
+        self.pairs = np.argwhere(np.triu(np.outer(self.active, self.active), 1))  # (P, 2) active, i < j
+        self.cells = self.pairs @ np.array([self.n_arms, 1])  # (P,) their places in a table laid out flat
+
+    def _checked(self, batch: Batch, outcomes: ArrayLike) -> list[tuple[int, int, float]]:
+        """First arm, second arm and outcome of each duel, if nothing speaks against them."""
+        if batch.arms.ndim != 2 and len(batch) > 0:
+            raise MalformedBatch("arms", "of shape (B, 2)", f"shape {batch.arms.shape}")
         scores = np.array(outcomes, dtype=np.float64)
-        if scores.shape != examples.shape:
-            raise MalformedBatch("outcomes", f"of shape {examples.shape}", f"shape {scores.shape}")
-        if len(batch) == 0:
-            return scores
-        outside = (arms < 0) | (arms >= self.n_arms)
-        outside |= ((examples < 0) | (examples >= self.n_examples))[:, np.newaxis]
-        if (where := _first(outside.ravel())) is not None:
-            arm, example = int(arms.flat[where]), int(examples[where // 2])
-            raise PairOutsideGrid(arm, example, self.n_arms, self.n_examples)
-        if (where := _first(arms[:, 0] == arms[:, 1])) is not None:
-            raise ArmAgainstItself(int(arms[where, 0]), int(examples[where]))
-        if (where := _first((scores < 0.0) | (scores > 1.0))) is not None:
-            first, second = arms[where].tolist()
-            raise OutcomeOutOfRange((first, second), int(examples[where]), float(scores[where]), "in [0, 1]")
-        return scores
+        if scores.shape != batch.examples.shape:
+            raise MalformedBatch("outcomes", f"of shape {batch.examples.shape}", f"shape {scores.shape}")
+        duels = []
+        for (first, second, example), outcome in zip(_keys(batch), scores.tolist(), strict=True):
+            for arm in (first, second):
+                if not (0 <= arm < self.n_arms and 0 <= example < self.n_examples):
+                    raise PairOutsideGrid(arm, example, self.n_arms, self.n_examples)
+            if first == second:
+                raise ArmAgainstItself(first, example)
+            if outcome < 0.0 or outcome > 1.0:
+                raise OutcomeOutOfRange((first, second), example, outcome, "in [0, 1]")
+            duels.append((first, second, outcome))
+        return duels
+
+
+def integers(rng: np.random.Generator, high: int, size: int) -> list[int]:
+    """As `rng.integers(high, size=size)`, from the same draws; one of them takes a third of the time."""
+    return [int(rng.integers(high))] if size == 1 else rng.integers(high, size=size).tolist()
 
 
 def _keys(batch: Batch) -> list[tuple[int, int, int]]:
+    """First arm, second arm and example of each duel."""
     return [
         (first, second, example)
         for (first, second), example in zip(batch.arms.tolist(), batch.examples.tolist(), strict=True)
     ]
 
 
-def _add(table: IntArray, arms: IntArray, amount: int) -> None:
-    np.add.at(table, (arms[:, 0], arms[:, 1]), amount)
-    np.add.at(table, (arms[:, 1], arms[:, 0]), amount)
-
-
-def _first(flags: BoolArray) -> int | None:
-    return int(flags.argmax()) if flags.any() else None
+def _add(table: IntArray, row: int, column: int, amount: int) -> None:
+    table[row, column] += amount
+    table[column, row] += amount

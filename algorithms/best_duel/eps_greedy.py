@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.best_duel.duel_record import integers
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.stopping import Stopping
 from algorithms.errors import InvalidParameter
@@ -35,7 +36,7 @@ class EpsGreedy:
         if room == 0:
             return EMPTY_BATCH
         record, best = self._stopping.record, self._stopping.evidence.best
-        chosen = record.pairs[rng.integers(len(record.pairs), size=room)]
+        chosen = record.pairs[integers(rng, len(record.pairs), room)]
         if best is not None:
             is_greedy = rng.random(room) >= self._epsilon
             chosen[is_greedy] = self._greedy(best, int(is_greedy.sum()), rng)
@@ -53,15 +54,16 @@ class EpsGreedy:
         """The best arm against its strongest opponents, shape (size, 2)."""
         record = self._stopping.record
         preferences = self._stopping.evidence.preferences[best]
-        strength = np.where(np.isnan(preferences), 0.5, 1.0 - preferences)
-        strength[~record.active] = -np.inf
-        strength[best] = -np.inf
-        strongest = np.flatnonzero(strength == strength.max())
-        asked = (record.told + record.pending)[best, strongest]
-        opponents = np.empty(size, dtype=np.int64)
-        for place in range(size):
-            least = np.flatnonzero(asked == asked.min())
-            pick = least[rng.integers(least.size)]
-            asked[pick] += 1
-            opponents[place] = strongest[pick]
+        even = np.where(np.isnan(preferences), 0.5, preferences)
+        even[best] = np.inf
+        worst = np.where(record.active, even, np.inf)
+        strongest = np.flatnonzero(worst == worst.min())
+        opponents = np.full(size, strongest[0])
+        if len(strongest) > 1:
+            asked = record.told[best, strongest] + record.pending[best, strongest]
+            for place in range(size):
+                least = np.flatnonzero(asked == asked.min())
+                pick = least[rng.integers(least.size)]
+                asked[pick] += 1
+                opponents[place] = strongest[pick]
         return np.stack([np.full(size, best), opponents], axis=1)

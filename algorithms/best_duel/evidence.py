@@ -90,18 +90,3 @@ def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
     known = others & ~np.isnan(preferences)
     worst = np.where(known, preferences, np.where(others, 0.5, np.inf)).min(axis=1)
     return np.where(known.any(axis=1), worst, np.nan)
-
-
-def best_arm(preferences: FloatArray, estimates: FloatArray, active: BoolArray) -> int | None:
-    """The active arm with the highest estimate, or the only active one; None where nothing is known.
-
-    Of arms with the same estimate, as few duels often give, the one that is preferred most on average over
-    the active arms is taken, then the first.
-    """
-    if active.sum() == 1:
-        return int(active.argmax())
-    eligible = np.where(active & ~np.isnan(estimates), estimates, -np.inf)
-    if eligible.max() == -np.inf:
-        return None
-    averages = np.where(np.isnan(preferences), 0.5, preferences)[:, active].mean(axis=1)
-    return int(np.where(eligible == eligible.max(), averages, -np.inf).argmax())

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.best_duel.duel_record import integers
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.stopping import Stopping
 from algorithms.protocols import EMPTY_BATCH, Batch, Decision
@@ -28,8 +29,8 @@ class RandomPair:
         room = self._stopping.room()
         if room == 0:
             return EMPTY_BATCH
-        pairs = self._stopping.record.pairs
-        return self._stopping.record.ask(pairs[rng.integers(len(pairs), size=room)], rng)
+        record = self._stopping.record
+        return record.ask(record.pairs[integers(rng, len(record.pairs), room)], rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""

@@ -30,13 +30,13 @@ class RoundRobin:
         if room == 0:
             return EMPTY_BATCH
         record = self._stopping.record
-        pairs = record.pairs
-        asked = (record.told + record.pending)[pairs[:, 0], pairs[:, 1]]
-        chosen = np.empty(room, dtype=np.int64)
-        for place in range(room):
-            chosen[place] = asked.argmin()
-            asked[chosen[place]] += 1
-        return record.ask(pairs[chosen], rng)
+        asked = (record.told + record.pending).ravel()[record.cells]  # (P,)
+        chosen = []
+        for _ in range(room):
+            place = asked.argmin()
+            asked[place] += 1
+            chosen.append(place)
+        return record.ask(record.pairs[chosen], rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""

@@ -1,5 +1,7 @@
 """RUCB: an arm that may still beat every other, against who is most likely to beat it."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -33,6 +35,7 @@ class Rucb:
         self._alpha = alpha
         self._stopping = Stopping(setting)
         self._favourite: int | None = None
+        self._told = self._bounds(self._stopping.record.told, 0)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch of duels of possible winners."""
@@ -43,8 +46,9 @@ class Rucb:
         asked = record.told + record.pending
         duels = np.empty((room, 2), dtype=np.int64)
         for place in range(room):
-            upper = self._upper(asked, record.n_told + record.n_pending + place)
-            first = self._champion(upper, rng)
+            t = record.n_told + record.n_pending + place
+            upper, possible = self._told if t == record.n_told else self._bounds(asked, t)
+            first = self._champion(possible, rng)
             second = self._challenger(upper[:, first], first, rng)
             duels[place] = first, second
             asked[first, second] += 1
@@ -55,8 +59,9 @@ class Rucb:
         """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
         self._stopping.tell(batch, outcomes)
         record = self._stopping.record
-        possible = self._possible(self._upper(record.told, record.n_told))
-        if possible.sum() == 1:
+        self._told = self._bounds(record.told, record.n_told)
+        _, possible = self._told
+        if np.count_nonzero(possible) == 1:
             self._favourite = int(possible.argmax())
         elif self._favourite is not None and not possible[self._favourite]:
             self._favourite = None
@@ -65,35 +70,34 @@ class Rucb:
         """Recommend the arm whose worst preference is highest."""
         return self._stopping.decision()
 
-    def _upper(self, duels: IntArray, t: int) -> FloatArray:
-        """The upper bound of every preference, shape (K, K), at most 1."""
-        preferences = self._stopping.evidence.preferences
-        width = np.sqrt(self._alpha * np.log(max(t, 1)) / np.maximum(duels, 1))
+    def _bounds(self, duels: IntArray, t: int) -> tuple[FloatArray, BoolArray]:
+        """The upper bounds of the preferences, and which active arms may beat every other active one.
+
+        Returns:
+            Shape (K, K), at most 1, and shape (K,).
+        """
+        preferences, active = self._stopping.evidence.preferences, self._stopping.record.active
+        width = np.sqrt(self._alpha * math.log(max(t, 1)) / np.maximum(duels, 1))
         upper = np.where(np.isnan(preferences), 0.5, preferences) + width
         upper[duels == 0] = 1.0
-        np.fill_diagonal(upper, 0.5)
-        capped: FloatArray = np.minimum(upper, 1.0)
-        return capped
+        upper.flat[:: len(upper) + 1] = 0.5
+        return np.minimum(upper, 1.0), active & ((upper >= 0.5) | ~active).all(axis=1)
 
-    def _possible(self, upper: FloatArray) -> BoolArray:
-        """The active arms that may beat every other active one, shape (K,)."""
-        active = self._stopping.record.active
-        return active & (upper >= 0.5)[:, active].all(axis=1)
-
-    def _champion(self, upper: FloatArray, rng: np.random.Generator) -> int:
-        possible = self._possible(upper)
+    def _champion(self, possible: BoolArray, rng: np.random.Generator) -> int:
+        """One of the possible winners, of shape (K,)."""
+        arms = np.flatnonzero(possible)
         if self._favourite is not None and possible[self._favourite]:
-            others = possible.copy()
-            others[self._favourite] = False
-            if not others.any() or rng.random() < 0.5:
+            if len(arms) == 1 or rng.random() < 0.5:
                 return self._favourite
-            possible = others
-        arms = np.flatnonzero(possible if possible.any() else self._stopping.record.active)
-        return int(arms[rng.integers(arms.size)])
+            arms = arms[arms != self._favourite]
+        return _one_of(arms if len(arms) else np.flatnonzero(self._stopping.record.active), rng)
 
     def _challenger(self, upper: FloatArray, champion: int, rng: np.random.Generator) -> int:
         """The opponent with the highest upper bound, of shape (K,), over the champion."""
         eligible = np.where(self._stopping.record.active, upper, -np.inf)
         eligible[champion] = -np.inf
-        arms = np.flatnonzero(eligible == eligible.max())
-        return int(arms[rng.integers(arms.size)])
+        return _one_of(np.flatnonzero(eligible == eligible[eligible.argmax()]), rng)
+
+
+def _one_of(arms: IntArray, rng: np.random.Generator) -> int:
+    return int(arms[0] if len(arms) == 1 else arms[rng.integers(len(arms))])

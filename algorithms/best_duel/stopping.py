@@ -53,7 +53,7 @@ class Stopping:
         )
 
     def _reason(self) -> Reason:
-        n_active = int(self.record.active.sum())
+        n_active = self.record.n_active
         if n_active < 2:
             return "exhausted" if n_active else "all-set-aside"
         if self._setting.delta is not None and self.evidence.is_separated:

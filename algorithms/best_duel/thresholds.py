@@ -81,6 +81,31 @@ def proven_thresholds(
     return math.log(1.0 / delta) + shortfalls
 
 
+def is_shown_to_win(wins: FloatArray, counts: IntArray, delta: float, n_arms: int) -> BoolArray:
+    """Whether an arm's own duels with an opponent show that it beats that opponent.
+
+    They do when W > N / 2 and the mixture 2^N B(W + 1/2, N - W + 1/2) / pi is at least K / delta. For an arm
+    that does not beat the opponent, this ever happens with probability at most delta / K, by Ville's
+    inequality as in `proven_thresholds`. Each arm but the best has an opponent that it does not beat, and so
+    has each of all K arms where no arm beats every other: so the probability of ever showing for another arm
+    than the best that it beats every other is at most delta, whether there is a best arm or not.
+
+    Args:
+        wins: W of the arm, shape (M,), an opponent each.
+        counts: N, shape (M,).
+        delta: Error probability, in (0, 1).
+        n_arms: K.
+
+    Returns:
+        Shape (M,).
+
+    Source: Robbins (1970) and Krichevsky and Trofimov (1981), as in `proven_thresholds`.
+    """
+    log_mixture = counts * np.log(2.0) + betaln(wins + 0.5, counts - wins + 0.5) - np.log(np.pi)
+    is_shown: BoolArray = (2.0 * wins > counts) & (log_mixture >= math.log(n_arms / delta))
+    return is_shown
+
+
 def proven_levels(wins: FloatArray, counts: IntArray, delta: float) -> FloatArray:
     """What N d(W / N, m) may reach for m to stay in the interval of a pair, so that all intervals hold.
 

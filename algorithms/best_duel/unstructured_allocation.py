@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from algorithms.best_duel.divergence import bernoulli_kl
+from algorithms.best_duel.standings import Standings
 from algorithms.protocols import BoolArray, FloatArray, IntArray
 
 LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a nearer preference is a tie for the allocation
 
 
-def optimal_shares(preferences: FloatArray, best: int, active: BoolArray) -> FloatArray:
+def optimal_shares(standings: Standings, best: int, rivals: IntArray) -> dict[tuple[int, int], float]:
     """The shares that make the evidence against every arm but the best grow equally fast.
 
     Each such arm i fights only the arm that beats it most clearly, in proportion to 1 / d_i, where d_i =
@@ -17,42 +17,65 @@ def optimal_shares(preferences: FloatArray, best: int, active: BoolArray) -> Flo
     d_i: nothing is separated before that is settled.
 
     Args:
-        preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.
-        best: The best arm, one of the active ones.
-        active: Shape (K,), at least two arms not set aside.
+        standings: Of the active arms.
+        best: The best arm.
+        rivals: The other active arms in ascending order, at least one.
 
     Returns:
-        Shape (K, K), symmetric; each pair of arms has its share in both places, so the sum is 2.
+        The positive shares by pair, the lower arm first, in ascending order; their sum is 1.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Corollary 3.3.
     """
-    opponents, divergences = _clearest_opponents(preferences, best, active)
-    rivals = np.flatnonzero(active)
-    rivals = rivals[rivals != best]
-    weights = 1.0 / np.maximum(divergences[rivals], LEAST_DIVERGENCE)
-    shares = np.zeros_like(preferences)
-    np.add.at(shares, (rivals, opponents[rivals]), weights / weights.sum())
-    return shares + shares.T
+    opponents = standings.opponents[rivals]
+    divergences = standings.divergences[rivals, opponents]
+    if not standings.estimates[best] > 0.5:
+        is_open = ~(standings.preferences[best, rivals] > 0.5)
+        opponents[is_open], divergences[is_open] = best, 0.0
+    weights = 1.0 / np.maximum(divergences, LEAST_DIVERGENCE)
+    weights /= weights.sum()
+    shares: dict[tuple[int, int], float] = {}
+    for arm, opponent, weight in zip(rivals.tolist(), opponents.tolist(), weights.tolist(), strict=True):
+        pair = (arm, opponent) if arm < opponent else (opponent, arm)
+        shares[pair] = shares.get(pair, 0.0) + weight
+    return dict(sorted(shares.items()))
 
 
-def likeliest_best(preferences: FloatArray, counts: IntArray, best: int, active: BoolArray) -> int:
+def settling_shares(standings: Standings, best: int, opponents: IntArray) -> dict[tuple[int, int], float]:
+    """The shares that settle equally fast whether the best arm beats each of these opponents.
+
+    Args:
+        standings: Of the active arms.
+        best: The best arm.
+        opponents: Active arms in ascending order, at least one, all of them behind it so far.
+
+    Returns:
+        As `optimal_shares`.
+    """
+    weights = 1.0 / np.maximum(standings.divergences[opponents, best], LEAST_DIVERGENCE)
+    weights /= weights.sum()
+    return {
+        (min(best, opponent), max(best, opponent)): weight
+        for opponent, weight in zip(opponents.tolist(), weights.tolist(), strict=True)
+    }
+
+
+def likeliest_best(standings: Standings, best: int, active: BoolArray) -> int:
     """The arm for which it is least hard to believe that it beats every other.
 
     That is `best` where it beats every other. Elsewhere the highest worst preference misleads: the true best
     arm may have a low one for want of duels, and few come while the shares are those of another best arm.
 
     Args:
-        preferences: Shape (K, K), NaN where nothing is known.
-        counts: Shape (K, K), scored duels.
+        standings: Of the active arms.
         best: The arm with the highest worst preference, taken among equals.
         active: Shape (K,), arms not set aside.
     """
-    if (np.delete(preferences[best], best)[np.delete(active, best)] > 0.5).all():
+    if standings.estimates[best] > 0.5:
         return best
-    losing = np.where(active & (preferences < 0.5), preferences, 0.5)
-    against = np.where(active, (counts * bernoulli_kl(losing, 0.5)).sum(axis=1), np.inf)
-    return best if against[best] == against.min() else int(against.argmin())
+    doubts = np.where(active, standings.doubts, np.inf)
+    likeliest = int(doubts.argmin())
+    return best if doubts[best] == doubts[likeliest] else likeliest
 
 
 def characteristic_time(preferences: FloatArray) -> float:
@@ -66,19 +89,9 @@ def characteristic_time(preferences: FloatArray) -> float:
 
     Source: Hu et al. (2026), Theorem 3.2 with the allocation of Corollary 3.3.
     """
-    active = np.ones(len(preferences), dtype=np.bool_)
-    best = int((preferences + np.diag(np.full(len(preferences), np.inf))).min(axis=1).argmax())
-    _, divergences = _clearest_opponents(preferences, best, active)
-    return float((1.0 / np.delete(divergences, best)).sum())
-
-
-def _clearest_opponents(preferences: FloatArray, best: int, active: BoolArray) -> tuple[IntArray, FloatArray]:
-    """Who beats each arm most clearly, shape (K,), and d_i, shape (K,).
-
-    Of an arm that the best one does not beat yet, that is the best one, and d_i is 0.
-    """
-    losing = np.where(active & (preferences < 0.5), preferences, 0.5)  # (K, K), NaN is not below 1/2
-    opponents = losing.argmin(axis=1)
-    worst = losing[np.arange(len(losing)), opponents]
-    is_open = ~(preferences[best] > 0.5)
-    return np.where(is_open, best, opponents), np.where(is_open, 0.0, bernoulli_kl(worst, 0.5))
+    n_arms = len(preferences)
+    standings = Standings(
+        preferences, np.ones((n_arms, n_arms), dtype=np.int64), np.ones(n_arms, dtype=np.bool_)
+    )
+    divergences = standings.divergences.max(axis=1)
+    return float((1.0 / np.delete(divergences, standings.estimates.argmax())).sum())

@@ -155,7 +155,41 @@ def test_an_arm_that_has_not_fought_every_other_is_not_separated():
     duels = [(0, 1, 1.0), (1, 2, 1.0)] * 200
     assert evidence(duels, n_arms=3).statistic > 100
     assert not evidence(duels, n_arms=3).is_separated
-    assert evidence([*duels, (0, 2, 1.0)], n_arms=3).is_separated
+    assert not evidence([*duels, (0, 2, 1.0)], n_arms=3).is_separated
+    assert evidence([*duels, *[(0, 2, 1.0)] * 20], n_arms=3).is_separated
+
+
+@pytest.mark.parametrize("threshold", ["practical", "proven"])
+def test_an_arm_that_another_one_rules_out_stays_unsettled_until_the_best_arm_beats_it_itself(threshold):
+    # 13 of 20 won: 20 log 2 + log B(13.5, 7.5) - log pi is -1.0, far from log(3 / 0.05) = 4.1.
+    duels = [(0, 1, 1.0), (1, 2, 1.0)] * 200 + [(0, 2, float(k < 13)) for k in range(20)]
+    made = evidence(duels, n_arms=3, threshold=threshold)
+    assert (made.unsettled.tolist(), made.is_separated) == ([2], False)
+    made = evidence([*duels, *[(0, 2, 1.0)] * 20], n_arms=3, threshold=threshold)
+    assert (made.unsettled.tolist(), made.is_separated) == ([], True)
+
+
+@given(DUELS, st.integers(1, 5), st.booleans())
+def test_following_duel_by_duel_leads_to_the_values_of_all_at_once(duels, size, is_broken):
+    broken = [(3, arm, np.nan) for arm in (0, 1, 2)] * 3 if is_broken else []
+    setting = Setting(n_arms=4, n_examples=1, delta=0.05)
+    record = DuelRecord(setting)
+    made = CountEvidence(setting, record)
+    half = len(duels) // 2
+    duels = duels[:half] + broken + duels[half:]
+    for first in range(0, len(duels), size):
+        part = duels[first : first + size]
+        arms = [pair[:2] for pair in part]
+        record.tell(Batch(arms, np.zeros(len(part), dtype=int)), [outcome for *_, outcome in part])
+        made.update()
+    at_once = CountEvidence(setting, record)
+    for name in ("preferences", "divergences", "against", "doubts", "opponents", "estimates"):
+        np.testing.assert_array_equal(getattr(made.standings, name), getattr(at_once.standings, name))
+    assert (made.best, made.statistic, made.is_separated) == (
+        at_once.best,
+        at_once.statistic,
+        at_once.is_separated,
+    )
 
 
 def test_an_even_preference_of_the_best_arm_is_not_enough():

@@ -152,6 +152,26 @@ def test_rucb_takes_half_of_the_time_the_arm_that_was_the_only_possible_winner()
     assert 38 < of_none < 112
 
 
+def test_a_batch_of_rucb_spreads_as_its_duels_narrow_the_bounds():
+    # Only arm 0 may beat every other; against it arm 2 is nearly as strong as arm 1.
+    duels = [(0, 1, 60, 40), (0, 2, 61, 39), (1, 2, 100, 0)]
+    pairs = asked(told("rucb", duels, batch_size=40))
+    assert set(pairs) == {(0, 1), (0, 2)}
+
+
+@pytest.mark.parametrize("name", ["thompson", "eps-greedy", "llm-po"])
+def test_duels_told_one_by_one_lead_to_the_same_asks_as_all_at_once(name):
+    duels = [(0, 1, 12, 9), (0, 2, 9, 7), (1, 2, 8, 3), (0, 3, 2, 9), (1, 3, 5, 9), (2, 3, 5, 5)]
+    at_once, singly = (create_selector(name, n_arms=4, n_examples=9, batch_size=30) for _ in "12")
+    arms = np.concatenate([[[i, j]] * (won + lost) for i, j, won, lost in duels])
+    won = np.concatenate([[1.0] * won + [0.0] * lost for *_, won, lost in duels])
+    at_once.tell(Batch(arms, np.zeros(len(arms), dtype=int)), won)
+    for duel, outcome in zip(arms[::-1], won[::-1], strict=True):
+        singly.tell(Batch([duel], [0]), [outcome])
+    assert at_once.ask(round_rng(0, 0)) == singly.ask(round_rng(0, 0))
+    assert at_once.decision() == singly.decision()
+
+
 @pytest.mark.parametrize("name", ["rucb", "thompson", "llm-po"])
 def test_adaptive_methods_settle_on_duels_of_the_best_arm(name):
     world = BestDuelWorld(8, spread=4.0, ties=0.0)

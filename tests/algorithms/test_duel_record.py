@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from algorithms.best_duel.duel_record import DuelRecord
+from algorithms.best_duel.duel_record import DuelRecord, integers
 from algorithms.best_duel.setting import Setting
 from algorithms.errors import OutcomeOutOfRange, RefusedTell
 from algorithms.protocols import Batch, round_rng
@@ -56,6 +56,24 @@ def test_which_arm_comes_first_is_a_fair_coin():
     batch = record().ask(np.tile([[1, 2]], (2_000, 1)), round_rng(0, 0))
     assert set(map(tuple, batch.arms.tolist())) == {(1, 2), (2, 1)}
     assert abs((batch.arms[:, 0] == 1).sum() - 1_000) < 250  # 11 standard deviations
+
+
+def test_a_duel_told_again_leaves_others_of_its_pair_pending():
+    made = record()
+    first, second = (made.ask(np.array([[0, 1]]), round_rng(0, t)) for t in range(2))
+    made.tell(first, [1])
+    made.tell(first, [1])
+    assert (made.n_pending, made.pending[0, 1], made.told[0, 1]) == (1, 1, 2)
+    made.tell(second, [1])
+    assert (made.n_pending, made.pending[0, 1]) == (0, 0)
+
+
+@pytest.mark.parametrize("high", [2, 120, 10**12])
+def test_one_number_is_drawn_as_an_array_of_one_would_be(high):
+    one, many = round_rng(0, 0), round_rng(0, 0)
+    for size in (1, 1, 3, 1, 1, 1, 2):
+        assert integers(one, high, size) == many.integers(high, size=size).tolist()
+        assert one.bit_generator.state == many.bit_generator.state
 
 
 def test_an_outcome_out_of_range_names_both_arms():

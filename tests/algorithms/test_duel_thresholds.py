@@ -4,7 +4,12 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 from algorithms.best_duel.divergence import bernoulli_kl
-from algorithms.best_duel.thresholds import practical_threshold, proven_levels, proven_thresholds
+from algorithms.best_duel.thresholds import (
+    is_shown_to_win,
+    practical_threshold,
+    proven_levels,
+    proven_thresholds,
+)
 
 
 def test_the_practical_threshold_has_known_values():
@@ -71,6 +76,20 @@ def test_a_threshold_without_the_price_of_looking_is_crossed_too_often():
         return evidence_and_threshold(n_lost, n_won, 0.05)[0] > np.log(1 / 0.05)
 
     assert crossing_probability(broken, 120) > 0.05
+
+
+@pytest.mark.parametrize(("delta", "n_arms"), [(0.05, 2), (0.3, 3)])
+def test_an_even_opponent_is_shown_to_lose_with_probability_at_most_the_share_of_delta(delta, n_arms):
+    def shown(n_lost, n_won):
+        return is_shown_to_win(np.array([n_won]), np.array([n_won + n_lost]), delta, n_arms)[0]
+
+    assert 0.1 * delta / n_arms < crossing_probability(shown, 120) <= delta / n_arms
+
+
+def test_winning_is_shown_from_a_known_number_of_duels():
+    # The mixture is 3432 / 4^7 times 2^7 = 26.8 after 7 duels won and 50.3 after 8; 2 / 0.05 is 40.
+    won = np.array([7, 8, 0, 8])
+    assert is_shown_to_win(won, np.array([7, 8, 8, 16]), 0.05, 2).tolist() == [False, True, False, False]
 
 
 def misses(levels, horizon=100):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestDuelWorld
 
+from algorithms.best_duel.standings import Standings
 from algorithms.best_duel.unstructured_allocation import likeliest_best, optimal_shares
 from algorithms.errors import InvalidParameter
 from algorithms.protocols import Batch, round_rng
@@ -32,9 +33,10 @@ class LiteralLlmPo:
         best = max(arms, key=lambda i: (worst[i], preferences[i].mean()))
         everyone = np.ones(self.n_arms, dtype=bool)
         fought = np.array([[sum(set(duel) == {i, j} for duel in self.asked) for j in arms] for i in arms])
-        leader = likeliest_best(preferences, fought, best, everyone)
-        shares = optimal_shares(preferences, leader, everyone)
-        wanted = [pair for pair in pairs if shares[pair] > 0]
+        standings = Standings(preferences, fought, everyone)
+        leader = likeliest_best(standings, best, everyone)
+        shares = optimal_shares(standings, leader, np.array([i for i in arms if i != leader]))
+        wanted = list(shares)
         total = sum(asked[pair] for pair in wanted)
         behind = {pair: total * shares[pair] - asked[pair] for pair in wanted}
         return {pair for pair in wanted if np.isclose(behind[pair], max(behind.values()))}
@@ -88,6 +90,21 @@ def test_a_batch_spreads_over_pairs_as_single_duels_in_flight_do():
 def test_every_pair_is_asked_before_any_is_asked_again():
     batch = create_selector("llm-po", n_arms=6, n_examples=9, batch_size=15).ask(round_rng(0, 0))
     assert len({tuple(sorted(arms)) for arms in batch.arms.tolist()}) == 15
+
+
+def test_once_the_others_are_ruled_out_the_best_arm_fights_whom_it_is_not_shown_to_beat():
+    selector = create_selector(
+        "llm-po", n_arms=3, n_examples=9, batch_size=20, delta=0.05, exploration=0.01, budget=None
+    )
+    arms = np.repeat([[0, 1], [1, 2], [0, 2]], [60, 60, 20], axis=0)
+    won = np.concatenate([np.arange(60) < 50, np.arange(60) < 50, np.arange(20) < 13])
+    selector.tell(Batch(arms, np.zeros(140, dtype=int)), won)
+    assert not selector.decision().stop
+    asked = selector.ask(round_rng(0, 0)).arms
+    np.testing.assert_array_equal(np.sort(asked, axis=1), [[0, 2]] * 20)
+    for _ in range(2):
+        selector.tell(Batch(asked, np.zeros(20, dtype=int)), asked[:, 0] == 0)
+    assert selector.decision().reason == "separated-practical"
 
 
 def test_a_pair_never_scored_does_not_take_all_duels():

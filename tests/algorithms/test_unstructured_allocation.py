@@ -4,12 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from algorithms.best_duel import unstructured_allocation as allocation
 from algorithms.best_duel.divergence import bernoulli_kl
+from algorithms.best_duel.standings import Standings
 from algorithms.best_duel.unstructured_allocation import (
     LEAST_DIVERGENCE,
     characteristic_time,
     likeliest_best,
-    optimal_shares,
+    settling_shares,
 )
 
 ALL = np.ones(4, dtype=bool)
@@ -23,6 +25,27 @@ def with_best(values, n_arms=4):
     preferences[0, 1:] = 0.5 + np.abs(preferences[0, 1:] - 0.5)
     preferences[upper[::-1]] = 1.0 - preferences[upper]
     return preferences
+
+
+def standings_of(preferences, counts=1, active=None):
+    everyone = np.ones(len(preferences), dtype=bool)
+    counts = np.broadcast_to(counts, preferences.shape)
+    return Standings(preferences.copy(), counts, everyone if active is None else active)
+
+
+def optimal_shares(preferences, best, active):
+    """The shares as a symmetric matrix; each pair of arms has its share in both places, so the sum is 2."""
+    rivals = np.flatnonzero(active & (np.arange(len(active)) != best))
+    return matrix_of(
+        allocation.optimal_shares(standings_of(preferences, active=active), best, rivals), len(active)
+    )
+
+
+def matrix_of(shares, n_arms):
+    matrix = np.zeros((n_arms, n_arms))
+    for (low, high), share in shares.items():
+        matrix[low, high] = matrix[high, low] = share
+    return matrix
 
 
 def least_evidence(preferences, shares):
@@ -87,10 +110,31 @@ def test_the_likeliest_best_arm_is_the_one_with_the_least_evidence_against_it():
     preferences = with_best([0.53, 0.4, 0.9], n_arms=3)
     preferences[0, 2], preferences[2, 0] = 0.4, 0.6
     counts = np.array([[0, 1_000, 10], [1_000, 0, 10], [10, 10, 0]])
-    everyone = np.ones(3, dtype=bool)
-    assert likeliest_best(preferences, counts, 1, everyone) == 0
-    assert likeliest_best(preferences, np.minimum(counts, 10), 1, everyone) == 1
-    assert likeliest_best(preferences, counts, 1, np.array([False, True, True])) == 1
+    everyone, others = np.ones(3, dtype=bool), np.array([False, True, True])
+    few = np.minimum(counts, 10)
+    assert likeliest_best(standings_of(preferences, counts), 1, everyone) == 0
+    assert likeliest_best(standings_of(preferences, few), 1, everyone) == 1
+    assert likeliest_best(standings_of(preferences, counts, others), 1, others) == 1
+
+
+def test_what_is_left_to_settle_is_fought_in_proportion_to_its_difficulty():
+    # The best arm beats arm 1 by 0.8 and arm 2 by 0.7: 1/d is 5.1880 and 12.1534.
+    shares = settling_shares(standings_of(with_best([0.8, 0.7, 0.9], n_arms=3)), 0, np.array([1, 2]))
+    assert shares == pytest.approx({(0, 1): 5.1880 / 17.3414, (0, 2): 12.1534 / 17.3414}, rel=1e-4)
+
+
+def test_the_corollary_is_the_best_of_all_shares_on_a_grid():
+    # Arms 1 and 2 lose most clearly to each other's conqueror, so all three pairs could matter.
+    preferences = with_best([0.75, 0.6, 0.9], n_arms=3)
+    steps = np.linspace(0.0, 1.0, 401)
+    best = max(
+        least_evidence(preferences, matrix_of({(0, 1): x, (0, 2): y, (1, 2): 1.0 - x - y}, 3))
+        for x in steps
+        for y in steps[steps <= 1.0 - x]
+    )
+    found = least_evidence(preferences, optimal_shares(preferences, 0, np.ones(3, dtype=bool)))
+    assert best <= found + 1e-12
+    assert found == pytest.approx(best, rel=0.01)
 
 
 def test_arms_set_aside_have_no_share():

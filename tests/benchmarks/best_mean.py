@@ -4,14 +4,11 @@ python -m tests.benchmarks.best_mean --data FOLDER --out .winnow/bench
 """
 
 import argparse
-import json
-import platform
-from collections.abc import Iterable
 from pathlib import Path
 
 from algorithms.registry import selector_names
 from tests.benchmarks import best_mean_quality, best_mean_speed, best_mean_validity
-from tests.benchmarks.measurements import cpu_name
+from tests.benchmarks.tables import told, write
 
 PARTS = {"alpaca": 0.4, "leaderboard": 0.35, "validity": 0.25}
 """Of the time that is given; speed takes as long as it takes."""
@@ -39,7 +36,7 @@ def main() -> None:
         "validity": lambda: best_mean_validity.measure(names, options.runs, seconds["validity"]),
     }
     found = {part: told(rows()) for part, rows in sections.items() if part in (options.only or sections)}
-    write(found, options.out)
+    write("best-mean", TITLES, found, options.out)
 
 
 TITLES = {
@@ -48,33 +45,6 @@ TITLES = {
     "leaderboard": "1000 x 12032 drawn from the leaderboard factors, B = 64: calls to 95% accuracy",
     "validity": "Adversarial tables, delta = 0.05: 5 arms x 60 examples, histories that predict the opposite",
 }
-
-
-def told(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
-    """All rows, each printed as soon as it is there."""
-    found = []
-    for row in rows:
-        print(", ".join(f"{key}: {value}" for key, value in row.items()), flush=True)
-        found.append(row)
-    return found
-
-
-def write(sections: dict[str, list[dict[str, str]]], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    machine = f"{cpu_name()}, Python {platform.python_version()}"
-    lines = [f"Measured on {machine}."]
-    for part, rows in sections.items():
-        lines += [
-            "",
-            f"## {TITLES[part]}",
-            "",
-            "| " + " | ".join(rows[0]) + " |",
-            "|---" * len(rows[0]) + "|",
-        ]
-        lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
-    (folder / "best-mean.md").write_text("\n".join(lines) + "\n")
-    (folder / "best-mean.json").write_text(json.dumps({"machine": machine, "sections": sections}, indent=2))
-    print(f"written to {folder / 'best-mean.md'}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""Who beats whom among the arms, and how clearly: kept up to date one duel at a time."""
+
+import numpy as np
+
+from algorithms.best_duel.divergence import bernoulli_kl
+from algorithms.best_duel.evidence import worst_preferences
+from algorithms.protocols import BoolArray, FloatArray, IntArray
+
+
+class Standings:
+    """Tables over pairs of arms, and what they come to per arm, against active opponents only.
+
+    A pair that has a new preference costs O(K) to `refresh`, all of them O(K^2) to build. Both ways lead to
+    the same values, bit for bit.
+
+    Args:
+        preferences: Share of duels that the row wins against the column, shape (K, K), NaN where nothing is
+            known, 1/2 on the diagonal. It is kept and changed by `refresh`.
+        counts: Scored duels of each pair, shape (K, K).
+        active: Shape (K,), not set aside.
+    """
+
+    def __init__(self, preferences: FloatArray, counts: IntArray, active: BoolArray) -> None:
+        self._active = active.copy()
+        self.preferences = preferences  # (K, K)
+        is_behind = active & (preferences < 0.5)  # NaN is not below 1/2
+        # (K, K) d(preference, 1/2) where the column leads the row, else 0
+        self.divergences = bernoulli_kl(np.where(is_behind, preferences, 0.5), 0.5)
+        self.against: FloatArray = counts * self.divergences  # (K, K) the evidence that the column leads
+        self.doubts: FloatArray = self.against.sum(axis=1)  # (K,) Z_i, against i being the best
+        # (K, K) what a row's opponents are compared by: unknown counts as even, some are no opponents
+        self._contested = np.where(np.isnan(preferences), 0.5, preferences)
+        self._contested[:, ~active] = np.inf
+        np.fill_diagonal(self._contested, np.inf)
+        self.opponents: IntArray = self._contested.argmin(axis=1)  # (K,) who does best against each arm
+        self.estimates = worst_preferences(preferences, active)  # (K,) the preference over that opponent
+        self._ranked = np.where(active & ~np.isnan(self.estimates), self.estimates, -np.inf)  # (K,)
+
+    @property
+    def best(self) -> int | None:
+        """The active arm with the highest estimate, or the only active one; None where nothing is known.
+
+        Of arms with the same estimate, as few duels often give, the one that is preferred most on average
+        over the active arms is taken, then the first.
+        """
+        best = int(self._ranked.argmax())
+        if self._ranked[best] == -np.inf:
+            return int(self._active.argmax()) if self._active.sum() == 1 else None
+        is_best = self._ranked == self._ranked[best]
+        if np.count_nonzero(is_best) == 1:
+            return best
+        known = np.where(np.isnan(self.preferences), 0.5, self.preferences)
+        averages = known[:, self._active].mean(axis=1)
+        return int(np.where(is_best, averages, -np.inf).argmax())
+
+    def refresh(self, row: int, column: int, preference: float, count: int) -> None:
+        """Take over the preference of one arm over another; the other's over it is to be told as well.
+
+        Args:
+            row: The arm.
+            column: The other arm.
+            preference: Share of their duels that the row won, in [0, 1].
+            count: Their scored duels, positive.
+        """
+        self.preferences[row, column] = preference
+        if not self._active[column]:
+            return
+        divergence = bernoulli_kl(preference, 0.5) if preference < 0.5 else 0.0
+        if divergence > 0.0 or self.divergences[row, column] > 0.0:
+            self.divergences[row, column] = divergence
+            self.against[row, column] = count * divergence
+            self.doubts[row] = self.against[row].sum()
+        contested = self._contested[row]
+        contested[column] = preference
+        opponent = contested.argmin()
+        self.opponents[row] = opponent
+        self.estimates[row] = contested[opponent]
+        if self._active[row]:
+            self._ranked[row] = contested[opponent]

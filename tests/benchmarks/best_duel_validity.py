@@ -1,0 +1,119 @@
+"""How often campaigns of duels separate an arm that does not beat every other, on worlds made for that."""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta
+
+from algorithms.protocols import round_rng
+from algorithms.registry import create_selector
+from tasks.simulation import THREAD_SETTINGS
+from tests.benchmarks.tables import Row
+
+DELTA, BUDGET = 0.05, 300
+FIELD = ("llm-po", "round-robin")
+THRESHOLDS = ("practical", "proven")
+RUNS_AT_ONCE, PARTS_AT_ONCE = 25, 4
+
+
+class World(NamedTuple):
+    name: str
+    above_diagonal: tuple[float, ...]
+    """P(arm i is preferred to j) for i < j, row by row."""
+
+    def preferences(self) -> np.ndarray:
+        n_arms = round((1 + np.sqrt(1 + 8 * len(self.above_diagonal))) / 2)
+        matrix = np.full((n_arms, n_arms), 0.5)
+        matrix[np.triu_indices(n_arms, 1)] = self.above_diagonal
+        return np.triu(matrix) + np.tril(1.0 - matrix.T, -1)
+
+
+WORLDS = (
+    World("near tie: best by 0.51", (0.51, 0.53, 0.52)),
+    World("near tie of two, far from the rest", (0.505, 0.8, 0.8, 0.8, 0.8, 0.5)),
+    World("no winner: two equal arms at the top", (0.5, 0.8, 0.8)),
+    World("no winner: cycle by 0.6", (0.6, 0.4, 0.6)),
+    World("no winner: cycle with a weak link", (0.8, 0.45, 0.8)),
+    World("no winner: all equal", (0.5, 0.5, 0.5)),
+)
+
+
+class Outcome(NamedTuple):
+    separated: bool
+    wrong: bool
+    """Whether it was separated with an arm that does not beat every other."""
+    undecided: bool
+    """Whether it ended with its budget spent, and said so."""
+
+
+def measure(runs: int = 2_000, minutes: float = 10.0, workers: int = 2) -> Iterator[Row]:
+    """Rows per world, selector and threshold; each has an equal part of the time and at least 100 runs."""
+    part = 60.0 * minutes / (len(WORLDS) * len(FIELD) * len(THRESHOLDS))
+    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))  # what is spawned takes it over
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for world in WORLDS:
+            for name in FIELD:
+                for threshold in THRESHOLDS:
+                    found = _outcomes(pool, (world, name, threshold), runs, part)
+                    yield _row(world, name, threshold, found)
+
+
+def _outcomes(
+    pool: ProcessPoolExecutor, of: tuple[World, str, str], runs: int, seconds: float
+) -> list[Outcome]:
+    end = time.monotonic() + seconds
+    outcomes: list[Outcome] = []
+    while len(outcomes) < runs and (not outcomes or time.monotonic() < end):
+        first = len(outcomes)
+        parts = [
+            range(first + RUNS_AT_ONCE * i, first + RUNS_AT_ONCE * (i + 1)) for i in range(PARTS_AT_ONCE)
+        ]
+        for found in pool.map(_campaigns, *([each] * len(parts) for each in of), parts):
+            outcomes += found
+    return outcomes
+
+
+def _campaigns(world: World, name: str, threshold: str, seeds: Sequence[int]) -> list[Outcome]:
+    return [_campaign(world.preferences(), name, threshold, seed) for seed in seeds]
+
+
+def _campaign(preferences: np.ndarray, name: str, threshold: str, seed: int) -> Outcome:
+    """A campaign of single duels, so that it may stop after every one of them."""
+    selector = create_selector(
+        name,
+        n_arms=len(preferences),
+        n_examples=1_000_000,
+        batch_size=1,
+        delta=DELTA,
+        budget=BUDGET,
+        threshold=threshold,
+    )
+    judge, draws = np.random.default_rng([seed, 1]), round_rng(seed, 0)
+    while len(batch := selector.ask(draws)):
+        first, second = batch.arms.T
+        selector.tell(batch, judge.random(1) < preferences[first, second])
+    decision = selector.decision()
+    separated = decision.reason == f"separated-{threshold}"
+    beats_all = (np.delete(preferences[decision.best], decision.best) > 0.5).all()
+    return Outcome(separated, separated and not beats_all, decision.reason == "budget")
+
+
+def _row(world: World, name: str, threshold: str, outcomes: Sequence[Outcome]) -> Row:
+    count = len(outcomes)
+    total = Outcome(*np.array(outcomes).sum(axis=0))
+    upper = beta.ppf(0.95, total.wrong + 1, count - total.wrong) if total.wrong < count else 1.0
+    return {
+        "world": world.name,
+        "selector": name,
+        "threshold": threshold,
+        "runs": str(count),
+        "separated": f"{total.separated / count:.4f}",
+        "wrongly": f"{total.wrong / count:.4f} (below {upper:.4f} at 95%)",
+        f"undecided after {BUDGET} duels": f"{total.undecided / count:.4f}",
+        "bar": f"wrongly at most {DELTA}",
+    }
