@@ -54,16 +54,18 @@ def _estimate(status: CampaignStatus) -> str:
 
 def _certainty(status: CampaignStatus) -> str:
     within = f" to within {status.epsilon:g}" if status.epsilon else ""
-    if status.reason in ("separated", "separated-proven"):
-        how = " (proven threshold)" if status.reason == "separated-proven" else ""
-        return (
-            f"the best of all candidates{within}; the chance that this is wrong is at most "
-            f"{status.delta:g}{how}"
-        )
-    if status.reason == "separated-practical":
+    if status.reason == "separated-practical" and not status.is_guaranteed:
         return (
             f"heuristic: the best of all candidates by the practical threshold for {status.delta:g}, which "
             "is not proven to keep to it; selector.params.threshold: proven is"
+        )
+    if status.reason.startswith("separated"):
+        _, _, threshold = status.reason.partition("-")
+        how = f" ({threshold} threshold)" if threshold else ""
+        model = ", if the Bradley-Terry model holds" if status.trusts_a_model else ""
+        return (
+            f"the best of all candidates{within}; the chance that this is wrong is at most "
+            f"{status.delta:g}{model}{how}"
         )
     if status.reason == "exhausted":
         return "exact: every example was scored for every candidate that could be judged"

@@ -8,10 +8,10 @@ import numpy as np
 from algorithms.protocols import FloatArray
 from tasks.candidates import Candidate
 from tasks.errors import SpecError
+from tasks.modelled import FEATURES, NEEDS_FEATURES
 from tasks.spec import CampaignSpec
 
 FACTORS = "factors"
-FEATURES = "features"
 PLACE = f"selector.params.{FEATURES}"
 
 
@@ -26,7 +26,7 @@ def chosen_features(spec: CampaignSpec, candidates: Sequence[Candidate]) -> dict
     """
     if spec.objective != "best-duel":
         return {}
-    given = spec.selector.params.get(FEATURES, FACTORS if spec.selector.name == "llm-po-bt" else None)
+    given = spec.selector.params.get(FEATURES, FACTORS if spec.selector.name == NEEDS_FEATURES else None)
     if given is None:
         return {}
     return {FEATURES: factor_features(candidates) if given == FACTORS else _table(given, candidates)}

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from storage import leases, repository, views
 from storage.records import CampaignRecord, DecisionRecord
 from tasks.leasing import is_gone, now
+from tasks.modelled import uses_features
 
 State = Literal["running", "decided", "undecided", "interrupted", "new"]
 """What a campaign is doing:
@@ -39,6 +40,8 @@ class CampaignStatus:
     delta: float | None
     """Error probability that was asked for; None where only the budget ends the campaign."""
     epsilon: float
+    trusts_a_model: bool
+    """Whether duels are judged by a model of the candidates, so that an answer holds as far as the model does."""
     budget: int
     totals: Mapping[str, Any]
     """Rounds, comparisons, scored, generations, tokens, engine seconds, and the size of the full grid."""
@@ -60,7 +63,10 @@ class CampaignStatus:
     @property
     def is_guaranteed(self) -> bool:
         """Whether the answer holds with the stated error probability, or is exact."""
-        return self.state == "decided" and self.reason in ("separated", "separated-proven", "exhausted")
+        proven = ("separated", "separated-proven", "exhausted")
+        # Without a model the best must be shown to beat every other, whatever the threshold.
+        shown = self.reason == "separated-practical" and not self.trusts_a_model
+        return self.state == "decided" and (self.reason in proven or shown)
 
 
 def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatus:
@@ -83,6 +89,7 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
         contenders=_contenders(names, decision, position),
         delta=stopping["delta"],
         epsilon=stopping["epsilon"],
+        trusts_a_model=uses_features(campaign.spec.get("selector", {})),
         budget=campaign.execution["budget"],
         totals=views.totals(session, campaign.id),
         holder=str(lease.holder) if lease and live else None,

@@ -1,5 +1,7 @@
 """Where a campaign stands follows from its rows and its lease."""
 
+from dataclasses import replace
+
 import pytest
 from stored_campaigns import store_campaign
 
@@ -108,3 +110,21 @@ def test_a_decision_without_a_best_has_no_contenders(campaign):
     campaign.finish(campaign.plan(0, [0], [0]), [None], stop=True, reason="all-set-aside")
     found = status(campaign)
     assert (found.state, found.best, found.contenders, found.is_guaranteed) == ("undecided", None, (), False)
+
+
+@pytest.mark.parametrize(
+    ("selector", "reason", "is_guaranteed"),
+    [
+        ({"name": "llm-po", "params": {}}, "separated-practical", True),
+        ({"name": "rucb", "params": {"features": "factors"}}, "separated-practical", False),
+        ({"name": "llm-po-bt", "params": {}}, "separated-practical", False),
+        ({"name": "llm-po-bt", "params": {}}, "separated-proven", True),
+        ({"name": "llm-po", "params": {}}, "budget", False),
+    ],
+)
+def test_only_a_practical_threshold_in_a_model_is_no_guarantee(campaign, selector, reason, is_guaranteed):
+    believed = dict.fromkeys(("estimates", "lower", "upper"), [0.9, 0.1, 0.1])
+    campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0, stop=True, reason=reason, **believed)
+    record = replace(campaign.record, spec={**campaign.record.spec, "selector": selector})
+    with campaign.database.reading() as session:
+        assert campaign_status(session, record).is_guaranteed is is_guaranteed
