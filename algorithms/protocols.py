@@ -32,8 +32,8 @@ Reason = Literal[
 * running: it wants more outcomes.
 * separated: the best arm is known at the asked error probability.
 * separated-proven: the same, for duels, by the threshold that is proven to keep to that probability.
-* separated-practical: for duels, by the threshold of the published experiments; in a model of the arms that is
-  a heuristic without a proof.
+* separated-practical: for duels, by the threshold of the published experiments, in a model of the arms a
+  heuristic without a proof.
 * certified: the tests are over, and at least one arm is certified.
 * none-certified: the tests are over, and no arm is certified; that does not say that their risks are high.
 * budget: the budget is spent and no arm is separated.

@@ -41,7 +41,7 @@ class CampaignStatus:
     """Error probability that was asked for; None where only the budget ends the campaign."""
     epsilon: float
     trusts_a_model: bool
-    """Whether duels are judged by a model of the candidates, so that an answer holds as far as the model does."""
+    """Whether what is believed of duels follows a model of the candidates, and holds as far as that does."""
     budget: int
     totals: Mapping[str, Any]
     """Rounds, comparisons, scored, generations, tokens, engine seconds, and the size of the full grid."""

@@ -123,7 +123,7 @@ def test_a_decision_without_a_best_has_no_contenders(campaign):
     ],
 )
 def test_only_a_practical_threshold_in_a_model_is_no_guarantee(campaign, selector, reason, is_guaranteed):
-    believed = dict.fromkeys(("estimates", "lower", "upper"), [0.9, 0.1, 0.1])
+    believed = {key: [0.9, 0.1, 0.1] for key in ("estimates", "lower", "upper")}
     campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0, stop=True, reason=reason, **believed)
     record = replace(campaign.record, spec={**campaign.record.spec, "selector": selector})
     with campaign.database.reading() as session:
