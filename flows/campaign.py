@@ -14,11 +14,12 @@ from flows.watching import Watcher, current_watcher
 from storage.database import open_database
 from storage.schema import require_schema
 from tasks.campaigns import reopen_campaign
+from tasks.certifying.waiting import awaits_labels, can_begin
 from tasks.deciding import decide_round
 from tasks.engines.errors import is_transient
-from tasks.generating import generate_round
 from tasks.judging import judge_round
 from tasks.planning import plan_round
+from tasks.producing import generate_round
 from tasks.recording import record_round
 from tasks.running import RunningCampaign, running
 
@@ -47,7 +48,7 @@ record = task(record_round, name="record", cache_policy=NO_CACHE)
 
 @flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
 def run_campaign(storage: str, name: str) -> None:
-    """Run a stored campaign until it is decided, its budget is spent, or it is asked to stop.
+    """Run a stored campaign until it is decided, its budget is spent, it waits for labels, or it is to stop.
 
     Safe to run again after a crash, however it came: each step does only what is not stored.
 
@@ -67,7 +68,7 @@ def run_campaign(storage: str, name: str) -> None:
         stored, checked = reopen_campaign(database, name, storage)
         with running(database, stored, checked) as campaign:
             watcher.begun(campaign)
-            if not campaign.selector.decision().stop:
+            if not campaign.selector.decision().stop and can_begin(campaign):
                 campaign.load_engines()
                 run_rounds(campaign, watcher)
 
@@ -85,11 +86,11 @@ def run_rounds(campaign: RunningCampaign, watcher: Watcher) -> None:
 
 
 def run_round(campaign: RunningCampaign, watcher: Watcher) -> bool:
-    """Run one round, each step a task; return whether the campaign has ended."""
+    """Run one round, each step a task; return whether the campaign has ended or waits for humans."""
     # Arguments are quoted: Prefect would otherwise walk through all of them in search of futures.
     live = quote(campaign)
     round_ = plan(live)
-    if round_ is None:
+    if round_ is None or awaits_labels(campaign, round_):
         return True
     texts = generate.with_options(retries=campaign.most_restarts)(live, quote(round_))
     comparisons = judge.with_options(retries=campaign.most_restarts)(live, quote(round_), quote(texts))
@@ -112,7 +113,7 @@ def rounds(campaign: RunningCampaign, watcher: Watcher) -> tuple[bool, float]:
     done, elapsed, ended = 0, 0.0, False
     while elapsed < STINT and not (ended or watcher.wants_to_stop):
         round_ = plan_round(campaign)
-        if round_ is None:
+        if round_ is None or awaits_labels(campaign, round_):
             return True, elapsed
         texts = generate_round(campaign, round_)
         comparisons = judge_round(campaign, round_, texts)

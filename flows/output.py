@@ -95,8 +95,13 @@ def _cell(value: Any) -> str:  # noqa: ANN401
         return f"{value:.4g}"
     if isinstance(value, dt.datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
-    text = "".join(c if c.isprintable() else "\N{MIDDLE DOT}" for c in str(value))
+    text = printable(str(value)).replace("\n", "\N{MIDDLE DOT}")
     return text if len(text) <= CELL_WIDTH else text[: CELL_WIDTH - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Text that can move no cursor and change no colour: a dot for what is not printable but a line's end."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{MIDDLE DOT}" for c in text)
 
 
 def _jsonable(value: Any) -> Any:  # noqa: ANN401

@@ -61,10 +61,13 @@ class Tally:
         budget = campaign.checked.spec.stopping.budget
         elapsed = time.monotonic() - self._started
         rate = (self.told - self._told_at_start) / max(elapsed, 1e-9)
+        spent = (
+            f"{self.told}/{budget} comparisons ({self.told / campaign.checked.grid:.1%} of the grid)"
+            if campaign.labels_used is None
+            else f"{self.told} comparisons, {campaign.labels_used}/{budget} labels"
+        )
         return (
-            f"round {round_.number + 1}: {self.told}/{budget} comparisons "
-            f"({self.told / campaign.checked.grid:.1%} of the grid), "
-            f"{_best(campaign, decision)}, {rate:.0f}/s, {elapsed:.0f} s"
+            f"round {round_.number + 1}: {spent}, {_best(campaign, decision)}, {rate:.0f}/s, {elapsed:.0f} s"
         )
 
 
@@ -124,11 +127,12 @@ class LiveProgress(Tally):
 
 
 def _best(campaign: RunningCampaign, decision: Decision) -> str:
+    certifies = campaign.checked.certification is not None
     if decision.best is None:
-        return "nothing known yet"
-    arm = decision.best
+        return "nothing certified yet" if certifies else "nothing known yet"
+    arm, word = decision.best, "certified" if certifies else "best"
     return (
-        f"best {campaign.checked.candidates[arm].name} {_number(decision.estimates[arm])} "
+        f"{word} {campaign.checked.candidates[arm].name} {_number(decision.estimates[arm])} "
         f"[{_number(decision.lower[arm])}, {_number(decision.upper[arm])}]"
     )
 

@@ -1,5 +1,6 @@
 """The answer of a campaign in a few sentences."""
 
+from flows.certified import certified_lines, coverage_line
 from tasks.status import CampaignStatus
 
 MOST_CONTENDERS = 5
@@ -15,15 +16,21 @@ def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
     totals = status.totals
     return [
         f"{status.name}: {status.state}",
-        *_answer(status),
+        *(_answer(status) if status.certificate is None else certified_lines(status, storage)),
         f"  cost      {totals['comparisons']} comparisons in {totals['rounds']} rounds, "
-        f"{status.share_of_grid:.1%} of the full grid of {totals['grid']}; "
+        f"{_share(status)}; "
         f"{totals['generations']} generations, {totals['output_tokens']} tokens, "
         f"{totals['engine_seconds']:.1f} s of engine time",
-        _coverage(status),
+        _coverage(status) if status.certificate is None else coverage_line(status),
         f"  database  {storage}",
         f"  see       winnow query {status.name} leaderboard --storage {storage}",
     ]
+
+
+def _share(status: CampaignStatus) -> str:
+    if status.certificate is not None:
+        return f"{status.certificate.labels_used} human labels"
+    return f"{status.share_of_grid:.1%} of the full grid of {status.totals['grid']}"
 
 
 def _answer(status: CampaignStatus) -> list[str]:

@@ -7,8 +7,9 @@ from sqlalchemy.orm import Session
 
 from flows.output import print_rows
 from flows.summary import print_summary
-from storage import duel_views, views
+from storage import certify_views, duel_views, views
 from storage.records import CampaignRecord
+from tasks.certifying.certificate import UNRELIABLE
 from tasks.status import campaign_status
 from tasks.strengths import strengths
 
@@ -20,10 +21,35 @@ def print_report(session: Session, campaign: CampaignRecord, storage: str) -> No
     """Print all sections that have something to show."""
     print_summary(campaign_status(session, campaign), storage)
     middle = OF_DUELS if campaign.objective == "best-duel" else ()
-    for title, view in (*OF_ALL, *middle, *AT_THE_END):
+    sections = (*OF_ALL, *middle, *AT_THE_END)
+    if campaign.objective == "certify":
+        sections = (*_of_certificates(campaign), *AT_THE_END)
+    for title, view in sections:
         if rows := list(view(session, campaign.id)):
             print(f"\n{title}")
             print_rows(rows, "table")
+
+
+def _of_certificates(campaign: CampaignRecord) -> tuple[Section, ...]:
+    from tasks.certifying import evidence
+
+    def of(view: Callable[[Session, CampaignRecord], list[Row]]) -> Callable[[Session, int], list[Row]]:
+        return lambda session, _: view(session, campaign)
+
+    risks = ("Risks: mean loss against human labels, least first, and intervals", certify_views.leaderboard)
+    if campaign.spec["selector"]["name"] in UNRELIABLE:
+        return (risks,)
+    delta = campaign.spec["stopping"]["delta"]
+    return (
+        ("Certificates in testing order, dearest first", of(evidence.standings)),
+        risks,
+        (
+            f"E-values against labels; the line to reach once is 1/delta = {1 / delta:g}, "
+            "times the number of candidates with procedure bonferroni",
+            of(evidence.paths),
+        ),
+        ("Weights over rho, how far the autoevaluator is relied on", of(evidence.weight_table)),
+    )
 
 
 def _matrix(session: Session, campaign_id: int) -> list[Row]:

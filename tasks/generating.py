@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from storage import repository
 from storage.leases import writing_under
 from storage.records import NewGeneration, RoundRecord, StoredText
-from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
+from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from tasks.identity import generation_key, request_content, request_seed
 from tasks.leasing import now
 from tasks.meetings import meetings_of
@@ -38,7 +38,7 @@ class Texts:
         return self.texts[key] if key in self.texts else self.failures[key]
 
 
-def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> Texts:
+def generate_meetings(campaign: RunningCampaign, round_: RoundRecord) -> Texts:
     """Have the text of every meeting of the round, in the order of `meetings_of`; see `have_texts`."""
     meetings = meetings_of(round_.arms, round_.examples)
     replicates = campaign.meetings.replicates(meetings)
@@ -83,17 +83,31 @@ def plan_generation(campaign: RunningCampaign, arm: int, example: int, replicate
     """The request of one meeting, and the key it is stored under."""
     candidate = campaign.checked.candidates[arm]
     row = campaign.checked.dataset.examples[example]
-    prompt = candidate.prompt(row.fields, row.key)
-    # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
-    greedy = candidate.sampling.temperature == 0.0
-    if greedy or not campaign.checked.spec.fresh_generations:
+    if not campaign.checked.spec.fresh_generations:
         replicate = 0
-    content = request_content(candidate.model, candidate.fingerprint, prompt, candidate.sampling, replicate)
-    seed = 0 if greedy else request_seed(campaign.record.seed, content)
+    return plan_text(
+        candidate.model,
+        candidate.fingerprint,
+        candidate.prompt(row.fields, row.key),
+        candidate.sampling,
+        seed=campaign.record.seed,
+        replicate=replicate,
+    )
+
+
+def plan_text(
+    model: ModelRef, fingerprint: str, prompt: str, sampling: Sampling, *, seed: int, replicate: int = 0
+) -> PlannedGeneration:
+    """A request whose seed follows from the campaign's, and the key it is stored under."""
+    # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
+    greedy = sampling.temperature == 0.0
+    replicate = 0 if greedy else replicate
+    content = request_content(model, fingerprint, prompt, sampling, replicate)
+    drawn = 0 if greedy else request_seed(seed, content)
     return PlannedGeneration(
-        key=generation_key(content, seed),
-        model=candidate.model,
-        request=Request(prompt=prompt, sampling=candidate.sampling, seed=seed),
+        key=generation_key(content, drawn),
+        model=model,
+        request=Request(prompt=prompt, sampling=sampling, seed=drawn),
         replicate=replicate,
     )
 

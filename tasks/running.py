@@ -11,7 +11,8 @@ import numpy as np
 from algorithms.protocols import Batch, Selector
 from storage import repository
 from storage.database import Database
-from storage.records import CampaignRecord, LeaseRecord
+from storage.records import CampaignRecord, LeaseRecord, Losses
+from tasks.certifying.selector import LabelSelector
 from tasks.checking import CheckedCampaign
 from tasks.engines.pool import EnginePool
 from tasks.leasing import holding
@@ -37,6 +38,11 @@ class RunningCampaign:
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
+
+    @property
+    def labels_used(self) -> int | None:
+        """Human labels that were spent; None where the campaign uses none."""
+        return self.selector.n_labels if isinstance(self.selector, LabelSelector) else None
 
     @property
     def most_restarts(self) -> int:
@@ -73,7 +79,8 @@ def running(
         with database.reading() as session:
             for told in repository.told_rounds(session, record.id):
                 batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
-                selector.tell(batch, as_scores(told.outcomes))
+                is_losses = checked.certification is not None
+                selector.tell(batch, as_losses(told.losses) if is_losses else as_scores(told.outcomes))
                 if checked.repeats_meetings:
                     meetings.add(meetings_of(told.arms, told.examples))
             candidate_ids = repository.candidate_ids(session, record.id)
@@ -90,6 +97,12 @@ def running(
             engines=engines,
             judge_id=checked.judge_id,
         )
+
+
+def as_losses(losses: Sequence[Losses]) -> np.ndarray:
+    """Losses as a selector takes them, shape (B, 3): NaN where one is not known."""
+    known = [[math.nan if loss is None else loss for loss in row] for row in losses]
+    return np.array(known, dtype=np.float64).reshape(-1, 3)
 
 
 def as_scores(outcomes: Sequence[float | None]) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Scoring a benchmark round: each output against the targets of its example."""
 
+from collections.abc import Sequence
+
 from storage.records import NewComparison, RoundRecord, StoredText
 from tasks.engines.protocol import GenerationFailure
 from tasks.generating import Texts, storable
@@ -9,14 +11,27 @@ from tasks.running import RunningCampaign
 def score_outputs(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
     """One comparison per planned pair, in planned order."""
     return [
-        _scored(campaign, position, arm, example, texts[position])
+        scored(
+            campaign,
+            position,
+            arm,
+            example,
+            texts[position],
+            campaign.checked.dataset.examples[example].targets,
+        )
         for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True))
     ]
 
 
-def _scored(
-    campaign: RunningCampaign, position: int, arm: int, example: int, text: StoredText | GenerationFailure
+def scored(
+    campaign: RunningCampaign,
+    position: int,
+    arm: int,
+    example: int,
+    text: StoredText | GenerationFailure,
+    targets: Sequence[str],
 ) -> NewComparison:
+    """The comparison of one output with some targets."""
     if isinstance(text, GenerationFailure):
         return NewComparison(
             position=position,
@@ -26,7 +41,6 @@ def _scored(
             reason=text.reason,
             detail=storable(text.detail),
         )
-    targets = campaign.checked.dataset.examples[example].targets
     verdict = campaign.checked.output_judge.judge(text.text, targets)
     return NewComparison(
         position=position,

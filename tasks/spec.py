@@ -34,11 +34,12 @@ JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 
-Objective = Literal["best-mean", "best-duel"]
+Objective = Literal["best-mean", "best-duel", "certify"]
 
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
-    "best-mean": ("fresh_generations",),
-    "best-duel": ("history",),
+    "best-mean": ("fresh_generations", "certify"),
+    "best-duel": ("history", "certify"),
+    "certify": ("fresh_generations", "history"),
 }
 """Keys of the file that an objective has no use for."""
 
@@ -132,11 +133,56 @@ class SelectorSpec(Section):
     params: dict[str, Any] = {}
 
 
+class AutoevaluatorSpec(Section):
+    """A model that answers every example in the place of a human, right or wrong."""
+
+    model: ModelSpec
+    prompt: str = Field(min_length=1)
+    """A jinja2 template over the fields of an example."""
+    extract: str | None = None
+    """A pattern whose last match in the model's text is its answer; without it, the whole text is."""
+
+
+class CertifySpec(Section):
+    """Which risk is allowed, what a candidate costs, and what stands in for humans."""
+
+    alpha: float | None = Field(default=None, gt=0.0, lt=1.0)
+    """The highest mean of 1 - score that a certified candidate may have."""
+    drop: float | None = Field(default=None, gt=0.0, lt=1.0)
+    """The highest mean of max(0, score of `baseline` - score), in the place of `alpha`."""
+    baseline: str | None = None
+    """Name of a candidate."""
+    cost: Literal["size", "prompt-length", "price", "custom"]
+    """What makes a candidate dear; see `tasks.certifying.costs`."""
+    costs: dict[str, Annotated[float, Field(ge=0.0)]] = {}
+    """By candidate, for "price" and "custom"."""
+    labellable: int | None = Field(default=None, ge=1)
+    """How many examples a human may label; see `tasks.certifying.parts`."""
+    unlabelled_per_label: int = Field(default=1, ge=1)
+    """Unlabelled examples that belong to each labelled one, r."""
+    autoevaluator: AutoevaluatorSpec | None = None
+
+    @model_validator(mode="after")
+    def _states_one_risk(self) -> Self:
+        if (self.alpha is None) == (self.drop is None):
+            raise ValueError("give one of alpha (an absolute risk) and drop (against a baseline)")
+        if (self.drop is None) != (self.baseline is None):
+            raise ValueError("drop and baseline go together: name the candidate that a drop is measured from")
+        if bool(self.costs) != (self.cost in ("price", "custom")):
+            raise ValueError("costs is for cost: price and cost: custom, which need it")
+        return self
+
+    @property
+    def risk(self) -> float:
+        """The risk that a certified candidate may have."""
+        return self.alpha if self.alpha is not None else self.drop or 0.0
+
+
 class StoppingSpec(Section):
     """When a campaign ends: the budget is spent, or the best stands out at error probability `delta`."""
 
     budget: int = Field(ge=1)
-    """Comparisons, unscored ones included."""
+    """Comparisons, unscored ones included; for certify, human labels."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
     """A candidate this close to the best is good enough; for best-mean."""
@@ -187,6 +233,7 @@ class CampaignSpec(Section):
     exclude: list[Exclusion] = []
     dataset: DatasetSpec
     judge: JudgeSpec
+    certify: CertifySpec | None = None
     fresh_generations: bool = True
     """For best-duel: whether a candidate that meets an example again answers it anew."""
     selector: SelectorSpec
@@ -208,7 +255,7 @@ class CampaignSpec(Section):
             seen.add(entry.name)
         return entries
 
-    @field_validator("fresh_generations", "history")
+    @field_validator("fresh_generations", "history", "certify")
     @classmethod
     def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of either field
         objective = info.data.get("objective")
@@ -218,15 +265,20 @@ class CampaignSpec(Section):
 
     @field_validator("stopping")
     @classmethod
-    def _epsilon_fits_the_objective(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
-        if stopping.epsilon and info.data.get("objective") == "best-duel":
-            raise ValueError("epsilon means nothing to best-duel; leave it out")
+    def _fits_the_question(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
+        objective = info.data.get("objective")
+        if stopping.epsilon and objective in ("best-duel", "certify"):
+            raise ValueError(f"epsilon means nothing to {objective}; leave it out")
+        if stopping.delta is None and objective == "certify":
+            raise ValueError("certify needs delta, the chance that a certificate may be wrong; add it")
         return stopping
 
     @field_validator("stopping")
     @classmethod
     def _budget_covers_a_round(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
         batch_size = info.data.get("batch_size", 1)
+        if info.data.get("objective") == "certify":  # whose budget counts labels, and rounds count pairs
+            return stopping
         if stopping.budget < batch_size:
             raise ValueError(
                 f"the budget ({stopping.budget}) is smaller than one round (batch_size {batch_size}); "
@@ -235,9 +287,14 @@ class CampaignSpec(Section):
         return stopping
 
     def identity(self) -> dict[str, Any]:
-        """What may not change once the campaign has begun, as JSON values."""
+        """What may not change once the campaign has begun, as JSON values.
+
+        To certify, the budget is part of it: bets look ahead to the last label, so that a budget raised in
+        sight of the losses would change the bets that were made.
+        """
         identity = self.model_dump(mode="json", exclude={"storage", "execution"})
-        del identity["stopping"]["budget"]
+        if self.objective != "certify":
+            del identity["stopping"]["budget"]
         for key in FOREIGN_KEYS[self.objective]:
             del identity[key]
         # A campaign without guardrails is the same as before there were any.

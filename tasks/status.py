@@ -8,15 +8,17 @@ from sqlalchemy.orm import Session
 
 from storage import leases, repository, views
 from storage.records import CampaignRecord, DecisionRecord
+from tasks.certifying.certificate import Certificate, certificate_of
 from tasks.leasing import is_gone, now
 from tasks.modelled import uses_features
 
-State = Literal["running", "decided", "undecided", "interrupted", "new"]
+State = Literal["running", "decided", "undecided", "waiting", "interrupted", "new"]
 """What a campaign is doing:
 
 * running: a live process holds its lease.
 * decided: it ended with the answer it was asked for.
-* undecided: it ended without: the budget is spent, or no candidate can be judged.
+* undecided: it ended without: the budget is spent, nothing is certified, or no candidate can be judged.
+* waiting: it needs labels that a human has not given yet; then `winnow resume` goes on.
 * interrupted: it was begun and nobody runs it; `winnow resume` goes on.
 * new: it was stored and no round is finished; `winnow resume` begins.
 """
@@ -47,6 +49,8 @@ class CampaignStatus:
     """Rounds, comparisons, scored, generations, tokens, engine seconds, and the size of the full grid."""
     holder: str | None
     """The process that runs it."""
+    certificate: Certificate | None = None
+    """What more there is to say of a campaign that certifies."""
 
     @property
     def share_of_grid(self) -> float:
@@ -58,11 +62,13 @@ class CampaignStatus:
     def is_settled(self) -> bool:
         """Whether it has ended and running it again would ask nothing more."""
         room = self.reason == "budget" and self.totals["comparisons"] < self.budget
-        return self.state in ("decided", "undecided") and not room
+        return self.state in ("decided", "undecided", "waiting") and not room
 
     @property
     def is_guaranteed(self) -> bool:
         """Whether the answer holds with the stated error probability, or is exact."""
+        if self.certificate is not None:
+            return self.state == "decided" and self.certificate.is_reliable
         proven = ("separated", "separated-proven", "exhausted")
         # Without a model the best must be shown to beat every other, whatever the threshold.
         shown = self.reason == "separated-practical" and not self.trusts_a_model
@@ -77,22 +83,27 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
     names = repository.candidate_names(session, campaign.id)
     stopping = campaign.spec["stopping"]
     position = names.index(decision.best) if decision and decision.best else None
+    certifies = campaign.objective == "certify"
+    certificate = certificate_of(session, campaign, names, decision) if certifies else None
+    state = _state(decision, live, stopping["delta"])
+    waits = certificate is not None and certificate.waits_for and state in ("interrupted", "new")
     return CampaignStatus(
         name=campaign.name,
         objective=campaign.objective,
-        state=_state(decision, live, stopping["delta"]),
+        state="waiting" if waits else state,
         reason=decision.reason if decision else "running",
         best=decision.best if decision else None,
         estimate=decision.estimates[position] if decision and position is not None else None,
         lower=decision.lower[position] if decision and position is not None else None,
         upper=decision.upper[position] if decision and position is not None else None,
-        contenders=_contenders(names, decision, position),
+        contenders=() if certifies else _contenders(names, decision, position),
         delta=stopping["delta"],
         epsilon=stopping["epsilon"],
         trusts_a_model=uses_features(campaign.spec.get("selector", {})),
         budget=campaign.execution["budget"],
         totals=views.totals(session, campaign.id),
         holder=str(lease.holder) if lease and live else None,
+        certificate=certificate,
     )
 
 
@@ -103,7 +114,7 @@ def _state(decision: DecisionRecord | None, live: bool, delta: float | None) -> 
         return "new"
     if not decision.stop:
         return "interrupted"
-    is_answer = decision.reason.startswith("separated") or decision.reason == "exhausted"
+    is_answer = decision.reason.startswith("separated") or decision.reason in ("exhausted", "certified")
     if is_answer or (decision.reason == "budget" and delta is None):
         return "decided"
     return "undecided"

@@ -2,12 +2,13 @@
 
 import typer
 
-from flows.commands import campaigns, catalogue, databases, demo, init, queries, reading, simulate
+from flows.commands import campaigns, catalogue, databases, demo, init, labels, queries, reading, simulate
 
 app = typer.Typer(
     name="winnow",
     help="Find the best of many language-model candidates with as few generations as possible.",
-    epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 budget spent undecided, 130 interrupted.",
+    epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for labels, "
+    "130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -16,6 +17,7 @@ app.command()(init.init)
 app.command()(campaigns.validate)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)
+app.command()(labels.label)
 app.command()(reading.status)
 app.command(name="list")(reading.list_campaigns)
 app.command()(reading.show)

@@ -28,7 +28,7 @@ def judges(json: Json = False) -> None:
     from tasks.judges import registry as of_outputs
     from tasks.pair_judges import registry as of_pairs
 
-    entries = [("best-mean", of_outputs.describe(name)) for name in of_outputs.judge_names()]
+    entries = [("best-mean, certify", of_outputs.describe(name)) for name in of_outputs.judge_names()]
     entries += [("best-duel", of_pairs.describe(name)) for name in of_pairs.pair_judge_names()]
     rows = []
     for objective, entry in entries:

@@ -14,19 +14,25 @@ class Question(StrEnum):
 
     best_mean = "best-mean"
     best_duel = "best-duel"
+    certify = "certify"
 
 
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the models, data and results go.")] = DEMO_FOLDER,
     objective: Annotated[
-        Question, typer.Option(help="Scores on a benchmark, or duels before a model that judges.")
+        Question,
+        typer.Option(help="Scores on a benchmark, duels before a model that judges, or certificates."),
     ] = Question.best_mean,
 ) -> None:
     """Train small models, run a campaign on them through vLLM, print the winner; again: resume."""
-    from infra.demo.prepare import prepare_demo, prepare_duels
+    from infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels
 
-    prepare = prepare_duels if objective is Question.best_duel else prepare_demo
-    spec = prepare(folder, report=print)
+    prepare = {
+        Question.best_mean: prepare_demo,
+        Question.best_duel: prepare_duels,
+        Question.certify: prepare_certificate,
+    }
+    spec = prepare[objective](folder, report=print)
 
     from flows.launching import run_stored_campaign, store_campaign
     from tasks.campaign_files import check_campaign_file

@@ -15,6 +15,7 @@ class ObjectiveChoice(StrEnum):
 
     best_mean = "best-mean"
     best_duel = "best-duel"
+    certify = "certify"
 
 
 def init(

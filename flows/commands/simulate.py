@@ -84,6 +84,11 @@ def simulate(
     from tasks.simulation_results import measure_by
 
     contestants = _contestants(selector)
+    if contestants[0].objective == "certify":
+        raise SpecError(
+            f"--selector {contestants[0].selector} certifies, which no table of scores can show; "
+            "compare selectors for best-mean or best-duel"
+        )
     if contestants[0].objective == "best-duel":
         world, subject = _duels(table, storage, metric, history, history_share)
     else:

@@ -95,5 +95,58 @@ stopping: {budget: 3000, delta: 0.05}
 execution: {max_loaded: 2}
 """
 
-STARTERS = {"best-mean": BEST_MEAN, "best-duel": BEST_DUEL}
+CERTIFY = """\
+# What is the cheapest candidate whose risk is low enough? Humans label a few examples; an autoevaluator, a
+# model that answers in their place, makes the most of each label, and cannot make a certificate wrong.
+# `winnow validate` checks this file and `winnow run` runs it; when labels are wanted, it stops: `winnow
+# label` takes them, `winnow resume` goes on.
+name: my-certificate
+objective: certify
+seed: 7
+storage: sqlite:///winnow.db
+
+# A folder with a saved checkpoint, or an id on a model hub. model_args go to the engine as they are.
+models:
+  - name: large
+    provider: vllm
+    model: path/to/large
+    model_args: {max_model_len: 2048}
+    generate_config: {max_tokens: 64}
+  - name: small
+    provider: vllm
+    model: path/to/small
+    model_args: {max_model_len: 2048}
+    generate_config: {max_tokens: 64}
+
+prompts:
+  - {name: direct, template: "{{ input }}"}
+
+# Examples whose target is null or empty have no label yet. Choose at random which have one.
+dataset: {path: data.jsonl, fields: {id: id, input: input, target: target}}
+
+# The loss of an answer is 1 - score against the human label.
+judge: {type: normalised}
+
+certify:
+  # The highest mean loss; or, against a candidate, drop: 0.05 and baseline: large/direct.
+  alpha: 0.1
+  # Or prompt-length; or price or custom with costs: {large/direct: 3, small/direct: 1}.
+  cost: size
+  unlabelled_per_label: 4
+  autoevaluator:
+    model: {name: grader, provider: vllm, model: path/to/grader, model_args: {max_model_len: 2048}}
+    prompt: "{{ input }}"
+
+# r-autoeval-plus relies on the autoevaluator as far as it deserves; r-eval does without one.
+selector: {name: r-autoeval-plus}
+batch_size: 16
+
+# At most so many labels; the chance that any certificate is wrong is at most delta.
+stopping: {budget: 200, delta: 0.1}
+
+# Raise max_loaded when more models fit in memory: every reload costs time.
+execution: {max_loaded: 1}
+"""
+
+STARTERS = {"best-mean": BEST_MEAN, "best-duel": BEST_DUEL, "certify": CERTIFY}
 """By objective."""

@@ -2,17 +2,18 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
 from infra.demo.artefacts import fingerprint_of, is_current, replacing
 from infra.demo.campaign import campaign_text
+from infra.demo.certificates import certificate_text, label_lines, unlabelled_lines
 from infra.demo.data import evaluation_examples
 from infra.demo.duels import duel_text
 from infra.demo.processes import Job, train_in_processes
-from infra.demo.recipes import DUELLISTS, JUDGE, RECIPES, Recipe
+from infra.demo.recipes import CERTIFIED, DUELLISTS, JUDGE, RECIPES, Recipe
 
 Report = Callable[[str], None]
 Train = Callable[[Sequence[Job], Callable[[Job], None]], None]
@@ -57,12 +58,28 @@ def prepare_duels(
     return _prepare(folder, report, [*recipes, judge], train, folder / "duel.yaml", text)
 
 
+def prepare_certificate(
+    folder: Path, report: Report, recipes: Sequence[Recipe] = CERTIFIED, train: Train = train_in_processes
+) -> Path:
+    """Like `prepare_demo`, but for `certify.yaml`, whose examples have no targets, and labels for them."""
+    data, labels = folder / "data" / "unlabelled.jsonl", folder / "data" / "labels.jsonl"
+    text = certificate_text(folder, data, labels, recipes)
+    more = {data: unlabelled_lines(), labels: label_lines()}
+    return _prepare(folder, report, recipes, train, folder / "certify.yaml", text, more)
+
+
 def _data(folder: Path) -> Path:
     return folder / "data" / "demo.jsonl"
 
 
 def _prepare(
-    folder: Path, report: Report, recipes: Sequence[Recipe], train: Train, campaign: Path, text: str
+    folder: Path,
+    report: Report,
+    recipes: Sequence[Recipe],
+    train: Train,
+    campaign: Path,
+    text: str,
+    more: Mapping[Path, str] | None = None,
 ) -> Path:
     started = time.monotonic()
 
@@ -70,7 +87,8 @@ def _prepare(
         report(f"[{time.monotonic() - started:5.1f} s] {line}")
 
     examples = "".join(json.dumps(asdict(example)) + "\n" for example in evaluation_examples())
-    _write(_data(folder), examples, say)
+    for path, content in {_data(folder): examples, **(more or {})}.items():
+        _write(path, content, say)
     missing = [job for job in _jobs(folder, recipes) if not is_current(job.folder, job.fingerprint)]
     if missing:
         say(f"training {len(missing)} of {len(recipes)} checkpoints, up to three minutes on two cores")

@@ -75,5 +75,8 @@ RECIPES = (
 DUELLISTS = tuple(recipe for recipe in RECIPES if recipe.name in ("medium", "large"))
 """The checkpoints that meet in the demo's duels."""
 
+CERTIFIED = tuple(recipe for recipe in reversed(RECIPES) if recipe.name != "numbers")
+"""The checkpoints that the demo certifies, from the dearest on; the first is its autoevaluator too."""
+
 JUDGE = JudgeRecipe(name="judge", hidden_size=64, layers=2, heads=4, steps=500, batch_size=64)
 """The checkpoint that judges them."""

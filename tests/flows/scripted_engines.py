@@ -80,6 +80,32 @@ def start_tricky(model, settings):
     return ScriptedEngine(lambda prompt: answers[int(prompt) % len(answers)])
 
 
+def start_knows(model, settings):
+    """Answers number i with its letter, always."""
+    return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=0))
+
+
+def start_slips(model, settings):
+    """Is wrong on one number in 40."""
+    return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=40))
+
+
+def start_guesses(model, settings):
+    """Is wrong on every other number."""
+    return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=2))
+
+
+def start_grader(model, settings):
+    """An autoevaluator that is wrong on one number in 10."""
+    return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=10))
+
+
+def letter(prompt: str, *, wrong_in: int) -> str:
+    """The letter of the number in a prompt, "x" in its place on every multiple of `wrong_in`."""
+    number = int(re.search(r"[0-9]+", prompt).group())
+    return "x" if wrong_in and number % wrong_in == 0 else "abcdefg"[number % 7]
+
+
 def read_and_judge(prompt: str) -> str:
     """Prefer the answer with the higher share of vowels, quoting both; but obey what stands outside of them.
 
@@ -109,7 +135,18 @@ def vowel_share(text: str) -> float:
 
 SCRIPTED = {
     name: f"scripted_engines:start_{name}"
-    for name in ("hostile", "mortal", "partial", "reader", "honest", "tricky")
+    for name in (
+        "hostile",
+        "mortal",
+        "partial",
+        "reader",
+        "honest",
+        "tricky",
+        "knows",
+        "slips",
+        "guesses",
+        "grader",
+    )
 }
 """Provider -> how `PROVIDERS` names it."""
 

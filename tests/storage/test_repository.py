@@ -51,8 +51,20 @@ def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campa
         repository.add_outcomes(session, earlier.id, backwards, decision(), NOW)
     with campaign.database.reading() as session:
         assert list(repository.told_rounds(session, campaign.record.id)) == [
-            ToldRound(number=0, arms=[0, 1, 2], examples=[4, 0, 3], outcomes=[0.0, 1.0, 0.25]),
-            ToldRound(number=1, arms=[2, 0], examples=[1, 1], outcomes=[0.5, None]),
+            ToldRound(
+                number=0,
+                arms=[0, 1, 2],
+                examples=[4, 0, 3],
+                outcomes=[0.0, 1.0, 0.25],
+                losses=[(None, None, None)] * 3,
+            ),
+            ToldRound(
+                number=1,
+                arms=[2, 0],
+                examples=[1, 1],
+                outcomes=[0.5, None],
+                losses=[(None, None, None)] * 2,
+            ),
         ]
 
 

@@ -1,0 +1,91 @@
+"""label: what humans answer, from a file or typed in."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.commands.options import DEFAULT_STORAGE, CampaignName, Storage
+
+if TYPE_CHECKING:
+    from storage.database import Database
+    from storage.records import CampaignRecord
+    from tasks.certifying.labelling import Labelled
+
+
+def label(
+    name: CampaignName,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="Labels as .jsonl or .csv with the columns id and target; without it, you are asked.",
+        ),
+    ] = None,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Give a campaign that certifies the human labels it waits for.
+
+    A row without a target is left out, so `winnow query NAME labels --format csv --output FILE` writes a file
+    to fill in. Labels serve every campaign on the same dataset; one that was used cannot change.
+    """
+    from contextlib import closing
+
+    from storage import repository
+    from storage.database import open_database
+    from storage.schema import require_schema
+    from tasks.certifying.certificate import waits_for
+    from tasks.certifying.labelling import read_labels, require_certifying, store_labels
+
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            campaign = repository.get_campaign(session, name)
+        require_certifying(campaign)
+        if file is None:
+            _ask(database, campaign)
+        else:
+            _print(store_labels(database, campaign, read_labels(file), file.name[:255]), file)
+        with database.reading() as session:
+            _print_next(waits_for(session, campaign), name, storage)
+
+
+def _print(labelled: "Labelled", file: Path) -> None:
+    same = f", {labelled.same} were there already" if labelled.same else ""
+    changed = f", {labelled.changed} changed" if labelled.changed else ""
+    empty = f", {labelled.empty} rows have no target yet" if labelled.empty else ""
+    print(f"{file}: {labelled.new} new labels{same}{changed}{empty}")
+    if labelled.idle:
+        print(f"  {len(labelled.idle)} of them are of examples that this campaign asks no label of")
+
+
+def _print_next(wanted: list[str], name: str, storage: str) -> None:
+    if wanted:
+        print(f"{name} waits for {len(wanted)} more labels; winnow query {name} labels lists them")
+    else:
+        print(f"{name} waits for no label; go on with: winnow resume {name} --storage {storage}")
+
+
+def _ask(database: "Database", campaign: "CampaignRecord") -> None:
+    """Ask for one label after the other, each stored at once; an empty line skips, the end of input ends."""
+    from flows.output import printable
+    from storage import repository
+    from tasks.certifying.certificate import waits_for
+    from tasks.certifying.labelling import TERMINAL, store_labels
+
+    with database.reading() as session:
+        wanted = waits_for(session, campaign)
+        inputs = {
+            each.key: each.fields["input"] for each in repository.examples(session, campaign.dataset_id)
+        }
+    if wanted:
+        print(f"{len(wanted)} labels are wanted; an empty line skips an example, Ctrl-D ends")
+    for number, key in enumerate(wanted, 1):
+        print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")
+        try:
+            answer = input("label> ").strip()
+        except EOFError:
+            print()
+            break
+        if answer:
+            store_labels(database, campaign, [(TERMINAL, key, (answer,))], TERMINAL)

@@ -1,0 +1,1 @@
+"""Campaigns that certify: what they ask of a dataset, of humans and of an autoevaluator."""

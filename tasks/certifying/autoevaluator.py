@@ -1,0 +1,62 @@
+"""The autoevaluator: a model that answers an example in the place of a human."""
+
+from dataclasses import dataclass
+
+import regex
+
+from tasks.datasets import Dataset, Example
+from tasks.engines.protocol import ModelRef, Sampling
+from tasks.errors import SpecError
+from tasks.identity import fingerprint_model
+from tasks.judges.patterns import compiled, last_answer
+from tasks.models import model_ref, sampling_of
+from tasks.spec import AutoevaluatorSpec
+from tasks.templates import Template, compile_template, render
+
+PLACE = "certify.autoevaluator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Autoevaluator:
+    """A checked autoevaluator. Its texts are generations like any other, one for an example and seed."""
+
+    model: ModelRef
+    fingerprint: str
+    template: Template
+    sampling: Sampling
+    pattern: regex.Pattern[str] | None
+
+    def prompt(self, example: Example) -> str:
+        """What it is asked about one example."""
+        return render(self.template, example.fields, example.key)
+
+    def answer(self, text: str) -> str | None:
+        """What stands in the label's place; None where the text holds no answer."""
+        try:
+            found = text.strip() if self.pattern is None else last_answer(self.pattern, text)
+        except TimeoutError:
+            return None
+        return found or None
+
+
+def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevaluator:
+    """Find and read all that an autoevaluator refers to, and render every prompt once.
+
+    Raises:
+        SpecError: With the key, what is wrong and what to do.
+    """
+    model = model_ref(spec.model, f"{PLACE}.model")
+    try:
+        pattern = None if spec.extract is None else compiled(spec.extract)
+    except ValueError as error:
+        raise SpecError(str(error), path=f"{PLACE}.extract") from error
+    template = compile_template(spec.prompt, dataset.field_names, f"{PLACE}.prompt")
+    for example in dataset.examples:
+        render(template, example.fields, example.key)
+    return Autoevaluator(
+        model=model,
+        fingerprint=fingerprint_model(model),
+        template=template,
+        sampling=sampling_of(spec.model.generate_config),
+        pattern=pattern,
+    )

@@ -1,0 +1,160 @@
+"""Taking labels from a human: from a file or one by one, for the examples of a campaign's dataset."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from storage import labels, leases, repository
+from storage.database import Database
+from storage.records import CampaignRecord, NewExample
+from tasks.campaigns import stored_spec
+from tasks.certifying.checking import divide_dataset
+from tasks.certifying.parts import Parts
+from tasks.dataset_files import Row, read_rows
+from tasks.errors import DatasetError, WinnowError
+from tasks.leasing import is_gone, now
+from tasks.suggestions import did_you_mean
+
+TERMINAL = "terminal"
+ID, TARGET = "id", "target"
+
+
+@dataclass(slots=True, kw_only=True)
+class Labelled:
+    """What came of some labels."""
+
+    new: int = 0
+    same: int = 0
+    """Were there already, with the same answers."""
+    changed: int = 0
+    empty: int = 0
+    """Rows without an answer yet."""
+    idle: list[str] = field(default_factory=list)
+    """Keys of examples that this campaign will ask no label of."""
+
+
+def read_labels(path: Path) -> list[tuple[str, str, tuple[str, ...]]]:
+    """The labels in a .jsonl, .json, .csv or .parquet file with the columns id and target.
+
+    Returns:
+        Place, example's key and accepted answers of each row; no answers where a target is null or empty.
+
+    Raises:
+        DatasetError: If the file cannot be read or a row has no id or target of its own.
+    """
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for place, row in read_rows(path):
+        for column in (ID, TARGET):
+            if column not in row:
+                raise DatasetError(f"{path}, {place}: there is no column {column!r}; add it")
+        key = str(row[ID])
+        if key in found:
+            raise DatasetError(
+                f"{path}, {found[key][0]} and {place}: the id {key!r} stands twice; keep one label"
+            )
+        found[key] = (place, _answers(path, place, row))
+    return [(place, key, answers) for key, (place, answers) in found.items()]
+
+
+def store_labels(
+    database: Database,
+    campaign: CampaignRecord,
+    given: Sequence[tuple[str, str, Sequence[str]]],
+    source: str,
+) -> Labelled:
+    """Store labels of examples, all or none.
+
+    Args:
+        database: Where the campaign lives.
+        campaign: Any that certifies; the labels serve all campaigns on its dataset.
+        given: Place, key and answers, as `read_labels` returns them.
+        source: Where they came from.
+
+    Raises:
+        WinnowError: If an example is unknown, has a target in the dataset, or its label was used already.
+    """
+    result = Labelled()
+    with database.writing() as session:
+        examples = repository.examples(session, campaign.dataset_id)
+        positions = {each.key: position for position, each in enumerate(examples)}
+        stored = labels.labels(session, campaign.dataset_id)
+        used = labels.used_positions(session, campaign.dataset_id)
+        labellable = set(parts_of(campaign, examples).labellable.tolist())
+        for place, key, answers in given:
+            _require_known(place, key, positions)
+            if not answers:
+                result.empty += 1
+                continue
+            position = positions[key]
+            before = stored.get(position)
+            if tuple(examples[position].targets or (before.targets if before else ())) == tuple(answers):
+                result.same += 1
+                continue
+            where = f"{place}: the label of example {key!r}"
+            if own := examples[position].targets:
+                raise WinnowError(f"{where} is {own[0]!r} in the dataset, which stays; leave the row out")
+            if before is not None:
+                _require_changeable(session, campaign, where, is_used=position in used)
+            labels.set_label(session, campaign.dataset_id, position, answers, source, now())
+            result.changed += before is not None
+            result.new += before is None
+            if position not in labellable:
+                result.idle.append(key)
+    return result
+
+
+def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
+    """The parts of a stored campaign's dataset."""
+    return divide_dataset(
+        stored_spec(campaign, ""),
+        [bool(each.targets) for each in examples],
+        fingerprint=str(campaign.spec["dataset_fingerprint"]),
+    )
+
+
+def require_certifying(campaign: CampaignRecord) -> None:
+    """Refuse a campaign that asks nothing of humans.
+
+    Raises:
+        WinnowError: If it is one.
+    """
+    if campaign.objective != "certify":
+        raise WinnowError(
+            f"'{campaign.name}' is a {campaign.objective} campaign; only certify campaigns take labels"
+        )
+
+
+def _require_known(place: str, key: str, positions: Mapping[str, int]) -> None:
+    if key not in positions:
+        remedy = did_you_mean(key, positions) or "correct the id"
+        raise WinnowError(f"{place}: the dataset has no example {key!r}; {remedy}")
+
+
+def _require_changeable(session: Session, campaign: CampaignRecord, where: str, *, is_used: bool) -> None:
+    """Refuse to replace a label that counts already, or that somebody may be counting just now."""
+    if is_used:
+        raise WinnowError(
+            f"{where} was used in a stored comparison and cannot change any more; leave the row out, "
+            "or begin anew with a corrected dataset"
+        )
+    for name, lease in labels.leases_on(session, campaign.dataset_id):
+        if leases.is_live(lease, now=now(), is_gone=is_gone):
+            raise WinnowError(
+                f"{where} cannot change while campaign '{name}' is run by {lease.holder}, which may be using "
+                "it; stop that first"
+            )
+
+
+def _answers(path: Path, place: str, row: Row) -> tuple[str, ...]:
+    value: Any = row[TARGET]
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    for item in values:
+        if isinstance(item, bool) or not isinstance(item, str | int | float):
+            raise DatasetError(
+                f"{path}, {place}: the target {str(item)[:60]!r} is no label; write text, a number "
+                "or a list of these"
+            )
+    return tuple(str(item) for item in values if str(item).strip())

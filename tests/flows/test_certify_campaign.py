@@ -1,0 +1,447 @@
+"""Campaigns that certify from end to end: labels in portions, kills, baselines, refusals, evidence."""
+
+import io
+import json
+import math
+import random
+import sys
+
+import campaign_processes as processes
+import certify_campaigns as certify
+import pytest
+import scripted_engines
+from campaign_processes import Kill, rows
+from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
+from duel_campaigns import asked_texts, stored_texts
+from test_command_line import winnow
+from tiny_models import save_tiny_llama
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+ENOUGH = 30
+"""Processes after which a campaign that does not end is stuck."""
+
+
+@pytest.fixture(scope="module")
+def forks(prefect_api):
+    return processes.fork_server()
+
+
+@pytest.fixture(autouse=True)
+def scripted_models(monkeypatch):
+    for name in scripted_engines.SCRIPTED:
+        scripted_engines.provide(monkeypatch, name)
+
+
+@pytest.fixture(scope="module")
+def finished(prefect_api, tmp_path_factory):
+    """A campaign whose labels were all in its dataset."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in scripted_engines.SCRIPTED:
+            scripted_engines.provide(patch, name)
+        write_certify(folder, labelled=certify.N_EXAMPLES)
+        assert ran(folder) == 0
+    return folder
+
+
+def ran(folder, *arguments):
+    """The exit code of a run without a traceback."""
+    result = winnow(folder, "run", "campaign.yaml", *arguments)
+    assert "Traceback" not in result.stderr
+    return result.returncode
+
+
+def done(folder, *arguments):
+    """What a command that succeeds prints."""
+    result = winnow(folder, *arguments)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def asked(folder, view):
+    return json.loads(done(folder, "query", "survivor", view, "--json"))
+
+
+def status(folder):
+    return json.loads(done(folder, "status", "survivor", "--json"))
+
+
+def prepared(folder, **changes):
+    write_certify(folder, **changes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return processes.store(folder / "campaign.yaml")
+
+
+def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_plain_estimate(finished):
+    found = status(finished)
+    assert (found["state"], found["reason"], found["best"]) == ("decided", "certified", "medium/plain")
+    assert found["is_guaranteed"]
+    assert found["certificate"]["labels_used"] == certify.BUDGET
+    assert list(found["certificate"]["costs"].items()) == [
+        (name, 3.0 - n) for n, name in enumerate(CANDIDATES)
+    ]
+    told = done(finished, "status", "survivor")
+    assert "certified medium/plain, the cheapest candidate with a risk of at most 0.15; cost 2" in told
+    assert "higher risk is at most 0.1" in told
+    assert "would say medium/plain" in told
+
+
+def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_waits_in_between(
+    tmp_path, finished
+):
+    whole = tmp_path / "whole"
+    portions = tmp_path / "portions"
+    for folder in (whole, portions):
+        folder.mkdir()
+        write_certify(folder)
+    assert ran(whole) == ran(portions) == 3
+    done(whole, "label", "survivor", str(write_labels(whole, certify.all_keys())))
+    assert winnow(whole, "resume", "survivor").returncode == 0
+    waits = 0
+    while status(portions)["state"] == "waiting":
+        waits += 1
+        keys = wanted(portions)
+        assert status(portions)["certificate"]["waits_for"] == keys
+        assert [row["id"] for row in asked(portions, "labels") if row["state"] == "wanted"] == sorted(
+            keys, key=lambda key: int(key[1:])
+        )
+        again = winnow(portions, "resume", "survivor")
+        assert again.returncode == 3
+        assert "winnow label survivor [FILE]" in again.stdout
+        assert "winnow resume survivor" in again.stdout
+        done(portions, "label", "survivor", str(write_labels(portions, keys)))
+        code = winnow(portions, "resume", "survivor").returncode
+    assert code == 0
+    assert waits == certify.BUDGET // certify.BATCH_SIZE
+    assert certify.history(portions) == certify.history(whole)
+
+
+def test_half_the_labels_of_a_round_are_not_enough(tmp_path):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    keys = wanted(tmp_path)
+    told = done(tmp_path, "label", "survivor", str(write_labels(tmp_path, keys[:4])))
+    assert f"waits for {len(keys) - 4} more labels" in told
+    assert winnow(tmp_path, "resume", "survivor").returncode == 3
+    assert rows(tmp_path, "SELECT count(*) FROM generations") == [(0,)]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before-a-commit", "after-a-commit"])
+def test_a_campaign_killed_while_labels_arrive_is_like_an_uninterrupted_one(
+    forks, tmp_path_factory, tmp_path, after
+):
+    calm = tmp_path_factory.mktemp("calm")
+    write_certify(calm)
+    ran(calm)
+    done(calm, "label", "survivor", str(write_labels(calm, certify.all_keys())))
+    assert winnow(calm, "resume", "survivor").returncode == 0
+    storage = prepared(tmp_path)
+    kills = 0
+    for attempt in range(ENOUGH):
+        before = stored_texts(tmp_path)
+        process = certify.begin(forks, tmp_path, storage, Kill(commit=5 + attempt % 3, after=after))
+        process.join(120)
+        asked_now = asked_texts(tmp_path)
+        assert len(asked_now) == len(set(asked_now))
+        assert not set(asked_now) & set(before)
+        if process.exitcode == 0:
+            if not wanted(tmp_path):
+                break
+            first = not rows(tmp_path, "SELECT 1 FROM labels")
+            keys = wanted(tmp_path) if first else certify.all_keys()
+            done(tmp_path, "label", "survivor", str(write_labels(tmp_path, keys)))
+        else:
+            assert process.exitcode == -9
+            kills += 1
+    assert kills >= 4
+    assert certify.history(tmp_path) == certify.history(calm)
+
+
+def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks, finished, tmp_path):
+    storage = prepared(tmp_path, labelled=certify.N_EXAMPLES)
+    chance, kills = random.Random(3), 0
+    for attempt in range(ENOUGH):
+        process = certify.begin(forks, tmp_path, storage)
+        process.join(chance.uniform(0.05, 0.3 + 0.3 * attempt))
+        if process.exitcode is None:
+            process.kill()
+            kills += 1
+        process.join()
+        if process.exitcode == 0:
+            break
+    assert kills >= 1
+    assert certify.history(tmp_path) == certify.history(finished)
+
+
+def test_labels_typed_in_are_stored_one_by_one(tmp_path, monkeypatch):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    keys = wanted(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{certify.truth(int(keys[0][1:]))}\n\nnonsense\n"))
+    told = done(tmp_path, "label", "survivor")
+    assert f"[1/{len(keys)}] example {keys[0]}" in told
+    stored = rows(
+        tmp_path, "SELECT e.key, l.targets, l.source FROM labels l JOIN examples e ON e.id = l.example_id"
+    )
+    assert sorted(stored) == sorted(
+        [
+            (keys[0], json.dumps([certify.truth(int(keys[0][1:]))]), "terminal"),
+            (keys[2], json.dumps(["nonsense"]), "terminal"),
+        ]
+    )
+
+
+def test_a_label_may_be_corrected_until_it_was_used(tmp_path):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    keys = wanted(tmp_path)
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(f"id,target\n{keys[0]},zzz\n{keys[1]},\n")
+    assert "1 new labels, 1 rows have no target yet" in done(tmp_path, "label", "survivor", str(wrong))
+    right = write_labels(tmp_path, keys)
+    assert f"{len(keys) - 1} new labels, 1 changed" in done(tmp_path, "label", "survivor", str(right))
+    assert winnow(tmp_path, "resume", "survivor").returncode == 3
+    refused = winnow(tmp_path, "label", "survivor", str(wrong))
+    assert refused.returncode == 1
+    assert f"line 2: the label of example '{keys[0]}' was used in a stored comparison" in refused.stderr
+    assert f"{len(keys)} were there already" in done(tmp_path, "label", "survivor", str(right))
+
+
+LABELS_REFUSED = {
+    "an unknown example": ('{"id": "e9999", "target": "a"}', "line 1: the dataset has no example 'e9999'"),
+    "no id": ('{"target": "a"}', "line 1: there is no column 'id'"),
+    "no target": ('{"id": "e1"}', "line 1: there is no column 'target'"),
+    "a target that is none": ('{"id": "e1", "target": true}', "is no label"),
+    "a label twice": ('{"id": "e1", "target": "a"}\n{"id": "e1", "target": "b"}', "line 1 and line 2"),
+    "a target of the dataset": ('{"id": "e0", "target": "b"}', "is 'a' in the dataset, which stays"),
+}
+
+
+@pytest.mark.parametrize("case", LABELS_REFUSED)
+def test_labels_that_make_no_sense_are_refused_in_one_sentence_and_none_is_stored(tmp_path, case):
+    text, message = LABELS_REFUSED[case]
+    prepared(tmp_path, labelled=1)
+    (tmp_path / "labels.jsonl").write_text(text + '\n{"id": "e7", "target": "a"}\n')
+    result = winnow(tmp_path, "label", "survivor", "labels.jsonl")
+    assert result.returncode in (1, 2)
+    (line,) = result.stderr.strip().splitlines()
+    assert message in line
+    assert rows(tmp_path, "SELECT 1 FROM labels") == []
+
+
+def test_losses_are_a_drop_against_the_baseline_where_one_is_named(tmp_path):
+    write_certify(
+        tmp_path,
+        labelled=certify.N_EXAMPLES,
+        certify={"alpha": None, "drop": 0.2, "baseline": "medium/plain"},
+        stopping={"budget": 40, "delta": 0.1},
+    )
+    ran(tmp_path)
+    found = asked(tmp_path, "comparisons")
+    right = {(row["candidate"], row["example"]): row["outcome"] for row in found}
+    for row in found:
+        slips = 0.0 if int(row["example"][1:]) % 40 == 0 else 1.0
+        assert row["human_loss"] == max(0.0, slips - right[row["candidate"], row["example"]])
+    assert {row["human_loss"] for row in found if row["candidate"] == "large/plain"} == {0.0}
+    assert {row["human_loss"] for row in found if row["candidate"] == "small/plain"} == {0.0, 1.0}
+    assert "a mean drop of at most 0.2 below medium/plain" in done(tmp_path, "status", "survivor")
+
+
+def test_the_three_losses_are_those_of_the_answers(finished):
+    blocks = rows(finished, "SELECT count(*) FROM generations WHERE model = 'grader'")
+    assert blocks == [(3 * certify.BUDGET,)]
+    for row in asked(finished, "comparisons"):
+        number = int(row["example"][1:])
+        wrong_in = {"large/plain": 0, "medium/plain": 40, "small/plain": 2}[row["candidate"]]
+        said = scripted_engines.letter(str(number), wrong_in=wrong_in)
+        graded = scripted_engines.letter(str(number), wrong_in=10)
+        assert row["human_loss"] == float(said != certify.truth(number)) == 1.0 - row["outcome"]
+        assert row["auto_loss"] == float(said != graded)
+        assert row["unlabelled_loss"] in (0.0, 0.5, 1.0)
+
+
+def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):
+    write_certify(
+        tmp_path,
+        labelled=certify.N_EXAMPLES,
+        models=[certify.model("small", "guesses"), certify.model("medium", "guesses")],
+        certify={"costs": {"small/plain": 1, "medium/plain": 2}},
+    )
+    assert ran(tmp_path) == 3
+    found = status(tmp_path)
+    assert (found["state"], found["reason"], found["best"]) == ("undecided", "none-certified", None)
+    told = done(tmp_path, "status", "survivor")
+    assert "certified none: a risk of at most 0.15 was shown of no candidate" in told
+    assert "the plain mean of human losses would certify none" in told
+
+
+def test_the_replayed_evidence_agrees_with_what_was_decided(finished):
+    path = asked(finished, "e-values")
+    peaks = {name: max(row["e_value"] for row in path if row["candidate"] == name) for name in CANDIDATES}
+    assert [peaks[name] >= 10.0 for name in CANDIDATES] == [True, True, False]
+    assert {row["needed"] for row in path} == {10.0}
+    assert all(math.isclose(row["e_value"], math.exp(row["log_e_value"])) for row in path)
+    counts = {row["candidate"]: row["scored"] for row in asked(finished, "leaderboard")}
+    assert counts == {name: max(r["labels"] for r in path if r["candidate"] == name) for name in CANDIDATES}
+    shares = asked(finished, "weights")
+    for name in CANDIDATES:
+        own = [row for row in shares if row["candidate"] == name]
+        assert [row["rho"] for row in own] == [pytest.approx(n / 9) for n in range(10)]
+        assert sum(row["weight"] for row in own) == pytest.approx(1.0)
+    best = [row["candidate"] for row in asked(finished, "leaderboard") if row["best"]]
+    assert best == ["medium/plain"]
+    told = done(finished, "report", "survivor")
+    for heading in (
+        "Certificates",
+        "Risks",
+        "E-values against labels; the line to reach once is 1/delta = 10",
+    ):
+        assert heading in told
+
+
+@pytest.mark.parametrize(("selector", "labels"), [("r-eval", 60), ("eval", 60)])
+def test_without_an_autoevaluator_human_labels_alone_decide(tmp_path, selector, labels):
+    write_certify(
+        tmp_path,
+        labelled=certify.N_EXAMPLES,
+        certify={"autoevaluator": None},
+        selector={"name": selector},
+    )
+    assert ran(tmp_path) == 0
+    assert rows(tmp_path, "SELECT 1 FROM comparisons WHERE auto_loss IS NOT NULL") == []
+    assert status(tmp_path)["is_guaranteed"] == (selector == "r-eval")
+    assert ("heuristic" in done(tmp_path, "status", "survivor")) == (selector == "eval")
+    done(tmp_path, "report", "survivor")
+
+
+REFUSED = {
+    "no section": ({"certify_": None}, "objective: certify needs a section certify"),
+    "no risk": ({"certify": {"alpha": None}}, "certify: give one of alpha"),
+    "two risks": ({"certify": {"drop": 0.1, "baseline": "small/plain"}}, "certify: give one of alpha"),
+    "a drop from nobody": ({"certify": {"alpha": None, "drop": 0.1}}, "certify: drop and baseline"),
+    "an unknown baseline": (
+        {"certify": {"alpha": None, "drop": 0.1, "baseline": "smal/plain"}},
+        "certify.baseline: unknown candidate 'smal/plain'",
+    ),
+    "a risk of one": ({"certify": {"alpha": 1.0}}, "certify.alpha: "),
+    "no cost": ({"certify": {"cost": None}}, "certify.cost: is missing"),
+    "costs of nothing": ({"certify": {"cost": "size"}}, "certify: costs is for"),
+    "a candidate without a cost": (
+        {"certify": {"costs": {"small/plain": 1, "large/plain": 2}}},
+        "certify.costs: there is no cost for medium/plain",
+    ),
+    "too many labels": ({"certify": {"labellable": 81}}, "certify.labellable: the dataset has 240 examples"),
+    "too few examples": (
+        {"certify": {"unlabelled_per_label": 240}},
+        "certify.unlabelled_per_label: the dataset has 240 examples",
+    ),
+    "no autoevaluator": ({"certify": {"autoevaluator": None}}, "selector.name: r-autoeval-plus reads"),
+    "an autoevaluator of another model's name": (
+        {"certify": {"autoevaluator": {"model": certify.model("small", "grader"), "prompt": "?"}}},
+        "certify.autoevaluator.model.name: the name 'small' is another model's",
+    ),
+    "a prompt of no field": (
+        {"certify": {"autoevaluator": {"model": certify.model("grader", "grader"), "prompt": "{{ x }}"}}},
+        "certify.autoevaluator.prompt: ",
+    ),
+    "no delta": ({"stopping": {"budget": 10}}, "stopping: certify needs delta"),
+    "an epsilon": (
+        {"stopping": {"budget": 10, "delta": 0.1, "epsilon": 0.1}},
+        "stopping: epsilon means nothing",
+    ),
+    "a selector of benchmarks": ({"selector": {"name": "ucb-e"}}, "selector.name: ucb-e"),
+    "alpha in the wrong place": (
+        {"selector": {"name": "r-eval", "params": {"alpha": 0.1}}},
+        "selector.params.alpha: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_campaign_that_makes_no_sense_is_refused_in_one_sentence(tmp_path, case):
+    changes, message = REFUSED[case]
+    path = write_certify(tmp_path, **{key: value for key, value in changes.items() if key != "certify_"})
+    if "certify_" in changes:
+        text = path.read_text()
+        start, end = text.index("\ncertify:"), text.index("\nselector:")
+        path.write_text(text[:start] + text[end:])
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 2
+    (line,) = result.stderr.strip().splitlines()
+    assert message in line
+    assert line.partition("campaign.yaml:")[2].partition(":")[0].isdigit()
+    assert not (tmp_path / "winnow.db").exists()
+
+
+def test_a_budget_cannot_be_raised_in_sight_of_the_losses(tmp_path, finished):
+    prepared(tmp_path, labelled=certify.N_EXAMPLES)
+    result = winnow(tmp_path, "run", "campaign.yaml", "--set", "stopping.budget=61")
+    assert result.returncode == 2
+    assert "stopping.budget: 60 -> 61" in result.stderr
+
+
+def test_other_campaigns_take_no_labels(tmp_path):
+    processes.store(processes.write_campaign(tmp_path))
+    result = winnow(tmp_path, "label", "survivor")
+    assert result.returncode == 1
+    assert "best-mean campaign; only certify campaigns take labels" in result.stderr
+    assert winnow(tmp_path, "query", "survivor", "e-values").returncode == 2
+
+
+def test_an_autoevaluator_that_cannot_be_loaded_leaves_its_losses_unknown_and_says_why(tmp_path):
+    write_certify(
+        tmp_path,
+        labelled=certify.N_EXAMPLES,
+        certify={"autoevaluator": {"model": certify.model("broken", "transformers"), "prompt": "?"}},
+    )
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    result = winnow(tmp_path, "run", "campaign.yaml", "--set", "certify.autoevaluator.model.model=broken")
+    assert result.returncode == 3, result.stderr
+    assert "comparisons lack a loss, which counts at its worst" in result.stdout
+    for row in asked(tmp_path, "comparisons"):
+        assert (row["outcome"], row["auto_loss"], row["unlabelled_loss"]) == (1.0, None, None)
+        assert row["detail"].startswith("autoevaluator: load_failed: ")
+
+
+def test_labels_and_inputs_of_any_kind_are_shown_without_moving_the_cursor(tmp_path, monkeypatch):
+    write_certify(tmp_path)
+    data = [json.dumps({"id": f"e{n}", "input": f"\x1b[31m{n}", "target": None}) for n in range(30)]
+    (tmp_path / "data.jsonl").write_text("\n".join(data) + "\n")
+    ran(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\x1b[2Ja\n"))
+    assert "\x1b" not in done(tmp_path, "label", "survivor")
+    assert "\x1b" not in done(tmp_path, "query", "survivor", "labels")
+
+
+def test_init_writes_a_certificate_that_lacks_only_models_and_data(tmp_path):
+    done(tmp_path, "init", "--objective", "certify")
+    for seed, name in enumerate(("small", "large", "grader")):
+        save_tiny_llama(tmp_path / "path" / "to" / name, seed=seed, hidden=64 if name == "large" else 32)
+    lines = [json.dumps({"id": n, "input": f"{n}+1", "target": None if n else "1"}) for n in range(10)]
+    (tmp_path / "data.jsonl").write_text("\n".join(lines) + "\n")
+    told = done(tmp_path, "validate", "campaign.yaml")
+    assert "tested from the dearest on: large/direct" in told
+    assert "1 of 10 examples can be labelled (1 are)" in told
+
+
+def test_prompts_make_the_cost_where_they_are_what_costs(tmp_path):
+    write_certify(
+        tmp_path,
+        certify={"cost": "prompt-length", "costs": None},
+        models=[certify.model("large", "knows")],
+        prompts=[
+            {"name": "short", "template": "{{ input }}"},
+            {"name": "long", "template": "Say {{ input }}"},
+        ],
+    )
+    assert "large/long (6.54167), large/short (2.54167)" in done(tmp_path, "validate", "campaign.yaml")
+
+
+def test_certifying_selectors_are_not_simulated_on_tables_of_scores(tmp_path):
+    (tmp_path / "scores.csv").write_text("candidate,e0,e1\na,1,0\nb,0,1\n")
+    result = winnow(tmp_path, "simulate", "scores.csv", "--selector", "r-eval", "--out", "simulated")
+    assert result.returncode == 2
+    assert "r-eval certifies" in result.stderr
