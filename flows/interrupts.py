@@ -1,5 +1,6 @@
 """Ctrl-C: the first one lets the round finish, the second stops at once."""
 
+import logging
 import signal
 import sys
 import threading
@@ -34,6 +35,8 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
+            # A pool that is cut off while it closes a connection would print a traceback.
+            logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
             raise KeyboardInterrupt
         self._asked.set()
         print("finishing the round; press Ctrl-C again to stop at once", file=sys.stderr)
