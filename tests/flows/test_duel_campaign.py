@@ -233,7 +233,7 @@ REFUSED = {
     ),
     "features of no width": (
         {"selector": {"name": "llm-po-bt", "params": {"features": [[], [], [], []]}}},
-        "selector: features must be of shape (4, d)",
+        "selector.params.features: has shape (4, 0); give",
     ),
 }
 
