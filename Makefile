@@ -20,7 +20,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -52,6 +52,10 @@ bench-best-mean: install ## Measure the best-mean selectors on real score tables
 
 bench-best-duel: install ## Measure the best-duel selectors on the published synthetic experiments.
 	@$(BIN)/python -m tests.benchmarks.best_duel --out $(BENCH_OUT)
+
+bench-certify: install ## Measure the certifying selectors on real loss tables: make bench-certify DATA=folder.
+	@test -n "$(DATA)" || { echo "name the folder of loss tables: make bench-certify DATA=path"; exit 2; }
+	@$(BIN)/python -m tests.benchmarks.certify --data "$(DATA)" --out $(BENCH_OUT)
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh
