@@ -44,6 +44,10 @@ class VllmModel:
             args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
             # vLLM 0.32 on a CPU crashes when a request with a seed of its own is prefilled in chunks.
             args.setdefault("enable_chunked_prefill", False)
+            if args["enforce_eager"]:
+                # Parts of the sampler would be compiled all the same, which takes a C++ compiler and fails in
+                # a folder with a space in its path.
+                os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
         self._llm = vllm.LLM(
             model=model.model, revision=model.revision, tokenizer_revision=model.revision, **args
         )
