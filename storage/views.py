@@ -1,6 +1,6 @@
 """Answers to what users ask of a campaign, running or finished: rows as dictionaries, in a stated order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Result, Select, Subquery, case, func, select, text
@@ -51,24 +51,34 @@ def comparisons(
     session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
 ) -> Iterator[Row]:
     """Every comparison with its prompt, text and verdict, in the order they were planned."""
+    columns = (
+        Comparison.outcome,
+        Comparison.reason,
+        Comparison.detail,
+        Comparison.answer,
+        Comparison.judge,
+        Generation.prompt,
+        Generation.text,
+        Generation.finish_reason,
+        Generation.input_tokens,
+        Generation.output_tokens,
+        Generation.seconds,
+        Generation.engine,
+    )
+    return scored_pairs(session, campaign_id, columns, candidate=candidate, limit=limit)
+
+
+def scored_pairs(
+    session: Session, campaign_id: int, columns: Sequence[Any], *, candidate: str | None, limit: int | None
+) -> Iterator[Row]:
+    """Round, position, candidate, example and these columns of each pair of a candidate and an example."""
     rows = (
         select(
             Round.number.label("round"),
             Comparison.position,
             Candidate.name.label("candidate"),
             Example.key.label("example"),
-            Comparison.outcome,
-            Comparison.reason,
-            Comparison.detail,
-            Comparison.answer,
-            Comparison.judge,
-            Generation.prompt,
-            Generation.text,
-            Generation.finish_reason,
-            Generation.input_tokens,
-            Generation.output_tokens,
-            Generation.seconds,
-            Generation.engine,
+            *columns,
         )
         .join(Round, Round.id == Comparison.round_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)

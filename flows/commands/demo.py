@@ -1,36 +1,29 @@
 """demo: real models, trained on the spot, and a campaign that finds the best of them."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from flows.commands.options import ObjectiveChoice
+
 DEMO_FOLDER = Path(".winnow") / "demo"
-
-
-class Question(StrEnum):
-    """What the demo's campaign asks."""
-
-    best_mean = "best-mean"
-    best_duel = "best-duel"
-    certify = "certify"
 
 
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the models, data and results go.")] = DEMO_FOLDER,
     objective: Annotated[
-        Question,
+        ObjectiveChoice,
         typer.Option(help="Scores on a benchmark, duels before a model that judges, or certificates."),
-    ] = Question.best_mean,
+    ] = ObjectiveChoice.best_mean,
 ) -> None:
     """Train small models, run a campaign on them through vLLM, print the winner; again: resume."""
     from infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels
 
     prepare = {
-        Question.best_mean: prepare_demo,
-        Question.best_duel: prepare_duels,
-        Question.certify: prepare_certificate,
+        ObjectiveChoice.best_mean: prepare_demo,
+        ObjectiveChoice.best_duel: prepare_duels,
+        ObjectiveChoice.certify: prepare_certificate,
     }
     spec = prepare[objective](folder, report=print)
 

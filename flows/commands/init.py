@@ -1,21 +1,13 @@
 """init: a campaign's file to start from."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from flows.commands.options import ObjectiveChoice
 from flows.commands.starters import STARTERS
 from tasks.errors import SpecError
-
-
-class ObjectiveChoice(StrEnum):
-    """The questions that a campaign answers."""
-
-    best_mean = "best-mean"
-    best_duel = "best-duel"
-    certify = "certify"
 
 
 def init(

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -19,3 +20,11 @@ Overrides = Annotated[
 ]
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
+
+
+class ObjectiveChoice(StrEnum):
+    """The questions that a campaign answers."""
+
+    best_mean = "best-mean"
+    best_duel = "best-duel"
+    certify = "certify"

@@ -62,7 +62,6 @@ def query(
     far the autoevaluator was relied on (weights), and which labels are given and wanted (labels).
     """
     from storage import certify_views, duel_views, repository, views
-    from tasks.strengths import strengths
 
     chosen: Format = "json" if json else format_.value
     if sql is not None:
@@ -91,6 +90,8 @@ def query(
         elif view is View.comparisons:
             rows = source.comparisons(session, campaign.id, candidate=candidate, limit=limit)
         elif view is View.strengths:
+            from tasks.strengths import strengths  # its fit needs scipy, which no other view does
+
             rows = strengths(session, campaign.id)
         else:
             rows = getattr(source, view.name)(session, campaign.id)
