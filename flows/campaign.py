@@ -14,12 +14,10 @@ from flows.watching import Watcher, current_watcher
 from storage.database import open_database
 from storage.schema import require_schema
 from tasks.campaigns import reopen_campaign
-from tasks.certifying.waiting import awaits_labels, can_begin
 from tasks.deciding import decide_round
 from tasks.engines.errors import is_transient
-from tasks.judging import judge_round
+from tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
 from tasks.planning import plan_round
-from tasks.producing import generate_round
 from tasks.recording import record_round
 from tasks.running import RunningCampaign, running
 
@@ -90,7 +88,7 @@ def run_round(campaign: RunningCampaign, watcher: Watcher) -> bool:
     # Arguments are quoted: Prefect would otherwise walk through all of them in search of futures.
     live = quote(campaign)
     round_ = plan(live)
-    if round_ is None or awaits_labels(campaign, round_):
+    if round_ is None or awaits_humans(campaign, round_):
         return True
     texts = generate.with_options(retries=campaign.most_restarts)(live, quote(round_))
     comparisons = judge.with_options(retries=campaign.most_restarts)(live, quote(round_), quote(texts))
@@ -113,7 +111,7 @@ def rounds(campaign: RunningCampaign, watcher: Watcher) -> tuple[bool, float]:
     done, elapsed, ended = 0, 0.0, False
     while elapsed < STINT and not (ended or watcher.wants_to_stop):
         round_ = plan_round(campaign)
-        if round_ is None or awaits_labels(campaign, round_):
+        if round_ is None or awaits_humans(campaign, round_):
             return True, elapsed
         texts = generate_round(campaign, round_)
         comparisons = judge_round(campaign, round_, texts)

@@ -15,9 +15,9 @@ from storage import leases, repository
 from storage.database import open_database
 from storage.schema import ensure_schema
 from tasks.campaigns import open_campaign
-from tasks.checking import CheckedCampaign
 from tasks.errors import WinnowError
 from tasks.leasing import is_gone, now, this_process
+from tasks.objectives.checked import CheckedCampaign
 from tasks.status import CampaignStatus, campaign_status
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"

@@ -127,7 +127,7 @@ class LiveProgress(Tally):
 
 
 def _best(campaign: RunningCampaign, decision: Decision) -> str:
-    certifies = campaign.checked.certification is not None
+    certifies = campaign.checked.spec.objective == "certify"
     if decision.best is None:
         return "nothing certified yet" if certifies else "nothing known yet"
     arm, word = decision.best, "certified" if certifies else "best"

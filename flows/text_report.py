@@ -9,57 +9,76 @@ from flows.output import print_rows
 from flows.summary import print_summary
 from storage import certify_views, duel_views, views
 from storage.records import CampaignRecord
+from tasks.certifying import evidence
 from tasks.certifying.certificate import UNRELIABLE
 from tasks.status import campaign_status
 from tasks.strengths import strengths
 
 Row = dict[str, Any]
-Section = tuple[str, Callable[[Session, int], Iterable[Row]]]
+Section = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
 
 
 def print_report(session: Session, campaign: CampaignRecord, storage: str) -> None:
     """Print all sections that have something to show."""
     print_summary(campaign_status(session, campaign), storage)
-    middle = OF_DUELS if campaign.objective == "best-duel" else ()
-    sections = (*OF_ALL, *middle, *AT_THE_END)
-    if campaign.objective == "certify":
-        sections = (*_of_certificates(campaign), *AT_THE_END)
-    for title, view in sections:
-        if rows := list(view(session, campaign.id)):
+    for title, view in (*SECTIONS[campaign.objective](campaign), COVERAGE):
+        if rows := list(view(session, campaign)):
             print(f"\n{title}")
             print_rows(rows, "table")
 
 
+def _of_scores(campaign: CampaignRecord) -> tuple[Section, ...]:
+    return (LEADERBOARD,)
+
+
+def _of_duels(campaign: CampaignRecord) -> tuple[Section, ...]:
+    return (
+        LEADERBOARD,
+        ("Head to head: win rate of the row (scored duels)", _matrix),
+        ("Strengths: log-odds of beating the average candidate, 95% intervals for one look", strengths),
+        (
+            "Judges: preference for the answer shown first, and how often the order decided",
+            _by_id(duel_views.judges),
+        ),
+        ("Verdicts", _by_id(duel_views.verdicts)),
+    )
+
+
 def _of_certificates(campaign: CampaignRecord) -> tuple[Section, ...]:
-    from tasks.certifying import evidence
-
-    def of(view: Callable[[Session, CampaignRecord], list[Row]]) -> Callable[[Session, int], list[Row]]:
-        return lambda session, _: view(session, campaign)
-
-    risks = ("Risks: mean loss against human labels, least first, and intervals", certify_views.leaderboard)
+    risks: Section = (
+        "Risks: mean loss against human labels, least first, and intervals",
+        _by_id(certify_views.leaderboard),
+    )
     if campaign.spec["selector"]["name"] in UNRELIABLE:
         return (risks,)
     delta = campaign.spec["stopping"]["delta"]
     return (
-        ("Certificates in testing order, dearest first", of(evidence.standings)),
+        ("Certificates in testing order, dearest first", evidence.standings),
         risks,
         (
             f"E-values against labels; the line to reach once is 1/delta = {1 / delta:g}, "
             "times the number of candidates with procedure bonferroni",
-            of(evidence.paths),
+            evidence.paths,
         ),
-        ("Weights over rho, how far the autoevaluator is relied on", of(evidence.weight_table)),
+        ("Weights over rho, how far the autoevaluator is relied on", evidence.weight_table),
     )
 
 
-def _matrix(session: Session, campaign_id: int) -> list[Row]:
+def _by_id(
+    view: Callable[[Session, int], Iterable[Row]],
+) -> Callable[[Session, CampaignRecord], Iterable[Row]]:
+    """A view of storage, which knows campaigns by their ids."""
+    return lambda session, campaign: view(session, campaign.id)
+
+
+def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
     """Who beats whom as a table: a numbered column for each candidate, the best ones first."""
     cells = {
         (row["candidate"], row["opponent"]): f"{row['win_rate']:.2f} ({row['duels'] - row['unscored']})"
-        for row in duel_views.head_to_head(session, campaign_id)
+        for row in duel_views.head_to_head(session, campaign.id)
         if row["win_rate"] is not None
     }
-    names = [row["candidate"] for row in views.leaderboard(session, campaign_id)]
+    names = [row["candidate"] for row in views.leaderboard(session, campaign.id)]
     return [
         {
             "": number,
@@ -70,11 +89,12 @@ def _matrix(session: Session, campaign_id: int) -> list[Row]:
     ]
 
 
-OF_ALL: tuple[Section, ...] = (("Leaderboard", views.leaderboard),)
-OF_DUELS: tuple[Section, ...] = (
-    ("Head to head: win rate of the row (scored duels)", _matrix),
-    ("Strengths: log-odds of beating the average candidate, 95% intervals for one look", strengths),
-    ("Judges: preference for the answer shown first, and how often the order decided", duel_views.judges),
-    ("Verdicts", duel_views.verdicts),
-)
-AT_THE_END: tuple[Section, ...] = (("Coverage: comparisons by candidate and reason", views.coverage),)
+LEADERBOARD: Section = ("Leaderboard", _by_id(views.leaderboard))
+COVERAGE: Section = ("Coverage: comparisons by candidate and reason", _by_id(views.coverage))
+
+SECTIONS: dict[str, Callable[[CampaignRecord], tuple[Section, ...]]] = {
+    "best-mean": _of_scores,
+    "best-duel": _of_duels,
+    "certify": _of_certificates,
+}
+"""What stands between the answer and the coverage, by objective."""

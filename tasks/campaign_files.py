@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from tasks.checking import CheckedCampaign, check_campaign
+from tasks.checking import check_campaign
 from tasks.errors import SpecError
+from tasks.objectives.checked import CheckedCampaign
 from tasks.spec_file import parse_spec, read_spec_file
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from storage import leases, repository
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
-from tasks.checking import CheckedCampaign, check_campaign
+from tasks.checking import check_campaign
 from tasks.datasets import Dataset, Example
 from tasks.differences import differences
 from tasks.errors import SpecError
 from tasks.leasing import is_gone, now, this_process
+from tasks.objectives.checked import CheckedCampaign
 from tasks.spec import CampaignSpec
 
 FINGERPRINTS = (

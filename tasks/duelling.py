@@ -11,7 +11,7 @@ from storage.records import NewComparison, NewGame, RoundRecord, StoredText
 from tasks.engines.protocol import GenerationFailure, Request
 from tasks.generating import PlannedGeneration, Texts, have_texts, storable
 from tasks.identity import generation_key, request_content, request_seed
-from tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairVerdict, Reply
+from tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairJudge, PairVerdict, Reply
 from tasks.running import RunningCampaign
 
 
@@ -25,7 +25,9 @@ class _Match:
     """Ids of the generations that replies were read from."""
 
 
-def judge_duels(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
+def judge_duels(
+    campaign: RunningCampaign, judge: PairJudge, round_: RoundRecord, texts: Texts
+) -> list[NewComparison]:
     """One comparison per planned duel, in planned order; raises like `judge_round`."""
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
     matches = {
@@ -33,9 +35,9 @@ def judge_duels(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) ->
         for position, (a, b) in enumerate(sides)
         if isinstance(a, StoredText) and isinstance(b, StoredText)
     }
-    _make_calls(campaign, round_, matches)
+    _make_calls(campaign, judge, round_, matches)
     return [
-        _comparison(campaign, round_, position, sides[position], matches.get(position))
+        _comparison(campaign, judge, round_, position, sides[position], matches.get(position))
         for position in range(len(round_.examples))
     ]
 
@@ -54,9 +56,10 @@ def _duel(
     )
 
 
-def _make_calls(campaign: RunningCampaign, round_: RoundRecord, matches: Mapping[int, _Match]) -> None:
+def _make_calls(
+    campaign: RunningCampaign, judge: PairJudge, round_: RoundRecord, matches: Mapping[int, _Match]
+) -> None:
     """Give every match the replies that the judge wants."""
-    judge = campaign.checked.pair_judge
     while wanted := [
         (match, call) for match in matches.values() for call in judge.calls(match.duel, match.replies)
     ]:
@@ -82,13 +85,14 @@ def _planned(campaign: RunningCampaign, call: GameCall) -> PlannedGeneration:
 
 def _comparison(
     campaign: RunningCampaign,
+    judge: PairJudge,
     round_: RoundRecord,
     position: int,
     sides: tuple[StoredText | GenerationFailure, StoredText | GenerationFailure],
     match: _Match | None,
 ) -> NewComparison:
     arms = round_.arms[position]
-    verdict = _unanswered(sides) if match is None else _verdict(campaign, match)
+    verdict = _unanswered(sides) if match is None else judge.verdict(match.duel, match.replies)
     failures = [
         f"{campaign.checked.candidates[arm].name}: {side.detail}"
         for arm, side in zip(arms, sides, strict=True)
@@ -109,10 +113,6 @@ def _comparison(
         detail=storable("; ".join(failures)) if failures else None,
         games=[] if match is None else [_new_game(game, match) for game in verdict.games],
     )
-
-
-def _verdict(campaign: RunningCampaign, match: _Match) -> PairVerdict:
-    return campaign.checked.pair_judge.verdict(match.duel, match.replies)
 
 
 def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> PairVerdict:

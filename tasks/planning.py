@@ -18,7 +18,7 @@ def plan_round(campaign: RunningCampaign) -> RoundRecord | None:
         if stored := repository.unfinished_round(session, campaign.record.id):
             return stored
         number = repository.next_round_number(session, campaign.record.id)
-    batch = campaign.selector.ask(round_rng(campaign.record.seed, number))
+    batch = campaign.checked.ask(campaign.selector, round_rng(campaign.record.seed, number))
     if len(batch) == 0:
         return None
     with writing_under(campaign.database, campaign.lease) as session:

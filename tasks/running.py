@@ -1,22 +1,21 @@
 """A campaign while it runs: what is held in memory between rounds. The database alone remembers it."""
 
-import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from algorithms.protocols import Batch, Selector
+from algorithms.protocols import Selector
 from storage import repository
 from storage.database import Database
-from storage.records import CampaignRecord, LeaseRecord, Losses
-from tasks.certifying.selector import LabelSelector
-from tasks.checking import CheckedCampaign
+from storage.records import CampaignRecord, LeaseRecord
 from tasks.engines.pool import EnginePool
 from tasks.leasing import holding
 from tasks.meetings import Meetings, meetings_of
+
+if TYPE_CHECKING:  # it knows the steps of a campaign that runs
+    from tasks.objectives.checked import CheckedCampaign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,7 +25,7 @@ class RunningCampaign:
     database: Database
     lease: LeaseRecord
     record: CampaignRecord
-    checked: CheckedCampaign
+    checked: "CheckedCampaign"
     candidate_ids: Sequence[int]
     """Database id of each arm."""
     example_ids: Sequence[int]
@@ -42,7 +41,7 @@ class RunningCampaign:
     @property
     def labels_used(self) -> int | None:
         """Human labels that were spent; None where the campaign uses none."""
-        return self.selector.n_labels if isinstance(self.selector, LabelSelector) else None
+        return self.checked.labels_used(self.selector)
 
     @property
     def most_restarts(self) -> int:
@@ -57,7 +56,7 @@ class RunningCampaign:
 
 @contextmanager
 def running(
-    database: Database, record: CampaignRecord, checked: CheckedCampaign
+    database: Database, record: CampaignRecord, checked: "CheckedCampaign"
 ) -> Generator[RunningCampaign, None, None]:
     """Take the lease, tell a fresh selector all that is stored, and have engines at hand.
 
@@ -78,9 +77,8 @@ def running(
         selector, meetings = checked.create_selector(), Meetings()
         with database.reading() as session:
             for told in repository.told_rounds(session, record.id):
-                batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
-                is_losses = checked.certification is not None
-                selector.tell(batch, as_losses(told.losses) if is_losses else as_scores(told.outcomes))
+                batch = checked.batch(told.arms, told.examples)
+                selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
                 if checked.repeats_meetings:
                     meetings.add(meetings_of(told.arms, told.examples))
             candidate_ids = repository.candidate_ids(session, record.id)
@@ -97,14 +95,3 @@ def running(
             engines=engines,
             judge_id=checked.judge_id,
         )
-
-
-def as_losses(losses: Sequence[Losses]) -> np.ndarray:
-    """Losses as a selector takes them, shape (B, 3): NaN where one is not known."""
-    known = [[math.nan if loss is None else loss for loss in row] for row in losses]
-    return np.array(known, dtype=np.float64).reshape(-1, 3)
-
-
-def as_scores(outcomes: Sequence[float | None]) -> np.ndarray:
-    """Outcomes as a selector takes them, shape (B,): NaN where a comparison was not scored."""
-    return np.array([math.nan if outcome is None else outcome for outcome in outcomes], dtype=np.float64)

@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from storage.records import NewComparison, RoundRecord, StoredText
 from tasks.engines.protocol import GenerationFailure
 from tasks.generating import Texts, storable
+from tasks.judges.protocol import Judge
 from tasks.running import RunningCampaign
 
 
-def score_outputs(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
+def score_outputs(
+    campaign: RunningCampaign, judge: Judge, round_: RoundRecord, texts: Texts
+) -> list[NewComparison]:
     """One comparison per planned pair, in planned order."""
     return [
         scored(
             campaign,
+            judge,
             position,
             arm,
             example,
@@ -25,6 +29,7 @@ def score_outputs(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) 
 
 def scored(
     campaign: RunningCampaign,
+    judge: Judge,
     position: int,
     arm: int,
     example: int,
@@ -41,7 +46,7 @@ def scored(
             reason=text.reason,
             detail=storable(text.detail),
         )
-    verdict = campaign.checked.output_judge.judge(text.text, targets)
+    verdict = judge.judge(text.text, targets)
     return NewComparison(
         position=position,
         candidate_a_id=campaign.candidate_ids[arm],

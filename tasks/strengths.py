@@ -7,16 +7,17 @@ from sqlalchemy.orm import Session
 
 from algorithms.best_duel.strengths import bradley_terry_strengths
 from storage import duel_views, repository
+from storage.records import CampaignRecord
 
 Row = dict[str, Any]
 
 
-def strengths(session: Session, campaign_id: int) -> list[Row]:
+def strengths(session: Session, campaign: CampaignRecord) -> list[Row]:
     """One row per candidate, the strongest first: log-odds of beating the average candidate, 95% interval."""
-    names = repository.candidate_names(session, campaign_id)
+    names = repository.candidate_names(session, campaign.id)
     position = {name: arm for arm, name in enumerate(names)}
     wins, counts = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2, dtype=np.int64)
-    for row in duel_views.head_to_head(session, campaign_id):
+    for row in duel_views.head_to_head(session, campaign.id):
         pair = position[row["candidate"]], position[row["opponent"]]
         counts[pair] = row["wins"] + row["ties"] + row["losses"]
         wins[pair] = (row["win_rate"] or 0.0) * counts[pair]

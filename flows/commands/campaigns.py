@@ -1,13 +1,10 @@
 """validate, run, resume: the commands that need a campaign's files."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from flows.commands.options import DEFAULT_STORAGE, CampaignName, Overrides, SpecPath, Storage
-
-if TYPE_CHECKING:
-    from tasks.checking import CheckedCampaign
 
 Fork = Annotated[
     str | None,
@@ -20,17 +17,7 @@ def validate(spec: SpecPath, set_: Overrides = None) -> None:
     from tasks.campaign_files import check_campaign_file
 
     checked = check_campaign_file(spec, set_ or [])
-    campaign = checked.spec
-    count = len(checked.candidates)
-    pairs = f", {count * (count - 1) // 2} pairs" if campaign.objective == "best-duel" else ""
-    if checked.certification is not None:
-        print(_certifies(spec, checked))
-        return
-    print(
-        f"{spec}: campaign '{campaign.name}' is sound: {count} candidates{pairs} x "
-        f"{len(checked.dataset.examples)} examples = {checked.grid} comparisons in the full grid, "
-        f"at most {campaign.stopping.budget} of them are run, {campaign.batch_size} a round"
-    )
+    print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
 
 
 def run(
@@ -61,17 +48,3 @@ def resume(name: CampaignName, storage: Storage = DEFAULT_STORAGE) -> None:
     from flows.launching import run_stored_campaign
 
     raise typer.Exit(run_stored_campaign(storage, name))
-
-
-def _certifies(spec: str, checked: "CheckedCampaign") -> str:
-    certification = checked.certification
-    assert certification is not None
-    labellable, per_label = certification.parts.blocks.shape
-    labelled = sum(bool(checked.dataset.examples[each].targets) for each in certification.parts.labellable)
-    order = ", ".join(f"{name} ({cost:g})" for name, cost in certification.costs.items())
-    return (
-        f"{spec}: campaign '{checked.spec.name}' is sound: {len(checked.candidates)} candidates, tested from "
-        f"the dearest on: {order}; {labellable} of {len(checked.dataset.examples)} examples can be labelled "
-        f"({labelled} are), at most {checked.spec.stopping.budget} labels are used, {per_label} unlabelled "
-        "examples belong to each"
-    )

@@ -11,11 +11,11 @@ Answer = tuple[Author, int]
 """An author and an example position."""
 
 
-def generate_answers(campaign: RunningCampaign, round_: RoundRecord) -> Texts:
+def generate_answers(campaign: RunningCampaign, certification: Certification, round_: RoundRecord) -> Texts:
     """Have every answer of `answers_of`, in that order; raises like `have_texts`."""
     planned = [
-        _planned(campaign, author, example)
-        for author, example in answers_of(certification_of(campaign), round_)
+        _planned(campaign, certification, author, example)
+        for author, example in answers_of(certification, round_)
     ]
     return have_texts(campaign, round_, planned)
 
@@ -35,17 +35,12 @@ def answers_of(certification: Certification, round_: RoundRecord) -> list[Answer
     return list(wanted)
 
 
-def certification_of(campaign: RunningCampaign) -> Certification:
-    """What a campaign certifies; it must be one that does."""
-    certification = campaign.checked.certification
-    assert certification is not None
-    return certification
-
-
-def _planned(campaign: RunningCampaign, author: Author, example: int) -> PlannedGeneration:
+def _planned(
+    campaign: RunningCampaign, certification: Certification, author: Author, example: int
+) -> PlannedGeneration:
     if author is not None:
         return plan_generation(campaign, author, example, 0)
-    autoevaluator = certification_of(campaign).autoevaluator
+    autoevaluator = certification.autoevaluator
     assert autoevaluator is not None
     return plan_text(
         autoevaluator.model,

@@ -11,10 +11,8 @@ from storage import labels, repository
 from storage.records import CampaignRecord
 from tasks.campaigns import stored_spec
 from tasks.certifying.labelling import parts_of
-from tasks.certifying.selector import LabelSelector
-from tasks.checking import certifying_selector
+from tasks.certifying.selector import LabelSelector, as_losses, certifying_selector
 from tasks.errors import WinnowError
-from tasks.running import as_losses
 
 Row = dict[str, Any]
 

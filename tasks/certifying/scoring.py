@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from storage import labels
 from storage.records import NewComparison, RoundRecord, StoredText
-from tasks.certifying.answers import Answer, Author, answers_of, certification_of
+from tasks.certifying.answers import Answer, Author, answers_of
 from tasks.certifying.checking import Certification
 from tasks.engines.protocol import GenerationFailure
 from tasks.errors import LabelMissing
@@ -20,17 +20,18 @@ from tasks.running import RunningCampaign
 from tasks.scoring import scored
 
 
-def score_losses(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
+def score_losses(
+    campaign: RunningCampaign, certification: Certification, judge: Judge, round_: RoundRecord, texts: Texts
+) -> list[NewComparison]:
     """One comparison per planned pair, in planned order, with its three losses.
 
     Raises:
         LabelMissing: If an example of the round has no label.
     """
-    certification = certification_of(campaign)
     places = {answer: place for place, answer in enumerate(answers_of(certification, round_))}
     scorer = _Scorer(
         certification=certification,
-        judge=campaign.checked.output_judge,
+        judge=judge,
         answers={answer: texts[place] for answer, place in places.items()},
     )
     with campaign.database.reading() as session:
@@ -40,7 +41,7 @@ def score_losses(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -
         human = targets[example]
         if not human:
             raise LabelMissing(campaign.checked.dataset.examples[example].key)
-        comparison = scored(campaign, position, arm, example, scorer.answers[arm, example], human)
+        comparison = scored(campaign, judge, position, arm, example, scorer.answers[arm, example], human)
         comparisons.append(
             replace(
                 comparison,

@@ -1,9 +1,17 @@
 """A certifying selector that speaks of a dataset's examples; the algorithm numbers labellable ones alone."""
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.protocols import Batch, Decision, IntArray, Selector
+from algorithms.protocols import Batch, Decision, FloatArray, IntArray, Selector
+from algorithms.registry import create_selector
+from storage.records import Losses
+from tasks.certifying.parts import Parts
+from tasks.objectives.checked import common_params
+from tasks.spec import CampaignSpec
 
 
 class LabelSelector:
@@ -39,3 +47,16 @@ class LabelSelector:
     def decision(self) -> Decision:
         """See `Selector`."""
         return self.inner.decision()
+
+
+def certifying_selector(spec: CampaignSpec, n_arms: int, parts: Parts, **more: object) -> LabelSelector:
+    """A selector of a campaign that certifies, told nothing yet; `more` takes the place of its parameters."""
+    params = {**common_params(spec), **spec.selector.params, **more}
+    inner = create_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
+    return LabelSelector(inner, parts.labellable)
+
+
+def as_losses(losses: Sequence[Losses]) -> FloatArray:
+    """Losses as a selector takes them, shape (B, 3): NaN where one is not known."""
+    known = [[math.nan if loss is None else loss for loss in row] for row in losses]
+    return np.array(known, dtype=np.float64).reshape(-1, 3)

@@ -9,9 +9,8 @@ from pathlib import Path
 from storage.database import open_database
 from tasks.campaigns import reopen_campaign
 from tasks.deciding import decide_round
-from tasks.judging import judge_round
+from tasks.objectives.steps import generate_round, judge_round
 from tasks.planning import plan_round
-from tasks.producing import generate_round
 from tasks.recording import record_round
 from tasks.running import running
 from tests.benchmarks.campaigns import Stopwatch, run

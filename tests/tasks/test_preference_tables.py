@@ -65,7 +65,7 @@ def test_a_campaign_of_duels_is_a_table_with_holes_where_nobody_met(database, pl
 
 def test_strengths_come_strongest_first_and_unknown_ones_last(database, played):
     with database.reading() as session:
-        rows = strengths(session, played.record.id)
+        rows = strengths(session, played.record)
     assert [row["candidate"] for row in rows] == ["a", "b", "c"]
     assert rows[0]["strength"] == pytest.approx(-rows[1]["strength"])
     assert rows[0]["lower"] < rows[0]["strength"] < rows[0]["upper"]

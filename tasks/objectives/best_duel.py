@@ -1,0 +1,78 @@
+"""best-duel: which candidate is preferred over every other?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from storage.records import NewComparison, RoundRecord
+from tasks.candidates import build_candidates
+from tasks.datasets import Dataset
+from tasks.duelling import judge_duels
+from tasks.engines.protocol import ModelRef
+from tasks.features import chosen_features
+from tasks.generating import Texts
+from tasks.identity import fingerprint_model
+from tasks.objectives.checked import CheckedCampaign
+from tasks.pair_judges.protocol import PairJudge
+from tasks.pair_judges.registry import create_pair_judge
+from tasks.running import RunningCampaign
+from tasks.spec import CampaignSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestDuel(CheckedCampaign):
+    """Two outputs to an example are compared by a judge of pairs."""
+
+    judge: PairJudge
+
+    @classmethod
+    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+        """See `CheckedCampaign`."""
+        judge = create_pair_judge(spec.judge.type, **spec.judge.params)
+        return cls(
+            spec=spec,
+            dataset=dataset,
+            judge=judge,
+            judge_fingerprints={model.name: fingerprint_model(model) for model in judge.models},
+            candidates=build_candidates(spec, dataset.field_names),
+        )
+
+    @property
+    def judge_models(self) -> Sequence[ModelRef]:
+        """See `CheckedCampaign`."""
+        return self.judge.models
+
+    @property
+    def judge_identity(self) -> dict[str, Any]:
+        """See `CheckedCampaign`."""
+        fingerprints = {"fingerprints": dict(self.judge_fingerprints)} if self.judge_fingerprints else {}
+        return {**self.judge.identity, **fingerprints}
+
+    @property
+    def repeats_meetings(self) -> bool:
+        """See `CheckedCampaign`."""
+        return self.spec.fresh_generations
+
+    @property
+    def grid(self) -> int:
+        """See `CheckedCampaign`: all pairs of candidates on all examples."""
+        return self._n_pairs * len(self.dataset.examples)
+
+    @property
+    def sides(self) -> str:
+        """See `CheckedCampaign`."""
+        return f"{len(self.candidates)} candidates, {self._n_pairs} pairs"
+
+    def found_params(self) -> dict[str, Any]:
+        """See `CheckedCampaign`."""
+        return chosen_features(self.spec, self.candidates)
+
+    def judge_texts(
+        self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
+    ) -> list[NewComparison]:
+        """See `CheckedCampaign`."""
+        return judge_duels(campaign, self.judge, round_, texts)
+
+    @property
+    def _n_pairs(self) -> int:
+        return len(self.candidates) * (len(self.candidates) - 1) // 2

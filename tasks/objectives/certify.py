@@ -1,0 +1,100 @@
+"""certify: which candidates keep their risk below a limit, with certainty?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from algorithms.protocols import FloatArray, Selector
+from storage.records import Losses, NewComparison, RoundRecord
+from tasks.candidates import build_candidates
+from tasks.certifying.answers import generate_answers
+from tasks.certifying.checking import Certification, check_certification
+from tasks.certifying.scoring import score_losses
+from tasks.certifying.selector import LabelSelector, as_losses, certifying_selector
+from tasks.certifying.waiting import lacks_labels
+from tasks.datasets import Dataset
+from tasks.engines.protocol import ModelRef
+from tasks.generating import Texts
+from tasks.identity import fingerprint_model
+from tasks.judges.protocol import Judge
+from tasks.judges.registry import create_judge
+from tasks.objectives.checked import CheckedCampaign
+from tasks.running import RunningCampaign
+from tasks.spec import CampaignSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certify(CheckedCampaign):
+    """Losses of each output: with a human's label, with an autoevaluator's answer, on unlabelled examples.
+
+    Candidates are in testing order.
+    """
+
+    judge: Judge
+    certification: Certification
+
+    @classmethod
+    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+        """See `CheckedCampaign`."""
+        judge = create_judge(spec.judge.type, **spec.judge.params)
+        candidates = build_candidates(spec, dataset.field_names)
+        certification, ordered = check_certification(spec, dataset, candidates)
+        model = None if certification.autoevaluator is None else certification.autoevaluator.model
+        return cls(
+            spec=spec,
+            dataset=dataset,
+            judge=judge,
+            judge_fingerprints={} if model is None else {model.name: fingerprint_model(model)},
+            candidates=ordered,
+            certification=certification,
+        )
+
+    @property
+    def judge_models(self) -> Sequence[ModelRef]:
+        """See `CheckedCampaign`."""
+        autoevaluator = self.certification.autoevaluator
+        return () if autoevaluator is None else (autoevaluator.model,)
+
+    @property
+    def size(self) -> str:
+        """See `CheckedCampaign`."""
+        parts = self.certification.parts
+        labellable, per_label = parts.blocks.shape
+        labelled = sum(bool(self.dataset.examples[each].targets) for each in parts.labellable)
+        order = ", ".join(f"{name} ({cost:g})" for name, cost in self.certification.costs.items())
+        return (
+            f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
+            f"{len(self.dataset.examples)} examples can be labelled ({labelled} are), at most "
+            f"{self.spec.stopping.budget} labels are used, {per_label} unlabelled examples belong to each"
+        )
+
+    def particulars(self) -> dict[str, Any]:
+        """See `CheckedCampaign`."""
+        return {"candidate_costs": dict(self.certification.costs)}
+
+    def create_selector(self) -> Selector:
+        """See `CheckedCampaign`."""
+        return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
+
+    def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
+        """See `CheckedCampaign`; shape (B, 3)."""
+        return as_losses(losses)
+
+    def labels_used(self, selector: Selector) -> int | None:
+        """See `CheckedCampaign`."""
+        assert isinstance(selector, LabelSelector)
+        return selector.n_labels
+
+    def awaits_humans(self, campaign: RunningCampaign, round_: RoundRecord) -> bool:
+        """See `CheckedCampaign`: labels may be missing."""
+        return lacks_labels(campaign, round_)
+
+    def generate(self, campaign: RunningCampaign, round_: RoundRecord) -> Texts:
+        """See `CheckedCampaign`."""
+        return generate_answers(campaign, self.certification, round_)
+
+    def judge_texts(
+        self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
+    ) -> list[NewComparison]:
+        """See `CheckedCampaign`."""
+        return score_losses(campaign, self.certification, self.judge, round_, texts)

@@ -1,0 +1,160 @@
+"""A campaign that was checked: what all objectives share, and the steps in which each has its own way."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from algorithms.protocols import Batch, FloatArray, Selector
+from algorithms.registry import create_selector
+from storage.records import Losses, NewComparison, RoundRecord
+from tasks.candidates import Candidate
+from tasks.datasets import Dataset
+from tasks.engines.protocol import ModelRef
+from tasks.generating import Texts, generate_meetings
+from tasks.identity import sha256
+from tasks.running import RunningCampaign
+from tasks.spec import CampaignSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedCampaign(ABC):
+    """A campaign whose every part was found, read and understood; each objective has a class of its own."""
+
+    spec: CampaignSpec
+    dataset: Dataset
+    candidates: Sequence[Candidate]
+    """By arm."""
+    judge_fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """What the weights of each model that judges are, by its name."""
+
+    @classmethod
+    @abstractmethod
+    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+        """Find, read and understand what the spec refers to beside the data.
+
+        Raises:
+            SpecError: With the key, what is wrong and what to do.
+        """
+
+    @property
+    def judge_models(self) -> Sequence[ModelRef]:
+        """The models that judge, or answer in the place of a human."""
+        return ()
+
+    @property
+    def models(self) -> list[ModelRef]:
+        """Every model there is to load, the candidates' first."""
+        answering = {each.model.name: each.model for each in self.candidates}
+        return [*answering.values(), *(each for each in self.judge_models if each.name not in answering)]
+
+    @property
+    def judge_id(self) -> str:
+        """The judge's type and a digest of all that its verdicts depend on."""
+        params = self.spec.judge.params
+        whole = [params, self.judge_identity] if self.judge_identity else params
+        return f"{self.spec.judge.type}:{sha256(whole)[:12]}"
+
+    @property
+    def judge_identity(self) -> dict[str, Any]:
+        """What a judge's verdicts depend on beside the spec: templates' texts, models' weights."""
+        return {"fingerprints": dict(self.judge_fingerprints)} if self.judge_fingerprints else {}
+
+    @property
+    def repeats_meetings(self) -> bool:
+        """Whether a candidate may meet an example again, and answers it anew."""
+        return False
+
+    @property
+    def grid(self) -> int:
+        """Comparisons an exhaustive evaluation would need."""
+        return len(self.candidates) * len(self.dataset.examples)
+
+    @property
+    def sides(self) -> str:
+        """What examples are crossed with."""
+        return f"{len(self.candidates)} candidates"
+
+    @property
+    def size(self) -> str:
+        """The size of the campaign in a few words, for the command that checks a file."""
+        return (
+            f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
+            f"grid, at most {self.spec.stopping.budget} of them are run, {self.spec.batch_size} a round"
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """What may not change: the spec's identity fields, the data's content and the models' weights."""
+        return {
+            **self.spec.identity(),
+            "dataset_fingerprint": self.dataset.fingerprint,
+            "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
+            "history_fingerprint": None,
+            "judge_identity": self.judge_identity or None,
+            **self.particulars(),
+        }
+
+    def particulars(self) -> dict[str, Any]:
+        """What the identity of this objective's campaigns holds beside."""
+        return {}
+
+    def create_selector(self) -> Selector:
+        """A selector that was told nothing yet."""
+        return create_selector(
+            self.spec.selector.name,
+            n_arms=len(self.candidates),
+            n_examples=len(self.dataset.examples),
+            **common_params(self.spec),
+            **{**self.spec.selector.params, **self.found_params()},
+        )
+
+    def found_params(self) -> dict[str, Any]:
+        """Parameters of the selector that are not in the spec as they are."""
+        return {}
+
+    def ask(self, selector: Selector, rng: np.random.Generator) -> Batch:
+        """What the selector wants next."""
+        return selector.ask(rng)
+
+    def batch(self, arms: Sequence[Any], examples: Sequence[int]) -> Batch:
+        """A stored round as the selector asked it."""
+        return Batch(arms=np.array(arms), examples=np.array(examples))
+
+    def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
+        """What a selector is told of a round's comparisons, NaN where one was not scored."""
+        known = [math.nan if score is None else score for score in scores]
+        return np.array(known, dtype=np.float64)
+
+    def labels_used(self, selector: Selector) -> int | None:
+        """Human labels that were spent; None where the campaign uses none."""
+        return None
+
+    def awaits_humans(self, campaign: RunningCampaign, round_: RoundRecord) -> bool:
+        """Whether a planned round cannot go on before a human has done something."""
+        return False
+
+    def generate(self, campaign: RunningCampaign, round_: RoundRecord) -> Texts:
+        """Have every text that the round needs stored, or know why one cannot be made; see `have_texts`."""
+        return generate_meetings(campaign, round_)
+
+    @abstractmethod
+    def judge_texts(
+        self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
+    ) -> list[NewComparison]:
+        """One comparison per planned pair or duel, in planned order; see `judge_round`."""
+
+
+def common_params(spec: CampaignSpec) -> dict[str, Any]:
+    """The parameters every selector of an objective shares, from the spec's own keys."""
+    common = {
+        "batch_size": spec.batch_size,
+        "budget": spec.stopping.budget,
+        "delta": spec.stopping.delta,
+        "max_unscored": spec.fail_on_error,
+    }
+    if spec.certify is not None:
+        return common | {"alpha": spec.certify.risk}
+    return common | {"epsilon": spec.stopping.epsilon} if spec.objective == "best-mean" else common

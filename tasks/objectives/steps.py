@@ -1,0 +1,38 @@
+"""The steps of a round in which objectives differ, as plain functions."""
+
+from storage.records import NewComparison, RoundRecord
+from tasks.generating import Texts
+from tasks.planning import plan_round
+from tasks.running import RunningCampaign
+
+
+def can_begin(campaign: RunningCampaign) -> bool:
+    """Whether there is a round to generate now, so that it is worth loading models."""
+    round_ = plan_round(campaign)
+    return round_ is not None and not awaits_humans(campaign, round_)
+
+
+def awaits_humans(campaign: RunningCampaign, round_: RoundRecord) -> bool:
+    """Whether a planned round cannot go on before a human has done something."""
+    return campaign.checked.awaits_humans(campaign, round_)
+
+
+def generate_round(campaign: RunningCampaign, round_: RoundRecord) -> Texts:
+    """Have every text that the round needs stored, or know why one cannot be made; see `have_texts`.
+
+    Raises:
+        EngineDied, EngineTimeout: Transient; what was committed stays.
+        LeaseLost: If another process took the campaign over.
+    """
+    return campaign.checked.generate(campaign, round_)
+
+
+def judge_round(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
+    """One comparison per planned pair or duel, in planned order; an unscored one says why.
+
+    Raises:
+        EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
+        LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
+        LeaseLost: If another process took the campaign over.
+    """
+    return campaign.checked.judge_texts(campaign, round_, texts)

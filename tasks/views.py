@@ -1,0 +1,78 @@
+"""What can be asked of a campaign: each view by name, and who answers it for which objective."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tasks.errors import SpecError
+
+if TYPE_CHECKING:  # the command line reads the names alone
+    from sqlalchemy.orm import Session
+
+    from storage.records import CampaignRecord
+
+Row = dict[str, Any]
+
+ANY = "any objective"
+
+VIEWS: dict[str, dict[str, str]] = {
+    "leaderboard": {
+        ANY: "storage.views:leaderboard",
+        "certify": "storage.certify_views:leaderboard",
+    },
+    "comparisons": {
+        ANY: "storage.views:comparisons",
+        "best-duel": "storage.duel_views:comparisons",
+        "certify": "storage.certify_views:comparisons",
+    },
+    "rounds": {ANY: "storage.views:rounds"},
+    "curve": {ANY: "storage.views:curve"},
+    "coverage": {ANY: "storage.views:coverage"},
+    "head-to-head": {"best-duel": "storage.duel_views:head_to_head"},
+    "strengths": {"best-duel": "tasks.strengths:strengths"},
+    "games": {"best-duel": "storage.duel_views:games"},
+    "judges": {"best-duel": "storage.duel_views:judges"},
+    "verdicts": {"best-duel": "storage.duel_views:verdicts"},
+    "e-values": {"certify": "tasks.certifying.evidence:e_values"},
+    "weights": {"certify": "tasks.certifying.evidence:weights"},
+    "labels": {"certify": "tasks.certifying.evidence:label_rows"},
+}
+"""Functions of a session and a campaign, imported when they are asked: some need more than the others."""
+
+FILTERED = "comparisons"
+"""The view that can be asked of one candidate, and for the first rows alone."""
+
+
+def ask(
+    session: "Session",
+    campaign: "CampaignRecord",
+    view: str,
+    *,
+    candidate: str | None = None,
+    limit: int | None = None,
+) -> Iterable[Row]:
+    """The rows of a view.
+
+    Args:
+        session: Reads the results.
+        campaign: Whose.
+        view: One of `VIEWS`.
+        candidate: Only comparisons of this one.
+        limit: Only the first so many comparisons.
+
+    Raises:
+        SpecError: If campaigns of this objective cannot answer it.
+    """
+    by_objective = VIEWS[view]
+    path = by_objective.get(campaign.objective, by_objective.get(ANY))
+    if path is None:
+        raise SpecError(
+            f"{view} is asked of {' and '.join(by_objective)} campaigns, and '{campaign.name}' is a "
+            f"{campaign.objective} campaign"
+        )
+    module, _, name = path.partition(":")
+    # Storage knows campaigns by their ids.
+    subject = campaign.id if module.startswith("storage.") else campaign
+    filters = {"candidate": candidate, "limit": limit} if view == FILTERED else {}
+    rows: Iterable[Row] = getattr(import_module(module), name)(session, subject, **filters)
+    return rows
