@@ -22,12 +22,16 @@ def label(
             help="Labels as .jsonl or .csv with the columns id and target; without it, you are asked.",
         ),
     ] = None,
+    correct: Annotated[
+        bool, typer.Option("--correct", help="Let labels of the file replace others that are not used yet.")
+    ] = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Give a campaign that certifies the human labels it waits for.
 
     A row without a target is left out, so `winnow query NAME labels --format csv --output FILE` writes a file
-    to fill in. Labels serve every campaign on the same dataset; one that was used cannot change.
+    to fill in. Labels serve every campaign on the same dataset. One that differs from an earlier one is
+    refused without --correct, and one that was used cannot change at all; then nothing of the file is stored.
     """
     from contextlib import closing
 
@@ -45,7 +49,8 @@ def label(
         if file is None:
             _ask(database, campaign)
         else:
-            _print(store_labels(database, campaign, read_labels(file), file.name[:255]), file)
+            given = read_labels(file)
+            _print(store_labels(database, campaign, given, file.name[:255], correct=correct), file)
         with database.reading() as session:
             _print_next(waits_for(session, campaign), name, storage)
 

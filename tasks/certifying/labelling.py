@@ -64,6 +64,8 @@ def store_labels(
     campaign: CampaignRecord,
     given: Sequence[tuple[str, str, Sequence[str]]],
     source: str,
+    *,
+    correct: bool = False,
 ) -> Labelled:
     """Store labels of examples, all or none.
 
@@ -72,9 +74,10 @@ def store_labels(
         campaign: Any that certifies; the labels serve all campaigns on its dataset.
         given: Place, key and answers, as `read_labels` returns them.
         source: Where they came from.
+        correct: Whether a label may take the place of another, as long as that one was not used.
 
     Raises:
-        WinnowError: If an example is unknown, has a target in the dataset, or its label was used already.
+        WinnowError: If an example is unknown, has a target in the dataset, or has another label that stays.
     """
     result = Labelled()
     with database.writing() as session:
@@ -97,6 +100,11 @@ def store_labels(
             if own := examples[position].targets:
                 raise WinnowError(f"{where} is {own[0]!r} in the dataset, which stays; leave the row out")
             if before is not None:
+                if not correct:
+                    raise WinnowError(
+                        f"{where} is {before.targets[0]!r} already, from {before.source}; leave the row "
+                        "out, or give --correct if the new one is right"
+                    )
                 _require_changeable(session, campaign, where, is_used=position in used)
             labels.set_label(session, campaign.dataset_id, position, answers, source, now())
             result.changed += before is not None

@@ -201,9 +201,15 @@ def test_a_label_may_be_corrected_until_it_was_used(tmp_path):
     wrong.write_text(f"id,target\n{keys[0]},zzz\n{keys[1]},\n")
     assert "1 new labels, 1 rows have no target yet" in done(tmp_path, "label", "survivor", str(wrong))
     right = write_labels(tmp_path, keys)
-    assert f"{len(keys) - 1} new labels, 1 changed" in done(tmp_path, "label", "survivor", str(right))
+    before = rows(tmp_path, "SELECT * FROM labels")
+    refused = winnow(tmp_path, "label", "survivor", str(right))
+    assert refused.returncode == 1
+    assert f"the label of example '{keys[0]}' is 'zzz' already, from wrong.csv" in refused.stderr
+    assert rows(tmp_path, "SELECT * FROM labels") == before
+    told = done(tmp_path, "label", "survivor", str(right), "--correct")
+    assert f"{len(keys) - 1} new labels, 1 changed" in told
     assert winnow(tmp_path, "resume", "survivor").returncode == 3
-    refused = winnow(tmp_path, "label", "survivor", str(wrong))
+    refused = winnow(tmp_path, "label", "survivor", str(wrong), "--correct")
     assert refused.returncode == 1
     assert f"line 2: the label of example '{keys[0]}' was used in a stored comparison" in refused.stderr
     assert f"{len(keys)} were there already" in done(tmp_path, "label", "survivor", str(right))
