@@ -12,6 +12,10 @@
     - PairRepeated        the same pair twice in one batch
     - PairAlreadyTold     a pair whose outcome is known
     - OutcomeOutOfRange   an outcome that is neither allowed nor NaN
+    - UnusableContexts    contexts of prompts that no arm can be chosen by (tell and ask)
+    - PromptTaken         a prompt asked for that was asked or told before   (ask)
+    - ArmRemoved          a pair of an arm that was removed
+  - NoArmToRemove         the arm does not exist, is removed already or is the last one
 """
 
 from collections.abc import Sequence
@@ -127,6 +131,46 @@ class OutcomeOutOfRange(RefusedTell):
         self.arm = arm
         self.example = example
         self.outcome = outcome
+
+
+class UnusableContexts(RefusedTell):
+    """Contexts of another shape, not finite, or not of length 1."""
+
+    def __init__(self, row: int | None, expected: str, found: str) -> None:
+        which = "contexts" if row is None else f"row {row} of the contexts"
+        super().__init__(f"{which} must be {expected}, got {found}")
+        self.row = row
+        self.expected = expected
+        self.found = found
+
+
+class PromptTaken(RefusedTell):
+    """A prompt that was asked or told before; a prompt that comes again needs an index of its own."""
+
+    def __init__(self, example: int) -> None:
+        super().__init__(f"prompt {example} was asked or told before: give each prompt an index of its own")
+        self.example = example
+
+
+class ArmRemoved(RefusedTell):
+    """A pair of an arm that was removed."""
+
+    def __init__(self, arm: int, example: int) -> None:
+        super().__init__(
+            f"pair (arm {arm}, example {example}) cannot be told: arm {arm} was removed;"
+            " tell the rest of the batch without it"
+        )
+        self.arm = arm
+        self.example = example
+
+
+class NoArmToRemove(AlgorithmError):
+    """The arm does not exist, is removed already or is the last one."""
+
+    def __init__(self, arm: int, why: str) -> None:
+        super().__init__(f"arm {arm} cannot be removed: {why}")
+        self.arm = arm
+        self.why = why
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from algorithms.certify.e_values import EValues
 from algorithms.certify.intervals import RiskIntervals
 from algorithms.certify.label_record import LabelRecord
 from algorithms.certify.losses import AUTOEVALUATED, HUMAN, UNLABELLED, effective_losses
-from algorithms.certify.procedure import Procedure, by_arm
+from algorithms.certify.procedure import Procedure, by_arms
 from algorithms.certify.setting import Setting
 from algorithms.protocols import Batch, BoolArray, Decision, FloatArray
 
@@ -58,10 +58,11 @@ class BettingTest:
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb human, autoevaluated and unlabelled losses in [0, 1], shape (B, 3), NaN where unscored."""
-        for arm, losses in by_arm(batch, self._record.tell(batch, outcomes)):
-            self._evidence.update(np.array([arm]), effective_losses(losses, self.factors)[np.newaxis])
+        for arms, losses in by_arms(batch, self._record.tell(batch, outcomes)):
+            self._evidence.update(arms, effective_losses(losses, self.factors))
             if self._intervals is not None:
-                self._intervals.update(arm, losses)
+                for arm, own in zip(arms.tolist(), losses, strict=True):
+                    self._intervals.update(arm, own)
 
     def decision(self) -> Decision:
         """Recommend the last certified arm, or none."""

@@ -8,7 +8,7 @@ equation (25).
 
 import numpy as np
 
-from algorithms.betting import NODES, Capital, Rows, UniversalPortfolio, WsrCapital
+from algorithms.betting import Capital, Rows, UniversalPortfolio, WsrCapital, nodes_for
 from algorithms.certify.setting import Betting
 from algorithms.protocols import FloatArray
 
@@ -27,8 +27,9 @@ class EValues:
         alpha: The risk in question, in (0, 1).
         betting: The rule by which each strategy bets.
         level: What the WSR rule bets for, in (0, 1).
-        horizon: What the WSR rule bets for, at least 1.
-        nodes: Of the universal portfolio.
+        horizon: The losses that there will be, at least 1: what the WSR rule bets for, and as many as the
+            portfolio's nodes are enough for. More are as valid.
+        nodes: Of the universal portfolio; None for as many as the horizon takes.
     """
 
     def __init__(
@@ -40,11 +41,11 @@ class EValues:
         betting: Betting,
         level: float,
         horizon: int,
-        nodes: int = NODES,
+        nodes: int | None = None,
     ) -> None:
         most = 1.0 + factors
         self._capital: Capital = (
-            UniversalPortfolio(n_arms, most, alpha, nodes)
+            UniversalPortfolio(n_arms, most, alpha, nodes or nodes_for(horizon))
             if betting == "up"
             else WsrCapital(n_arms, most, alpha, level, horizon)
         )

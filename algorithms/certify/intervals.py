@@ -8,6 +8,8 @@ refuted refutes all above it. The lower end is one minus the upper end of the mi
 have the same range.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from algorithms.betting import BLOCK, WsrBets
@@ -58,7 +60,7 @@ class _UpperEnds:
         # Equidistant in arcsin(sqrt(m)): cells are narrow where losses of that mean vary little.
         self._grid = (1.0 - np.cos(np.linspace(0.0, np.pi, GRID_POINTS))) / 2.0  # (G,)
         self._bets = WsrBets(n_arms, 1.0 / (1.0 + 2.0 * factors), level, horizon)
-        self._bar = np.log(1.0 / level)
+        self._bar = -np.log(level)
         self._logs = np.zeros((n_arms, factors.size, GRID_POINTS))  # (K, S, G)
         self._last: IntArray = np.full(n_arms, GRID_POINTS - 1)  # (K,) all from here on are refuted, or 1
 
@@ -75,7 +77,8 @@ class _UpperEnds:
             block = slice(start, start + BLOCK)
             stake = bets[block, :, np.newaxis]
             gains = 1.0 - stake * losses[block, :, np.newaxis] + stake * self._grid[window]  # (b, S, W)
-            np.multiply.accumulate(gains, axis=0, out=gains)
+            for before, now in pairwise(gains):
+                now *= before
             logs = self._logs[arm, :, window]  # (S, W), a view
             highest = logs.max(axis=0)
             e_values = np.einsum("sw,bsw->bw", np.exp(logs - highest), gains) / len(logs)

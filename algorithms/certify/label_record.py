@@ -130,10 +130,13 @@ class LabelRecord:
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
-        losses = np.array(outcomes, dtype=np.float64)
+        wanted = f"numbers of shape ({len(batch)}, {N_LOSSES}): human, autoevaluated and unlabelled losses"
+        try:
+            losses = np.array(outcomes, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise MalformedBatch("outcomes", wanted, f"something else ({error})") from error
         if losses.shape != (len(batch), N_LOSSES):
-            shapes = f"of shape ({len(batch)}, {N_LOSSES}): human, autoevaluated and unlabelled losses"
-            raise MalformedBatch("outcomes", shapes, f"shape {losses.shape}")
+            raise MalformedBatch("outcomes", wanted, f"shape {losses.shape}")
         inside = (arms >= 0) & (arms < self.n_arms) & (examples >= 0) & (examples < self.n_examples)
         if (where := _first(~inside)) is not None:
             raise PairOutsideGrid(int(arms[where]), int(examples[where]), self.n_arms, self.n_examples)

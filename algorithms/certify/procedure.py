@@ -1,7 +1,6 @@
 """Tests of several arms as one: which are certified, which are still under test, and when it is over."""
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from algorithms.certify.label_record import LabelRecord
 from algorithms.certify.setting import Setting
@@ -64,7 +63,17 @@ class Procedure:
         return "certified" if self.certified(passed).any() else "none-certified"
 
 
-def by_arm(batch: Batch, outcomes: ArrayLike) -> list[tuple[int, FloatArray]]:
-    """Each arm of a batch with its outcomes, in the order of the batch."""
-    losses = np.asarray(outcomes, dtype=np.float64)
-    return [(int(arm), losses[batch.arms == arm]) for arm in np.unique(batch.arms)]
+def by_arms(batch: Batch, losses: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+    """The losses of a batch, shape (B, 3), by arm and in the order of the batch.
+
+    Arms with the same number of losses come together, so that there is little to loop over.
+
+    Returns:
+        Of each group its A arms, shape (A,), and their losses, shape (A, B', 3).
+    """
+    order = np.argsort(batch.arms, kind="stable")
+    arms, first, counts = np.unique(batch.arms[order], return_index=True, return_counts=True)
+    return [
+        (arms[counts == count], losses[order[first[counts == count, np.newaxis] + np.arange(count)]])
+        for count in np.unique(counts)
+    ]

@@ -36,7 +36,7 @@ class Setting:
     delta: float = 0.1
     """The error probability of the certificates, in (0, 1)."""
     betting: Betting = "up"
-    """"up", the universal portfolio, whose bets need no horizon; "wsr", which costs far less time."""
+    """"up", the universal portfolio, whose bets need no horizon; "wsr", which takes less time."""
     procedure: Procedure = "fixed-sequence"
     """"fixed-sequence" tests one arm after the other, each at delta, up to the first that fails; "bonferroni"
     tests every arm at delta / K."""

@@ -5,7 +5,7 @@ from selector_worlds import CertifyWorld
 from algorithms.certify.e_values import EValues
 from algorithms.certify.losses import effective_losses
 from algorithms.certify.sample_complexity import growth_rates, labels_needed
-from algorithms.errors import InvalidParameter, OutcomeOutOfRange
+from algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
 from algorithms.protocols import Batch, round_rng
 from algorithms.registry import create_selector
 
@@ -40,6 +40,77 @@ def test_a_loss_out_of_range_is_named():
         CertifyWorld().selector("r-eval").tell(
             Batch([0, 1], [2, 2]), [[np.nan, np.nan, np.nan], [0.1, 0.2, -0.5]]
         )
+
+
+JUST_OUTSIDE = (np.nextafter(1.0, 2.0), -5e-324, 2.0, np.inf, -np.inf)
+HOSTILE = {
+    **{str(value): ([[0.0] * 3, [0.5, np.nan, value]], OutcomeOutOfRange) for value in JUST_OUTSIDE},
+    "words": ([[0.0] * 3, [0.5, 0.5, "low"]], MalformedBatch),
+    "rows of different lengths": ([[0.0] * 3, [0.5]], MalformedBatch),
+    "imaginary": ([[0.0] * 3, [0.5, 0.5, 1j]], MalformedBatch),
+    "one pair too many": ([[0.0] * 3] * 3, MalformedBatch),
+}
+
+
+def belief(selector):
+    return [
+        selector.decision(),
+        selector.n_labels,
+        selector.certified.tolist(),
+        selector.log_e_values.tolist(),
+        selector.log_peaks.tolist(),
+        selector.weights.tolist(),
+    ]
+
+
+@pytest.mark.parametrize("betting", ["up", "wsr"])
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_losses_among_good_ones_are_refused_and_leave_the_evidence_as_it_was(case, betting):
+    world = CertifyWorld((0.1, 0.2), 30)
+    selector, untouched = (world.selector("r-autoeval-plus", alpha=0.3, betting=betting) for _ in range(2))
+    for each in (selector, untouched):
+        each.tell(Batch([0] * 10, np.arange(10)), world.losses[0, :10])
+    before = belief(selector)
+    losses, error = HOSTILE[case]
+    with pytest.raises(error):
+        selector.tell(Batch([0, 1], [10, 10]), losses)
+    assert belief(selector) == before
+    for each in (selector, untouched):
+        for _ in world.rounds(each):
+            pass
+    assert belief(selector) == belief(untouched) != before
+
+
+def test_losses_of_0_and_1_and_missing_ones_are_no_errors():
+    selector = told("r-autoeval-plus", [[0.0, -0.0, 1.0], [1.0, 0.0, 1.0], [None, np.nan, 0.5], [np.nan] * 3])
+    assert np.isfinite(selector.log_e_values).all()
+    assert selector.decision().estimates.tolist() == [0.5]
+
+
+@pytest.mark.parametrize("betting", ["up", "wsr"])
+@pytest.mark.parametrize("alpha", [5e-324, 1e-300, np.nextafter(1.0, 0.0)])
+@pytest.mark.parametrize("loss", [0.0, 1.0])
+def test_every_alpha_between_0_and_1_gives_finite_evidence(alpha, loss, betting):
+    selector = told("r-autoeval-plus", np.full((300, 3), loss), alpha=alpha, betting=betting)
+    assert np.isfinite(selector.log_e_values).all()
+    assert selector.weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("betting", ["up", "wsr"])
+def test_arms_that_are_told_together_have_the_evidence_they_have_alone(betting):
+    world = CertifyWorld((0.1, 0.3, 0.2), 40)
+    pairs = [(arm, example) for arm, number in enumerate((12, 12, 30)) for example in range(number)]
+    arms, examples = np.random.default_rng(0).permutation(pairs).T
+    together = world.selector("r-autoeval-plus", alpha=0.3, delta=0.9, betting=betting)
+    together.tell(Batch(arms, examples), world.losses[arms, examples])
+    for arm in range(3):
+        alone = world.selector("r-autoeval-plus", alpha=0.3, delta=0.9, betting=betting)
+        own = Batch(arms[arms == arm], examples[arms == arm])
+        alone.tell(own, world.losses[own.arms, own.examples])
+        np.testing.assert_allclose(together.log_e_values[arm], alone.log_e_values[arm], rtol=1e-12)
+        np.testing.assert_allclose(together.weights[arm], alone.weights[arm], rtol=1e-12)
+        assert together.decision().lower[arm] == alone.decision().lower[arm]
+        assert together.decision().upper[arm] == alone.decision().upper[arm] < 1.0
 
 
 def told(name, losses, alpha=0.3, **params):

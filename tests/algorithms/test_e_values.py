@@ -13,7 +13,6 @@ from literal_e_values import (
 )
 from scipy.special import betaln, hyp2f1
 
-from algorithms.betting import NODES, UniversalPortfolio
 from algorithms.certify.e_values import EValues
 from algorithms.certify.losses import effective_losses
 
@@ -94,29 +93,6 @@ def test_the_portfolio_integral_of_binary_losses_is_exact(wrong, right, alpha):
     assert logs[-1] == pytest.approx(betaln(0.5, wrong + 0.5) - np.log(np.pi) + series, abs=1e-9)
 
 
-def constants(losses, most, alpha, nodes):
-    """Log capital of a portfolio when only the sum over nodes counts, so that large n is cheap."""
-    points = angular_grid(nodes)[0]
-    logs = sum(count * np.log1p(-points * (loss - alpha) / (most - alpha)) for loss, count in losses.items())
-    return np.log(np.mean(np.exp(logs - logs.max()))) + logs.max()
-
-
-@pytest.mark.parametrize(
-    ("losses", "most", "alpha"),
-    [
-        ({1.0: 500, 0.0: 99_500}, 1.0, 0.01),
-        ({1.0: 10_000, 0.0: 90_000}, 1.0, 0.12),
-        ({2.0: 1_000, 0.0: 3_000, -1.0: 1_000}, 2.0, 0.5),
-        ({1.0: 100, 0.0: 4_900}, 1.0, 0.9),
-        ({1.0: 4_000, 0.0: 1_000}, 1.0, 0.99),
-    ],
-)
-def test_the_nodes_are_as_good_as_the_integral_for_thousands_of_labels(losses, most, alpha):
-    assert constants(losses, most, alpha, NODES) == pytest.approx(
-        constants(losses, most, alpha, 20_000), abs=1e-6
-    )
-
-
 def test_the_authors_grid_puts_a_fifth_of_the_prior_on_either_end():
     points, masses = published_grid(10_000)
     assert (points[0], points[-1]) == (1e-8, 1.0 - 1e-8)
@@ -192,11 +168,3 @@ def test_a_million_extreme_losses_neither_overflow_nor_underflow(betting, loss):
     assert np.isfinite([evidence.logs, evidence.log_peaks]).all()
     assert abs(evidence.logs[0]) > 400.0
     assert evidence.weights.sum() == pytest.approx(1.0)
-
-
-def test_rows_are_bet_on_alone():
-    losses = np.random.default_rng(2).random((3, 30, 1))
-    together, alone = (UniversalPortfolio(3, np.ones(1), 0.4) for _ in range(2))
-    paths = together.bet(slice(None), losses)
-    for row in (2, 0, 1):
-        np.testing.assert_allclose(alone.bet(np.array([row]), losses[[row]]), paths[[row]], rtol=1e-12)

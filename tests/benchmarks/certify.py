@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks import certify_toy
-from tests.benchmarks.certify_selection import METHODS, bonferroni, fixed_sequence, summary
+from tests.benchmarks import certify_speed, certify_toy
+from tests.benchmarks.certify_selection import METHODS, bonferroni, dearer, fixed_sequence, summary
 from tests.benchmarks.certify_tables import LossTable, prompts, quantised
 from tests.benchmarks.measurements import cpu_name
 
@@ -21,7 +21,7 @@ LOOKS = (100, 150, 200, 250, 300)
 ALPHAS = np.arange(1, 20) / 20.0
 STRONGEST = "gooderer"
 TITLES = {
-    "speed": "Speed",
+    "speed": "Speed: S = 10, one thread",
     "toy": "Examples 1 and 2: risk 0.1, alpha = 0.12, r = 10, S = 10, universal portfolio",
     "quantised": "Quantised Llama-3.1-8B, TriviaQA, alpha = delta = 0.1, fixed sequence: mean bits by labels",
     "prompts": "25 prompts, delta = 0.1, n = 200, r = 9, Bonferroni: averages over tasks",
@@ -41,7 +41,7 @@ def main() -> None:
     options = parser.parse_args()
     rules = options.betting or ["wsr", "up"]
     sections = {
-        "speed": certify_toy.measure_speed,
+        "speed": certify_speed.measure_speed,
         "toy": lambda: certify_toy.measure_examples(options.runs, options.labels),
         "quantised": lambda: measure_quantised(options.data, options.draws, rules),
         "prompts": lambda: measure_prompts(options.data, options.draws, rules, options.quality),
@@ -64,6 +64,11 @@ def measure_quantised(data: Path, draws: int, rules: list[str]) -> Iterator[dict
                         row[f"n = {n}"] = f"{look['cost']:.2f} ± {look['cost error']:.2f}"
                     row["risk"] = " ".join(f"{look['risk']:.3f}" for look in looks)
                     row["risk above alpha"] = " ".join(f"{look['false']:.2f}" for look in looks)
+                    for other in ("r-eval", "r-autoeval"):
+                        pairs = zip(chosen[method], chosen[other], strict=True)
+                        row[f"bits more than {other}"] = " ".join(
+                            "{:+.3f} ± {:.3f}".format(*dearer(table, *pair)) for pair in pairs
+                        )
                     yield row
 
 
@@ -82,7 +87,11 @@ def measure_prompts(
                     if table.quality == quality:
                         chosen = bonferroni(table, alpha, DELTA, 200, 9, draws, betting)
                         for method in METHODS:
-                            found[method].append(summary(table, chosen[method], alpha))
+                            cell = summary(table, chosen[method], alpha)
+                            for other in ("r-eval", "r-autoeval"):
+                                mean, error = dearer(table, chosen[method], chosen[other])
+                                cell |= {other: mean, f"{other} error": error}
+                            found[method].append(cell)
             for method, cells in found.items():
                 row = {"betting": betting, "autoevaluator": quality, "method": method}
                 yield row | average(cells)
@@ -91,13 +100,21 @@ def measure_prompts(
 def average(tasks: list[dict[str, float]]) -> dict[str, str]:
     """The summaries of several tasks as one."""
     by_key = {key: np.array([task[key] for task in tasks]) for key in tasks[0]}
-    error = np.sqrt((by_key["cost error"] ** 2).sum()) / len(tasks)
+    errors = {
+        key: np.sqrt((by_key[f"{key} error"] ** 2).sum()) / len(tasks)
+        for key in ("cost", "r-eval", "r-autoeval")
+    }
     return {
         "tasks": str(len(tasks)),
-        "length": f"{by_key['cost'].mean():.1f} ± {error:.1f}",
+        "length": f"{by_key['cost'].mean():.1f} ± {errors['cost']:.1f}",
         "risk less alpha": f"{by_key['excess'].mean():.3f}",
-        "risk above alpha, worst task": f"{by_key['false'].max():.2f}",
+        "risk above alpha": f"{by_key['false'].mean():.3f}",
+        "the same, worst task": f"{by_key['false'].max():.2f}",
         "none": f"{by_key['none'].mean():.2f}",
+        **{
+            f"longer than {other}": f"{by_key[other].mean():+.2f} ± {errors[other]:.2f}"
+            for other in ("r-eval", "r-autoeval")
+        },
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.betting import Capital, UniversalPortfolio, WsrCapital
+from algorithms.betting import Capital, UniversalPortfolio, WsrCapital, nodes_for
 from algorithms.certify.e_values import log_average
 from algorithms.certify.losses import effective_losses
 from tests.benchmarks.certify_tables import LossTable, means
@@ -34,7 +34,7 @@ def _paths(
     draws, labels, _ = outcomes.shape
     most = 1.0 + FACTORS
     capital: Capital = (
-        UniversalPortfolio(draws, most, alpha, nodes=labels // 2 + 1)  # exact for so many labels
+        UniversalPortfolio(draws, most, alpha, nodes_for(labels))
         if betting == "up"
         else WsrCapital(draws, most, alpha, level, horizon)
     )
@@ -97,3 +97,12 @@ def summary(table: LossTable, chosen: np.ndarray, alpha: float) -> dict[str, flo
         "false": float(((risks > alpha) & (chosen >= 0)).mean()),
         "none": float((chosen < 0).mean()),
     }
+
+
+def dearer(table: LossTable, chosen: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """By how much what one method chooses costs more than what another chooses on the same draws.
+
+    The mean and its standard error, with the dearest candidate where none is chosen.
+    """
+    differences = table.costs[np.maximum(chosen, 0)] - table.costs[np.maximum(other, 0)]
+    return float(differences.mean()), float(differences.std() / np.sqrt(len(differences)))

@@ -1,6 +1,5 @@
 """The paper's Examples 1 and 2: an autoevaluator that is right with a given probability."""
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,12 +23,12 @@ def outcomes_of(accuracy: float, runs: int, labels: int, seed: int = 0) -> np.nd
     return np.stack([human, auto, rng.binomial(RATIO, mean, human.shape) / RATIO], axis=-1)
 
 
-def measure_examples(runs: int, labels: int, nodes: int = 60) -> Iterator[dict[str, str]]:
+def measure_examples(runs: int, labels: int) -> Iterator[dict[str, str]]:
     """Labels until the e-value reaches 1 / delta, by log(1 / delta); and where the weights went."""
     for accuracy in (0.99, 0.9, 0.7):
         outcomes = outcomes_of(accuracy, runs, labels)
         for name, factors in METHODS.items():
-            evidence = EValues(runs, factors, ALPHA, betting="up", level=0.1, horizon=labels, nodes=nodes)
+            evidence = EValues(runs, factors, ALPHA, betting="up", level=0.1, horizon=labels)
             reached = np.full((len(BARS), runs), np.nan)
             done = 0
             while done < labels and np.isnan(reached).any():
@@ -48,24 +47,3 @@ def measure_examples(runs: int, labels: int, nodes: int = 60) -> Iterator[dict[s
             row["limit per unit"] = f"{1.0 / fastest:.0f}"
             row["mean reliance"] = f"{(evidence.weights @ factors).mean():.2f} after {done}"
             yield row
-
-
-def measure_speed() -> Iterator[dict[str, str]]:
-    """The time of a label, and a million of them."""
-    for betting in ("up", "wsr"):
-        for labels, arms in ((320, 25), (1_000_000, 1)):
-            evidence = EValues(arms, FACTORS, ALPHA, betting=betting, level=0.1, horizon=labels)
-            outcomes = outcomes_of(0.9, arms, min(labels, 20_000))
-            losses = effective_losses(outcomes, FACTORS)
-            started = time.perf_counter()
-            for _ in range(labels // losses.shape[1]):
-                evidence.update(slice(None), losses)
-            seconds = time.perf_counter() - started
-            yield {
-                "betting": betting,
-                "arms": str(arms),
-                "labels": str(labels),
-                "seconds": f"{seconds:.2f}",
-                "microseconds per label and arm": f"{1e6 * seconds / labels / arms:.1f}",
-                "log e-value": f"{evidence.logs[0]:.1f}",
-            }
