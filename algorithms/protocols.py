@@ -5,12 +5,15 @@ asked together are a batch; a round is one ask and its tell.
 """
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.errors import MalformedBatch
+from algorithms.errors import MalformedBatch, UnusableContexts
+
+if TYPE_CHECKING:
+    from algorithms.route.policy import Policy
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
@@ -42,7 +45,8 @@ Reason = Literal[
 """
 
 
-def _frozen_integers(field: str, values: ArrayLike) -> IntArray:
+def frozen_integers(field: str, values: ArrayLike) -> IntArray:
+    """A read-only copy of integers; raises `MalformedBatch` with the field's name for other values."""
     given = np.asarray(values)
     if given.size and given.dtype.kind not in "iu":
         raise MalformedBatch(field, "integers", f"dtype {given.dtype}")
@@ -61,8 +65,8 @@ class Batch:
     """Shape (B,). Read-only."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arms", _frozen_integers("arms", self.arms))
-        object.__setattr__(self, "examples", _frozen_integers("examples", self.examples))
+        object.__setattr__(self, "arms", frozen_integers("arms", self.arms))
+        object.__setattr__(self, "examples", frozen_integers("examples", self.examples))
         n_pairs = self.examples.shape
         if len(n_pairs) != 1 or self.arms.shape not in (n_pairs, (*n_pairs, 2)):
             shapes = f"shapes {self.arms.shape} and {self.examples.shape}"
@@ -79,6 +83,61 @@ class Batch:
 
 EMPTY_BATCH = Batch(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 """Nothing to ask."""
+
+
+SAME_LENGTH = 1e-13  # rows this close to length 1 are kept bit for bit: rescaling twice is rescaling once
+LENGTH_TOLERANCE = 1e-3  # half-precision embeddings are as far from length 1
+
+
+def unit_rows(contexts: ArrayLike, dim: int | None = None) -> FloatArray:
+    """Contexts as they are used: a read-only copy in double precision with rows of length 1.
+
+    Rows whose length is within 1e-3 of 1 are rescaled, as embeddings in lower precision need it; rows within
+    1e-13 of it are kept bit for bit. Any other length is refused, as it may be no embedding at all.
+
+    Args:
+        contexts: Shape (B, d).
+        dim: The d that is wanted; None for any.
+
+    Raises:
+        UnusableContexts: If the shape is another, or a row is not finite or not of length 1.
+    """
+    given = np.asarray(contexts)
+    if given.ndim != 2 or given.shape[1] != (given.shape[1] if dim is None else dim) or given.shape[1] == 0:
+        raise UnusableContexts(None, f"of shape (B, {'d' if dim is None else dim})", f"shape {given.shape}")
+    if given.dtype.kind not in "fiu":
+        raise UnusableContexts(None, "numbers", f"dtype {given.dtype}")
+    rows = np.array(given, dtype=np.float64, order="C")  # (B, d)
+    lengths = np.array([np.sqrt(row.dot(row)) for row in rows])  # (B,)
+    for row in np.flatnonzero(~(np.abs(lengths - 1.0) <= LENGTH_TOLERANCE))[:1].tolist():
+        if not np.isfinite(rows[row]).all():
+            unusable = rows[row][~np.isfinite(rows[row])][0]
+            raise UnusableContexts(row, "finite", str(float(unusable)))
+        raise UnusableContexts(row, "of length 1: divide each by its length", f"length {lengths[row]:.6g}")
+    for row in np.flatnonzero(np.abs(lengths - 1.0) > SAME_LENGTH).tolist():
+        rows[row] /= lengths[row]
+    rows.setflags(write=False)
+    return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoutedBatch(Batch):
+    """The prompts of one round with the arm that each was routed to; equal when all arrays are."""
+
+    contexts: FloatArray
+    """Shape (B, d), rows of length 1; see `unit_rows`. Read-only."""
+
+    def __post_init__(self) -> None:
+        Batch.__post_init__(self)  # `super()` does not work in a dataclass with slots
+        object.__setattr__(self, "contexts", unit_rows(self.contexts))
+        if len(self.contexts) != len(self.examples):
+            expected = f"of shape ({len(self.examples)}, d), a row for each prompt"
+            raise UnusableContexts(None, expected, f"shape {self.contexts.shape}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RoutedBatch):
+            return NotImplemented if not isinstance(other, Batch) else False
+        return Batch.__eq__(self, other) is True and np.array_equal(self.contexts, other.contexts)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -148,6 +207,70 @@ class Selector(Protocol):
 
     def decision(self) -> Decision:
         """Say what is believed now; asking does not change it."""
+        ...
+
+
+class Router(Protocol):
+    """A selector that is shown each prompt before it chooses the arm that answers it.
+
+    All that `Selector` promises holds, with these additions. The pairs are asked prompt by prompt: the
+    caller brings the prompts' contexts, and the batch keeps them, so stored rounds can be told again. Arms
+    may be added and removed between rounds; what was learned of the others stays as it is.
+    """
+
+    def next_examples(self) -> IntArray:
+        """The prompts whose turn it is: the first ones never asked nor told, in order.
+
+        Returns:
+            At most `batch_size` indices; empty when there is nothing left to ask.
+        """
+        ...
+
+    def ask(
+        self, rng: np.random.Generator, contexts: ArrayLike, examples: ArrayLike | None = None
+    ) -> RoutedBatch:
+        """Choose an arm for each prompt, the pairs pending so far being reckoned with.
+
+        Args:
+            rng: See `round_rng`.
+            contexts: Shape (B, d), the embeddings of the prompts, of length 1; see `unit_rows`. B may be
+                larger or smaller than `batch_size`.
+            examples: Shape (B,), the indices of the prompts; None for the next ones never asked nor told.
+
+        Returns:
+            The batch: shorter than B where budget or prompts run out, empty when the router has stopped.
+
+        Raises:
+            RefusedTell: If contexts or examples cannot be right; nothing was changed.
+        """
+        ...
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [-1, 1], NaN where unscored, of a `RoutedBatch`; see `Selector.tell`."""
+        ...
+
+    def decision(self) -> Decision:
+        """Say which arm's scores are best on average; see `Selector.decision`."""
+        ...
+
+    def add_arm(self) -> int:
+        """Let one more arm take part from now on.
+
+        Returns:
+            Its index, K before the call; the arms before it keep theirs.
+        """
+        ...
+
+    def remove_arm(self, arm: int) -> None:
+        """Choose an arm no more; its pending pairs are dropped, its index is not used again.
+
+        Raises:
+            NoArmToRemove: If there is no such arm, or no other one.
+        """
+        ...
+
+    def policy(self) -> "Policy":
+        """What was learned, as plain arrays that choose an arm for a prompt without exploring."""
         ...
 
 

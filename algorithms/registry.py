@@ -25,6 +25,7 @@ SETTINGS = {
     "best-mean": "algorithms.best_mean.setting:Setting",
     "best-duel": "algorithms.best_duel.setting:Setting",
     "certify": "algorithms.certify.setting:Setting",
+    "route": "algorithms.route.setting:Setting",
 }
 """What the selectors of an objective are given: sizes and common parameters, by objective."""
 
@@ -54,6 +55,16 @@ SELECTORS = {
         "r-autoeval": "algorithms.certify.r_autoeval:RAutoEval",
         "r-autoeval-plus": "algorithms.certify.r_autoeval_plus:RAutoEvalPlus",
         "r-eval": "algorithms.certify.r_eval:REval",
+    },
+    "route": {
+        "kernel-ucb": "algorithms.route.kernel_ucb:KernelUcb",
+        "lin-ucb": "algorithms.route.lin_ucb:LinUcb",
+        "naive-krr": "algorithms.route.naive_krr:NaiveKrr",
+        "pak-ucb": "algorithms.route.pak_ucb:PakUcb",
+        "random": "algorithms.route.random_arm:RandomArm",
+        "rff-ucb": "algorithms.route.rff_ucb:RffUcb",
+        "sup-pak-ucb": "algorithms.route.sup_pak_ucb:SupPakUcb",
+        "sup-rff-ucb": "algorithms.route.sup_rff_ucb:SupRffUcb",
     },
 }
 """Where our selectors live, by objective and name."""

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, FloatArray, Reason, Selector, round_rng
+from algorithms.protocols import Batch, FloatArray, Reason, Router, Selector, round_rng
 from algorithms.registry import create_selector
 
 Round = tuple[Batch, FloatArray]
@@ -25,6 +26,10 @@ class World(ABC):
             name, n_arms=self.n_arms, n_examples=self.n_examples, **{"batch_size": 3, **params}
         )
 
+    def ask(self, selector: Selector, rng: np.random.Generator) -> Batch:
+        """A batch, for what the selector has to be shown."""
+        return selector.ask(rng)
+
     @abstractmethod
     def outcomes(self, batch: Batch, round_: int = 0) -> FloatArray:
         """What becomes of a batch asked in this round: the same whenever it is asked."""
@@ -40,7 +45,7 @@ class World(ABC):
     def rounds(self, selector: Selector, seed: int = 7) -> Iterator[Round]:
         """Ask and tell until there is nothing left to ask, yielding each round after its tell."""
         played = 0
-        while len(batch := selector.ask(round_rng(seed, played))):
+        while len(batch := self.ask(selector, round_rng(seed, played))):
             outcomes = self.outcomes(batch, played)
             selector.tell(batch, outcomes)
             yield batch, outcomes
@@ -156,9 +161,55 @@ class CertifyWorld(World):
         return "none-certified"
 
 
+class RouteWorld(World):
+    """Prompts of as many types as there are arms, in random order, each arm best on the type of its number.
+
+    Args:
+        n_arms: K.
+        n_examples: n.
+        dim: d, at least K.
+        unscored: Share of unscored pairs.
+        broken: Arms without any score.
+        seed: Of the prompts and the scores.
+    """
+
+    def __init__(
+        self,
+        n_arms: int = 4,
+        n_examples: int = 50,
+        dim: int = 6,
+        *,
+        unscored: float = 0.0,
+        broken: Sequence[int] = (),
+        seed: int = 0,
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        self.types = rng.integers(n_arms, size=n_examples)
+        contexts = np.eye(dim)[self.types] + 0.2 * rng.standard_normal((n_examples, dim))
+        self.contexts = contexts / np.linalg.norm(contexts, axis=1, keepdims=True)
+        self.expected = np.where(self.types == np.arange(n_arms)[:, np.newaxis], 0.6, -0.2)
+        self.scores = np.clip(self.expected + 0.2 * rng.standard_normal(self.expected.shape), -1.0, 1.0)
+        self.scores[rng.random(self.scores.shape) < unscored] = np.nan
+        self.scores[list(broken)] = np.nan
+        self.n_arms, self.n_examples, self.dim = n_arms, n_examples, dim
+        self.n_outcomes = n_examples
+
+    def selector(self, name: str, **params: object) -> Selector:
+        return super().selector(name, **{"dim": self.dim, **params})
+
+    def ask(self, selector: Selector, rng: np.random.Generator) -> Batch:
+        """A batch of the prompts whose turn it is."""
+        router = cast(Router, selector)
+        return router.ask(rng, self.contexts[router.next_examples()])
+
+    def outcomes(self, batch: Batch, round_: int = 0) -> FloatArray:
+        return self.scores[batch.arms, batch.examples]
+
+
 WORLDS: dict[str, Callable[[], World]] = {
     "best-mean": BestMeanWorld,
     "best-duel": BestDuelWorld,
     "certify": CertifyWorld,
+    "route": RouteWorld,
 }
 """A world per objective."""

@@ -2,23 +2,28 @@
 
 import numpy as np
 import pytest
-from selector_worlds import WORLDS, BestDuelWorld, BestMeanWorld, CertifyWorld
+from selector_worlds import WORLDS, BestDuelWorld, BestMeanWorld, CertifyWorld, RouteWorld
 
 from algorithms.errors import (
     ArmAgainstItself,
+    ArmRemoved,
     MalformedBatch,
+    NoArmToRemove,
     OutcomeOutOfRange,
     PairAlreadyTold,
     PairOutsideGrid,
     PairRepeated,
+    PromptTaken,
     RefusedTell,
+    UnusableContexts,
 )
-from algorithms.protocols import Batch, round_rng
+from algorithms.protocols import Batch, RoutedBatch, round_rng
 from algorithms.registry import describe, selector_names
 
 best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
 best_duel = pytest.mark.parametrize("name", selector_names("best-duel"))
 certify = pytest.mark.parametrize("name", selector_names("certify"))
+route = pytest.mark.parametrize("name", selector_names("route"))
 every_selector = pytest.mark.parametrize("name", selector_names())
 
 
@@ -40,7 +45,7 @@ def test_a_resumed_selector_asks_and_decides_what_the_original_did_at_every_pref
         resumed = world.selector(name, delta=0.2)
         for batch, outcomes in history[:told]:
             resumed.tell(batch, outcomes)
-        assert resumed.ask(round_rng(7, told)) == batches[told]
+        assert world.ask(resumed, round_rng(7, told)) == batches[told]
         assert resumed.decision() == decisions[told]
 
 
@@ -48,8 +53,8 @@ def test_a_resumed_selector_asks_and_decides_what_the_original_did_at_every_pref
 def test_asking_does_not_change_what_is_believed(name):
     world = WORLDS[describe(name).objective]()
     asked, told_only = world.selector(name), world.selector(name)
-    first = asked.ask(round_rng(0, 0))
-    asked.ask(round_rng(0, 1))
+    first = world.ask(asked, round_rng(0, 0))
+    world.ask(asked, round_rng(0, 1))
     assert asked.decision() == told_only.decision()
     for selector in (asked, told_only):
         selector.tell(first, world.outcomes(first))
@@ -71,7 +76,7 @@ def test_the_budget_is_never_exceeded(name, budget):
 def test_the_budget_holds_with_several_batches_in_flight(name):
     world = WORLDS[describe(name).objective]()
     selector = world.selector(name, budget=8)
-    assert world.spent(selector.ask(round_rng(0, t)) for t in range(10)) == 8
+    assert world.spent(world.ask(selector, round_rng(0, t)) for t in range(10)) == 8
 
 
 @best_mean
@@ -474,3 +479,197 @@ def test_losses_told_before_are_refused_with_their_numbers(name):
     with pytest.raises(PairAlreadyTold, match=r"\(arm 2, example 6\) was told before"):
         selector.tell(Batch([0, 2], [0, 6]), [[0.5] * 3, [0.5] * 3])
     assert selector.decision() == before
+
+
+@route
+def test_every_prompt_is_asked_once_in_order_with_batches_in_flight(name):
+    world = RouteWorld()
+    selector = world.selector(name)
+    asked = []
+    while len(batch := world.ask(selector, round_rng(1, len(asked)))):
+        np.testing.assert_array_equal(batch.contexts, world.contexts[batch.examples])
+        asked.append(batch)
+    assert np.concatenate([batch.examples for batch in asked]).tolist() == list(range(world.n_examples))
+    assert not selector.decision().stop
+    for batch in reversed(asked):
+        selector.tell(batch, world.outcomes(batch))
+    assert selector.decision().reason == "exhausted"
+
+
+@route
+def test_a_resumed_router_goes_on_bit_for_bit_with_unscored_prompts_and_rounds_in_flight(name):
+    world = RouteWorld(unscored=0.2, broken=(2,), seed=1)
+    original, resumed = world.selector(name), world.selector(name)
+    history = [(*played, original.decision()) for played in world.rounds(original)]
+    for played, (batch, outcomes, decision) in enumerate(history):
+        fresh = world.selector(name)
+        for earlier, told, _ in history[:played]:
+            fresh.tell(earlier, told)
+        assert world.ask(fresh, round_rng(7, played)) == batch
+        resumed.tell(batch, outcomes)
+        assert resumed.decision() == decision
+    in_flight, again = (world.selector(name) for _ in range(2))
+    for selector in (in_flight, again):
+        first, second = (world.ask(selector, round_rng(7, t)) for t in range(2))
+        selector.tell(second, world.outcomes(second))
+        selector.tell(first, world.outcomes(first))
+    assert world.ask(in_flight, round_rng(7, 2)) == world.ask(again, round_rng(7, 2))
+
+
+@route
+def test_there_is_no_prompt_to_ask_when_every_arm_is_set_aside(name):
+    world = RouteWorld(unscored=1.1, n_examples=100)
+    selector = world.selector(name)
+    assert len(list(world.rounds(selector))) > 0
+    decision = selector.decision()
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+    assert selector.policy().choose(world.contexts[0]) == 0
+
+
+@route
+def test_an_arm_without_scores_is_set_aside_and_the_others_are_routed_to(name):
+    world = RouteWorld(broken=(1,), n_examples=300)
+    selector = world.selector(name)
+    broken = sum(int((batch.arms == 1).sum()) for batch, _ in world.rounds(selector))
+    assert broken < 8 + 3
+    assert selector.decision().best != 1
+    assert np.isnan(selector.policy().scores(world.contexts[0])[1])
+
+
+@route
+def test_a_prompt_that_comes_again_or_out_of_turn_has_an_index_of_its_own(name):
+    world = RouteWorld()
+    selector = world.selector(name)
+    batch = selector.ask(round_rng(0, 0), world.contexts[[5, 5]], examples=[5, 1])
+    assert batch.examples.tolist() == [5, 1]
+    assert selector.next_examples().tolist() == [0, 2, 3]
+    with pytest.raises(PromptTaken, match="prompt 5 was asked or told before"):
+        selector.ask(round_rng(0, 1), world.contexts[[5]], examples=[5])
+    assert selector.next_examples().tolist() == [0, 2, 3]
+
+
+UNIT = np.eye(6)
+BAD_CONTEXTS = {
+    "another dimension": (np.eye(5)[:1], r"shape \(B, 6\), got shape \(1, 5\)"),
+    "no batch": (UNIT[0], r"shape \(B, 6\), got shape \(6,\)"),
+    "not a number": (
+        np.where(UNIT[:2] == 1.0, np.nan, 0.0),
+        r"row 0 of the contexts must be finite, got nan",
+    ),
+    "infinite": (np.where(UNIT[:1] == 1.0, np.inf, 0.0), "must be finite, got inf"),
+    "zero": (UNIT[:2] * [[1.0], [0.0]], "row 1 of the contexts must be of length 1.* got length 0"),
+    "too long": (UNIT[:1] * 1.01, r"divide each by its length, got length 1\.01"),
+    "words": (np.full((1, 6), "a"), "must be numbers, got dtype"),
+}
+
+
+@route
+@pytest.mark.parametrize("case", BAD_CONTEXTS)
+def test_contexts_that_cannot_be_used_are_refused_and_change_nothing(name, case):
+    world = RouteWorld()
+    selector, untouched = world.selector(name), world.selector(name)
+    contexts, message = BAD_CONTEXTS[case]
+    with pytest.raises(UnusableContexts, match=message):
+        selector.ask(round_rng(0, 0), contexts)
+    with pytest.raises(UnusableContexts):
+        selector.tell(
+            RoutedBatch([0] * len(contexts), range(len(contexts)), contexts), np.zeros(len(contexts))
+        )
+    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
+    assert asked == wanted
+    assert selector.decision() == untouched.decision()
+
+
+BAD_ROUTES = {
+    "arm outside": (RoutedBatch([4], [0], UNIT[:1]), [0.5], PairOutsideGrid),
+    "negative arm": (RoutedBatch([-1], [0], UNIT[:1]), [0.5], PairOutsideGrid),
+    "prompt outside": (RoutedBatch([0, 0], [0, 50], UNIT[:2]), [0.5, 0.5], PairOutsideGrid),
+    "repeated pair": (RoutedBatch([0, 1, 0], [3, 3, 3], UNIT[:3]), [0.5] * 3, PairRepeated),
+    "missing outcome": (RoutedBatch([0, 1], [0, 1], UNIT[:2]), [0.5], MalformedBatch),
+    "matrix of outcomes": (RoutedBatch([0], [0], UNIT[:1]), [[0.5]], MalformedBatch),
+    "duels": (RoutedBatch([[0, 1]], [0], UNIT[:1]), [0.5], MalformedBatch),
+    "no contexts": (Batch([0], [0]), [0.5], MalformedBatch),
+    "too high": (RoutedBatch([0, 1], [0, 1], UNIT[:2]), [0.5, 1.5], OutcomeOutOfRange),
+    "too low": (RoutedBatch([0], [0], UNIT[:1]), [-1.1], OutcomeOutOfRange),
+    "infinite": (RoutedBatch([0], [0], UNIT[:1]), [np.inf], OutcomeOutOfRange),
+    "removed arm": (RoutedBatch([0, 3], [0, 1], UNIT[:2]), [0.5, 0.5], ArmRemoved),
+}
+
+
+@route
+@pytest.mark.parametrize("case", BAD_ROUTES)
+def test_a_tell_of_routes_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+    world = RouteWorld()
+    selector, untouched = world.selector(name), world.selector(name)
+    for each in (selector, untouched):
+        each.remove_arm(3)
+    batch, outcomes, error = BAD_ROUTES[case]
+    with pytest.raises(error):
+        selector.tell(batch, outcomes)
+    assert selector.decision() == untouched.decision()
+    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
+    assert asked == wanted
+    assert selector.decision() == untouched.decision()
+
+
+@route
+def test_an_added_arm_is_tried_and_what_was_learned_of_the_others_stays(name):
+    world = RouteWorld(n_arms=5, n_examples=60)
+    selector, whole = RouteWorld(n_examples=60).selector(name), world.selector(name)
+    for batch, outcomes in list(world.rounds(world.selector(name, budget=30))):
+        told = batch.arms < 4
+        part = RoutedBatch(batch.arms[told], batch.examples[told], batch.contexts[told])
+        for each in (selector, whole):
+            each.tell(part, outcomes[told])
+    before = selector.policy()
+    assert selector.add_arm() == 4
+    after, context = selector.policy(), world.contexts[0]
+    np.testing.assert_allclose(after.scores(context)[:4], before.scores(context), rtol=1e-12)
+    assert np.isnan(after.scores(context)[4])
+    assert selector.decision() == whole.decision()
+    assert any((batch.arms == 4).any() for batch, _ in world.rounds(selector))
+
+
+@route
+def test_a_removed_arm_is_chosen_no_more_and_its_pending_pairs_cannot_be_told(name):
+    world = RouteWorld()
+    selector = world.selector(name, batch_size=8, budget=20)
+    batch = world.ask(selector, round_rng(0, 0))
+    removed = int(batch.arms[0])
+    selector.remove_arm(removed)
+    with pytest.raises(ArmRemoved, match=f"arm {removed} was removed; tell the rest"):
+        selector.tell(batch, world.outcomes(batch))
+    rest = batch.arms != removed
+    selector.tell(
+        RoutedBatch(batch.arms[rest], batch.examples[rest], batch.contexts[rest]),
+        world.outcomes(batch)[rest],
+    )
+    later = [batch.arms for batch, _ in world.rounds(selector)]
+    assert len(np.concatenate(later)) == 20 - rest.sum()
+    assert removed not in np.concatenate(later)
+    assert selector.decision().reason == "budget"
+    assert selector.decision().best != removed
+
+
+@route
+def test_arms_that_cannot_be_removed_are_named(name):
+    selector = RouteWorld(n_arms=2).selector(name)
+    with pytest.raises(NoArmToRemove, match="arm 2 cannot be removed: there are the arms 0 to 1"):
+        selector.remove_arm(2)
+    selector.remove_arm(0)
+    with pytest.raises(NoArmToRemove, match="it was removed before"):
+        selector.remove_arm(0)
+    with pytest.raises(NoArmToRemove, match="it is the last one"):
+        selector.remove_arm(1)
+
+
+@route
+def test_nothing_is_spent_on_prompts_that_have_not_come(name):
+    world = RouteWorld()
+    world.n_examples = 10**15
+    selector = world.selector(name)
+    for t in range(10):
+        batch = selector.ask(round_rng(0, t), world.contexts[3 * t : 3 * t + 3])
+        selector.tell(batch, world.outcomes(batch))
+    assert selector.next_examples().tolist() == [30, 31, 32]
+    assert not selector.decision().stop

@@ -1,0 +1,30 @@
+"""Ridge regressions of scores on random Fourier features of contexts, one per arm."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from algorithms.protocols import BoolArray
+from algorithms.route.beliefs import PerArmBeliefs
+from algorithms.route.linear_ridge import LinearRidge
+from algorithms.route.policy import Policy, policy_of
+from algorithms.route.random_features import RandomFeatures
+from algorithms.route.setting import Setting
+
+
+def fourier_beliefs(setting: Setting, features: RandomFeatures) -> PerArmBeliefs[LinearRidge]:
+    """What is believed before any score, on these features."""
+
+    def policy(models: Sequence[LinearRidge | None], usable: BoolArray) -> Policy:
+        weights = np.zeros((len(models), features.width))
+        for arm, model in enumerate(models):
+            if model is not None:
+                weights[arm] = model.weights
+        return policy_of("fourier", usable, setting.dim, weights=weights, frequencies=features.frequencies)
+
+    return PerArmBeliefs(
+        setting.n_arms,
+        make=lambda: LinearRidge(features.width, setting.alpha),
+        lift=features,
+        as_policy=policy,
+    )

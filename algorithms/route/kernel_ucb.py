@@ -1,0 +1,39 @@
+"""KernelUCB: one kernel regression for all arms, told apart by an indicator."""
+
+import numpy as np
+
+from algorithms.protocols import BoolArray
+from algorithms.route.beliefs import JointBeliefs
+from algorithms.route.kernel_ridge import KernelRidge
+from algorithms.route.kernels import Kernel
+from algorithms.route.policy import Policy, policy_of
+from algorithms.route.setting import Setting
+from algorithms.route.ucb import Ucb
+
+
+class KernelUcb(Ucb):
+    """Give each prompt to the arm with the highest mean + eta x deviation of one regression for all arms.
+
+    Its inputs are contexts with the arm's indicator appended, of length sqrt(2), so what one arm scores says
+    something of every other on similar prompts. A baseline: a round costs O(K n^2) after n scores in all.
+
+    Source: Valko et al. (2013), "Finite-time analysis of kernelised contextual bandits", UAI, Algorithm 1, in
+    the form that Hu, Leung & Farnia (2025), Section 6, compare with.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        kernel = Kernel.of(setting, squared_length=2.0)
+        model = KernelRidge(kernel, setting.alpha, setting.dim + setting.n_arms)
+
+        def policy(model: KernelRidge, usable: BoolArray) -> Policy:
+            return policy_of(
+                "joint-kernel",
+                usable,
+                setting.dim,
+                kernel,
+                weights=model.weights,
+                contexts=model.inputs[:, : setting.dim].astype(np.float32),
+                arms=model.inputs[:, setting.dim :].argmax(axis=1).astype(np.int64),
+            )
+
+        super().__init__(setting, JointBeliefs(setting.n_arms, model, policy))

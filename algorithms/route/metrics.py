@@ -1,0 +1,109 @@
+"""How well a router chose, round by round, where the expected scores of all arms are known.
+
+T rounds, K arms, G types of prompts.
+"""
+
+import numpy as np
+
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import BoolArray, FloatArray, IntArray
+
+
+def outscore_the_best(scores: FloatArray, expected: FloatArray) -> FloatArray:
+    """How far the mean score so far is above that of the one arm that is best for all prompts.
+
+    The one-arm oracle that knows this arm has 0 on average; a router has more where the best arm depends on
+    the prompt.
+
+    Args:
+        scores: Shape (T,), those received, NaN where unscored, which are left out of the mean.
+        expected: Shape (T, K), the expected score of every arm on the prompt of each round.
+
+    Returns:
+        Shape (T,); NaN before the first score.
+
+    Raises:
+        InvalidParameter: If the shapes do not go together.
+
+    Source: Hu, Leung & Farnia (2025), Section 6, with the arm that is best over all T rounds.
+    """
+    _check("scores", scores, expected)
+    is_scored = ~np.isnan(scores)
+    counts = np.cumsum(is_scored)
+    sums = np.cumsum(np.where(is_scored, scores, 0.0))
+    means = np.full(len(scores), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    lead: FloatArray = means - expected.mean(axis=0).max()
+    return lead
+
+
+def is_optimal(arms: IntArray, expected: FloatArray) -> BoolArray:
+    """Whether each arm chosen is best on its prompt, shape (T,); equals are best together."""
+    _check("arms", arms, expected)
+    best: BoolArray = expected[np.arange(len(arms)), arms] >= expected.max(axis=1)
+    return best
+
+
+def optimal_pick_ratio(arms: IntArray, expected: FloatArray) -> FloatArray:
+    """Share of the rounds so far in which the arm chosen is best on its prompt, shape (T,), in [0, 1].
+
+    Args:
+        arms: Shape (T,), those chosen.
+        expected: Shape (T, K), the expected score of every arm on the prompt of each round.
+
+    Raises:
+        InvalidParameter: If the shapes do not go together.
+
+    Source: Hu, Leung & Farnia (2025), Section 6, where the expected score is a mean of five answers.
+    """
+    return np.cumsum(is_optimal(arms, expected)) / np.arange(1, len(arms) + 1)
+
+
+def cumulative_regret(arms: IntArray, expected: FloatArray) -> FloatArray:
+    """Sum so far of how much less is expected of the arm chosen than of the best on its prompt, shape (T,).
+
+    Args:
+        arms: Shape (T,), those chosen.
+        expected: Shape (T, K), the expected score of every arm on the prompt of each round.
+
+    Raises:
+        InvalidParameter: If the shapes do not go together.
+
+    Source: Hu, Leung & Farnia (2025), Section 4.
+    """
+    _check("arms", arms, expected)
+    return np.cumsum(expected.max(axis=1) - expected[np.arange(len(arms)), arms])
+
+
+def pick_shares(arms: IntArray, types: IntArray, n_arms: int, window: int) -> FloatArray:
+    """Share of the prompts of each type that went to each arm, window of rounds by window.
+
+    Args:
+        arms: Shape (T,), those chosen.
+        types: Shape (T,), the type of the prompt of each round, 0..G-1.
+        n_arms: K.
+        window: Rounds in a window, at least 1; the last one may be shorter.
+
+    Returns:
+        Shape (ceil(T / window), G, K); NaN where a type did not come in a window.
+
+    Raises:
+        InvalidParameter: If the window is below 1 or the shapes differ.
+    """
+    if window < 1:
+        raise InvalidParameter("window", window, "at least 1")
+    if arms.shape != types.shape:
+        raise InvalidParameter("types", types.shape, f"of shape {arms.shape}, one for each round")
+    n_windows = -(-len(arms) // window)
+    counts = np.zeros((n_windows, int(types.max(initial=-1)) + 1, n_arms))
+    np.add.at(counts, (np.arange(len(arms)) // window, types, arms), 1.0)
+    totals = counts.sum(axis=2, keepdims=True)
+    shares = np.full(counts.shape, np.nan)
+    np.divide(counts, totals, out=shares, where=totals > 0)
+    return shares
+
+
+def _check(name: str, values: IntArray | FloatArray, expected: FloatArray) -> None:
+    if expected.ndim != 2 or values.shape != expected.shape[:1]:
+        shapes = f"of shape (T,) beside expected scores of shape (T, K), which have shape {expected.shape}"
+        raise InvalidParameter(name, values.shape, shapes)

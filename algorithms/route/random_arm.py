@@ -1,0 +1,38 @@
+"""Random: an arm drawn for each prompt."""
+
+import numpy as np
+
+from algorithms.protocols import FloatArray
+from algorithms.route.policy import Policy, policy_of
+from algorithms.route.routing import Routing
+
+
+class RandomArm(Routing):
+    """Give each prompt to an arm drawn uniformly.
+
+    A baseline, and the fairest way to compare arms: each mean is one over all prompts. Its policy is to
+    choose the arm with the best mean for every prompt.
+
+    Source: the baseline of Hu, Leung & Farnia (2025), Section 6.
+    """
+
+    def policy(self) -> Policy:
+        """The means of the arms."""
+        means = self._record.means
+        usable = self._record.eligible & ~np.isnan(means)
+        return policy_of("means", usable, self._setting.dim, means=np.nan_to_num(means))
+
+    def _choose(self, context: FloatArray, rng: np.random.Generator) -> int:
+        return int(rng.choice(np.flatnonzero(self._record.eligible)))
+
+    def _learn(self, arm: int, context: FloatArray, score: float) -> None:
+        """Scores are kept in the record, which is all that is needed."""
+
+    def _expect(self, arm: int, context: FloatArray) -> None:
+        """A draw owes nothing to what is pending."""
+
+    def _forget(self) -> None:
+        """Nothing was expected."""
+
+    def _grow(self) -> None:
+        """The record has grown already."""

@@ -1,0 +1,29 @@
+"""RFF-UCB: PAK-UCB with random Fourier features, at the same cost in every round."""
+
+from algorithms.route.fourier_beliefs import fourier_beliefs
+from algorithms.route.random_features import RandomFeatures
+from algorithms.route.setting import Setting
+from algorithms.route.ucb import Ucb
+
+
+class RffUcb(Ucb):
+    """Give each prompt to the arm with the highest mean + eta x deviation of its own regression on features.
+
+    It approximates `pak-ucb` with the rbf kernel. A round costs O(D d + K D^2) time, and the state is K
+    matrices of 2 D x 2 D, halved by symmetry and kept twice, however many rounds there were.
+
+    The features are drawn once, where Algorithm 5 would draw new ones in every round and for every arm: what
+    is added up over rounds has to be of the same features. The published program counts the first score of an
+    arm twice; this is the mathematics.
+
+    Args:
+        setting: The problem and the common parameters; the kernel has to be "rbf".
+        n_features: D, the number of frequencies, at least 1; there are 2 D features.
+        feature_seed: What the frequencies are drawn from, non-negative.
+
+    Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
+    Models and LLMs", ICML, Algorithms 4 and 5.
+    """
+
+    def __init__(self, setting: Setting, *, n_features: int = 200, feature_seed: int = 0) -> None:
+        super().__init__(setting, fourier_beliefs(setting, RandomFeatures(setting, n_features, feature_seed)))

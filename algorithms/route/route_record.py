@@ -1,0 +1,240 @@
+"""Which prompts were asked and told, of which arm, and what that adds up to per arm.
+
+A round of B prompts costs O(B K). Memory grows with the pairs told, not with the prompts there could be.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.errors import (
+    ArmRemoved,
+    MalformedBatch,
+    NoArmToRemove,
+    OutcomeOutOfRange,
+    PairAlreadyTold,
+    PairOutsideGrid,
+    PairRepeated,
+    PromptTaken,
+    UnusableContexts,
+)
+from algorithms.protocols import (
+    Batch,
+    BoolArray,
+    Decision,
+    FloatArray,
+    IntArray,
+    Reason,
+    RoutedBatch,
+    frozen_integers,
+)
+from algorithms.route.setting import Setting
+
+LEAST_TOLD_TO_SET_ASIDE = 8  # fewer prompts say too little about the share of unscored ones
+
+Pair = tuple[int, int]
+
+
+class RouteRecord:
+    """The pairs of an arm and a prompt so far; each pair is told once, each prompt asked once.
+
+    An arm is set aside for good as soon as at least 8 of its prompts were told and more than `max_unscored`
+    of them are unscored. An arm that is removed keeps its index and its scores.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.n_arms = setting.n_arms
+        self._setting = setting
+        self._told_pairs: set[Pair] = set()
+        self.pending: dict[Pair, FloatArray] = {}
+        """Contexts of the pairs asked and not told, in the order they were asked."""
+        self._next = 0  # every prompt before it is taken
+        self._taken_later: set[int] = set()  # prompts taken that are not before it
+        self.n_told = 0
+        self._told = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
+        self._scored = np.zeros(self.n_arms, dtype=np.int64)  # (K,)
+        self._sums = np.zeros(self.n_arms)  # (K,) of the scores
+        self._asked = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
+        self._removed = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
+        self._set_aside = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
+
+    @property
+    def eligible(self) -> BoolArray:
+        """Which arms can be chosen, shape (K,): neither removed nor set aside."""
+        return ~(self._removed | self._set_aside)
+
+    @property
+    def untried(self) -> BoolArray:
+        """Which arms were never told of and have nothing pending, shape (K,)."""
+        untried: BoolArray = (self._told == 0) & (self._asked == 0)
+        return untried
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean score of each arm, shape (K,), NaN where it has none."""
+        means = np.full(self.n_arms, np.nan)
+        np.divide(self._sums, self._scored, out=means, where=self._scored > 0)
+        return means
+
+    @property
+    def room(self) -> int:
+        """How many prompts may still be asked."""
+        if not self.eligible.any():
+            return 0
+        setting = self._setting
+        free = setting.n_examples - self._next - len(self._taken_later)
+        budget = free if setting.budget is None else setting.budget - self.n_told - len(self.pending)
+        return max(min(free, budget), 0)
+
+    def next_examples(self, size: int) -> IntArray:
+        """The first free prompts, at most `size` of them, shape (B,)."""
+        found: list[int] = []
+        example = self._next
+        for _ in range(min(size, self.room)):
+            while example in self._taken_later:
+                example += 1
+            found.append(example)
+            example += 1
+        return np.array(found, dtype=np.int64)
+
+    def free_examples(self, examples: ArrayLike | None, size: int) -> list[int]:
+        """The prompts to ask, at most `size` and as many as there is room for.
+
+        Raises:
+            RefusedTell: If they are not `size` different free prompts.
+        """
+        if examples is None:
+            free: list[int] = self.next_examples(size).tolist()
+            return free
+        prompts = frozen_integers("examples", examples)
+        if prompts.shape != (size,):
+            raise MalformedBatch("examples", f"of shape ({size},), as the contexts", f"shape {prompts.shape}")
+        seen: set[int] = set()
+        for example in prompts.tolist():
+            if not 0 <= example < self._setting.n_examples:
+                raise PairOutsideGrid(0, example, self.n_arms, self._setting.n_examples)
+            if example < self._next or example in self._taken_later or example in seen:
+                raise PromptTaken(example)
+            seen.add(example)
+        listed: list[int] = prompts.tolist()
+        return listed[: self.room]
+
+    def take(self, arm: int, example: int, context: FloatArray) -> None:
+        """Remember a pair as pending."""
+        self.pending[arm, example] = context
+        self._asked[arm] += 1
+        self._take(example)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> list[tuple[int, FloatArray, float]]:
+        """Absorb the outcomes of a batch, asked here or not.
+
+        Args:
+            batch: A `RoutedBatch` of B pairs that were never told.
+            outcomes: Shape (B,), in [-1, 1], NaN where unscored.
+
+        Returns:
+            Arm, context and score of each scored pair, in order.
+
+        Raises:
+            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+        """
+        contexts, scores = self._checked(batch, outcomes)
+        scored = []
+        for arm, example, context, score in zip(
+            batch.arms.tolist(), batch.examples.tolist(), contexts, scores, strict=True
+        ):
+            if self.pending.pop((arm, example), None) is not None:
+                self._asked[arm] -= 1
+            self._told_pairs.add((arm, example))
+            self._take(example)
+            self._told[arm] += 1
+            if score == score:  # not NaN
+                self._scored[arm] += 1
+                self._sums[arm] += score
+                scored.append((arm, context, score))
+        self.n_told += len(scores)
+        self._set_aside |= (self._told >= LEAST_TOLD_TO_SET_ASIDE) & (
+            self._told - self._scored > self._setting.max_unscored * self._told
+        )
+        return scored
+
+    def add_arm(self) -> int:
+        """Make room for one more arm; return its index."""
+        for name in ("_told", "_scored", "_sums", "_asked", "_removed", "_set_aside"):
+            column = getattr(self, name)
+            setattr(self, name, np.append(column, column.dtype.type(0)))
+        self.n_arms += 1
+        return self.n_arms - 1
+
+    def remove_arm(self, arm: int) -> None:
+        """Choose an arm no more and drop its pending pairs, which then spend no budget."""
+        if not 0 <= arm < self.n_arms:
+            raise NoArmToRemove(arm, f"there are the arms 0 to {self.n_arms - 1}")
+        if self._removed[arm]:
+            raise NoArmToRemove(arm, "it was removed before")
+        if self._removed.sum() == self.n_arms - 1:
+            raise NoArmToRemove(arm, "it is the last one; add another arm first")
+        self._removed[arm] = True
+        self._asked[arm] = 0
+        self.pending = {pair: context for pair, context in self.pending.items() if pair[0] != arm}
+
+    def decision(self) -> Decision:
+        """The eligible arm whose scores are best on average, and whether there is nothing left to ask."""
+        means, eligible = self.means, self.eligible
+        ranked = np.where(eligible & ~np.isnan(means), means, -np.inf)
+        best = int(ranked.argmax()) if ranked.max() > -np.inf else None
+        reason = self._reason(eligible)
+        nothing = np.full(self.n_arms, np.nan)
+        return Decision(
+            best=best,
+            estimates=means,
+            lower=nothing,
+            upper=nothing,
+            stop=reason != "running",
+            reason=reason,
+        )
+
+    def _reason(self, eligible: BoolArray) -> Reason:
+        setting = self._setting
+        if not eligible.any():
+            return "all-set-aside"
+        if not self.pending and self._next + len(self._taken_later) >= setting.n_examples:
+            return "exhausted"
+        if setting.budget is not None and self.n_told >= setting.budget:
+            return "budget"
+        return "running"
+
+    def _take(self, example: int) -> None:
+        if example >= self._next:
+            self._taken_later.add(example)
+        while self._next in self._taken_later:
+            self._taken_later.remove(self._next)
+            self._next += 1
+
+    def _checked(self, batch: Batch, outcomes: ArrayLike) -> tuple[FloatArray, list[float]]:
+        """The contexts and the outcomes, if nothing speaks against them."""
+        if not isinstance(batch, RoutedBatch):
+            raise MalformedBatch("batch", "a RoutedBatch, which has contexts", f"a {type(batch).__name__}")
+        if batch.arms.ndim != 1:
+            raise MalformedBatch("arms", "of shape (B,)", f"shape {batch.arms.shape}")
+        if batch.contexts.shape[1] != self._setting.dim:
+            raise UnusableContexts(
+                None, f"of shape (B, {self._setting.dim})", f"shape {batch.contexts.shape}"
+            )
+        scores = np.array(outcomes, dtype=np.float64)
+        if scores.shape != batch.arms.shape:
+            raise MalformedBatch("outcomes", f"of shape {batch.arms.shape}", f"shape {scores.shape}")
+        listed: list[float] = scores.tolist()
+        seen: set[Pair] = set()
+        for arm, example, score in zip(batch.arms.tolist(), batch.examples.tolist(), listed, strict=True):
+            if not (0 <= arm < self.n_arms and 0 <= example < self._setting.n_examples):
+                raise PairOutsideGrid(arm, example, self.n_arms, self._setting.n_examples)
+            if self._removed[arm]:
+                raise ArmRemoved(arm, example)
+            if (arm, example) in self._told_pairs:
+                raise PairAlreadyTold(arm, example)
+            if (arm, example) in seen:
+                raise PairRepeated(arm, example)
+            if score < -1.0 or score > 1.0:
+                raise OutcomeOutOfRange(arm, example, score, "in [-1, 1]")
+            seen.add((arm, example))
+        return batch.contexts, listed

@@ -1,0 +1,110 @@
+"""What every route selector does around its choice of an arm for a prompt."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.protocols import Batch, Decision, FloatArray, IntArray, RoutedBatch, unit_rows
+from algorithms.route.policy import Policy
+from algorithms.route.route_record import RouteRecord
+from algorithms.route.setting import Setting
+
+
+class Routing(ABC):
+    """A `Router` that leaves choosing and learning to its subclass.
+
+    Pairs that are pending, those earlier in the same batch included, are reckoned with as if they had been
+    told, but for their scores: they make a choice more certain and leave the means as they are. So B prompts
+    that are alike are not all given to one arm because it is uncertain there, and an arm that was never tried
+    goes first once and not B times. Deviations do not depend on scores, so this is what they will be once the
+    pairs are told. A method that has no deviations ignores what is pending.
+
+    Source of that rule: Desautels, Krause & Burdick (2014), "Parallelizing exploration-exploitation tradeoffs
+    in Gaussian process bandit optimization", JMLR 15, GP-BUCB.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._record = RouteRecord(setting)
+        self._unreckoned: list[tuple[int, FloatArray]] = []  # pending pairs that were not expected yet
+
+    def next_examples(self) -> IntArray:
+        """The prompts whose turn it is, at most `batch_size` of them."""
+        return self._record.next_examples(self._setting.batch_size)
+
+    def ask(
+        self, rng: np.random.Generator, contexts: ArrayLike, examples: ArrayLike | None = None
+    ) -> RoutedBatch:
+        """Choose an arm for each prompt, one after the other."""
+        rows = unit_rows(contexts, self._setting.dim)
+        prompts = self._record.free_examples(examples, len(rows))
+        arms = []
+        for example, context in zip(prompts, rows[: len(prompts)], strict=True):
+            # Only now, as the score of a lone prompt is usually told before another one comes.
+            for pair in self._unreckoned:
+                self._expect(*pair)
+            arm = self._choose(context, rng)
+            self._record.take(arm, example, context)
+            self._unreckoned = [(arm, context)]
+            arms.append(arm)
+        return RoutedBatch(
+            np.array(arms, dtype=np.int64), np.array(prompts, dtype=np.int64), rows[: len(arms)]
+        )
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [-1, 1], NaN where unscored."""
+        scored = self._record.tell(batch, outcomes)
+        self._forget()
+        for arm, context, score in scored:
+            self._learn(arm, context, score)
+        self._reckon_anew()
+
+    def decision(self) -> Decision:
+        """Recommend the arm whose scores are best on average, for those who want one arm for all prompts.
+
+        Estimates are the plain means of the scores of each arm, without intervals: an arm was given the
+        prompts that it was thought to be good at, so they say nothing about its mean over all prompts.
+        """
+        return self._record.decision()
+
+    def add_arm(self) -> int:
+        """Let one more arm take part from now on; return its index."""
+        self._forget()
+        arm = self._record.add_arm()
+        self._grow()
+        self._reckon_anew()
+        return arm
+
+    def remove_arm(self, arm: int) -> None:
+        """Choose an arm no more, drop its pending pairs."""
+        self._record.remove_arm(arm)
+        self._forget()
+        self._reckon_anew()
+
+    @abstractmethod
+    def policy(self) -> Policy:
+        """What was learned, as plain arrays."""
+
+    @abstractmethod
+    def _choose(self, context: FloatArray, rng: np.random.Generator) -> int:
+        """An eligible arm for a context; there is one."""
+
+    @abstractmethod
+    def _learn(self, arm: int, context: FloatArray, score: float) -> None:
+        """Take in a score; nothing is expected."""
+
+    @abstractmethod
+    def _expect(self, arm: int, context: FloatArray) -> None:
+        """Reckon with a pending pair."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Expect nothing any more."""
+
+    @abstractmethod
+    def _grow(self) -> None:
+        """Make room for one more arm; nothing is expected."""
+
+    def _reckon_anew(self) -> None:
+        self._unreckoned = [(pair[0], context) for pair, context in self._record.pending.items()]
