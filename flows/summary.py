@@ -1,6 +1,7 @@
 """The answer of a campaign in a few sentences."""
 
 from flows.certified import certified_lines, coverage_line
+from flows.routed import routed_lines
 from tasks.status import CampaignStatus
 
 MOST_CONTENDERS = 5
@@ -16,7 +17,7 @@ def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
     totals = status.totals
     return [
         f"{status.name}: {status.state}",
-        *(_answer(status) if status.certificate is None else certified_lines(status, storage)),
+        *_answer(status, storage),
         f"  cost      {totals['comparisons']} comparisons in {totals['rounds']} rounds, "
         f"{_share(status)}; "
         f"{totals['generations']} generations, {totals['output_tokens']} tokens, "
@@ -33,7 +34,13 @@ def _share(status: CampaignStatus) -> str:
     return f"{status.share_of_grid:.1%} of the full grid of {status.totals['grid']}"
 
 
-def _answer(status: CampaignStatus) -> list[str]:
+def _answer(status: CampaignStatus, storage: str) -> list[str]:
+    if status.certificate is not None:
+        return certified_lines(status, storage)
+    return _best(status) if status.standing is None else routed_lines(status, storage)
+
+
+def _best(status: CampaignStatus) -> list[str]:
     if status.best is None:
         nothing = "no candidate could be judged" if status.reason == "all-set-aside" else "nothing known yet"
         return [f"  winner    none: {nothing}"]

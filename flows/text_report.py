@@ -11,6 +11,7 @@ from storage import certify_views, duel_views, views
 from storage.records import CampaignRecord
 from tasks.certifying import evidence
 from tasks.certifying.certificate import UNRELIABLE
+from tasks.routing import standing
 from tasks.status import campaign_status
 from tasks.strengths import strengths
 
@@ -64,6 +65,13 @@ def _of_certificates(campaign: CampaignRecord) -> tuple[Section, ...]:
     )
 
 
+def _of_routes(campaign: CampaignRecord) -> tuple[Section, ...]:
+    return (
+        ("Leaderboard: means of the prompts that each candidate was given", _by_id(views.leaderboard)),
+        ("Shares of the last prompts, by type", standing.shares),
+    )
+
+
 def _by_id(
     view: Callable[[Session, int], Iterable[Row]],
 ) -> Callable[[Session, CampaignRecord], Iterable[Row]]:
@@ -96,5 +104,6 @@ SECTIONS: dict[str, Callable[[CampaignRecord], tuple[Section, ...]]] = {
     "best-mean": _of_scores,
     "best-duel": _of_duels,
     "certify": _of_certificates,
+    "route": _of_routes,
 }
 """What stands between the answer and the coverage, by objective."""

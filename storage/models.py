@@ -1,7 +1,8 @@
 """The schema, in the order the data flows. Rows are inserted, not rewritten; leases are the one exception.
 
 `campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score.
-So may a label, up to the moment a comparison was made with it.
+So may `campaigns.spec` of a routed campaign, whose candidates may grow in number, and a label, up to the
+moment a comparison was made with it.
 """
 
 import datetime as dt
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Dialect,
     ForeignKey,
     Index,
+    LargeBinary,
     MetaData,
     String,
     Text,
@@ -129,6 +131,34 @@ class Campaign(Base):
     created_at: Mapped[dt.datetime]
 
 
+class Arrival(Base):
+    """Prompts that came after a routed campaign was begun, as a dataset of their own."""
+
+    __tablename__ = "arrivals"
+    __table_args__ = (UniqueConstraint("campaign_id", "number"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
+    number: Mapped[int]
+    """Counts a campaign's arrivals, from 0: its prompts are those of its dataset, then theirs in turn."""
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), unique=True)
+
+
+class Embedding(Base):
+    """A text as a vector of length 1; every campaign with the same embedder shares it."""
+
+    __tablename__ = "embeddings"
+    __table_args__ = (UniqueConstraint("embedder", "digest"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    embedder: Mapped[str] = mapped_column(String(64))
+    """SHA-256 over all that determines the vectors of an embedder, hexadecimal."""
+    digest: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the text, hexadecimal."""
+    vector: Mapped[bytes] = mapped_column(LargeBinary)
+    """Little-endian single-precision numbers, one after the other."""
+
+
 class Candidate(Base):
     """One model x prompt x sampling of a campaign."""
 
@@ -143,6 +173,8 @@ class Candidate(Base):
     model: Mapped[dict[str, Any]]
     prompt: Mapped[dict[str, Any]]
     sampling: Mapped[dict[str, Any]]
+    first_round: Mapped[int] = mapped_column(server_default=text("0"))
+    """The round that it first took part in; above 0 where it joined a routed campaign later."""
 
 
 class Round(Base):

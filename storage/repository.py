@@ -121,12 +121,22 @@ def add_campaign(
     )
     session.add(row)
     session.flush()
-    session.execute(
-        insert(Candidate),
-        [
-            {"campaign_id": row.id, "position": position, **_columns(candidate)}
-            for position, candidate in enumerate(candidates)
-        ],
+    _add_candidates(session, row.id, candidates, start=0, first_round=0)
+    return _campaign(row)
+
+
+def grow_campaign(
+    session: Session, campaign_id: int, *, spec: Mapping[str, Any], candidates: Sequence[NewCandidate]
+) -> CampaignRecord:
+    """Let more candidates take part from the next round on: the one way in which a definition changes."""
+    row = session.get_one(Campaign, campaign_id)
+    row.spec = dict(spec)
+    _add_candidates(
+        session,
+        campaign_id,
+        candidates,
+        start=len(candidate_ids(session, campaign_id)),
+        first_round=next_round_number(session, campaign_id),
     )
     return _campaign(row)
 
@@ -152,6 +162,27 @@ def candidate_names(session: Session, campaign_id: int) -> list[str]:
     return list(
         session.scalars(
             select(Candidate.name).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+        )
+    )
+
+
+def candidates(session: Session, campaign_id: int) -> list[NewCandidate]:
+    """A campaign's candidates as they were stored, by arm."""
+    rows = session.scalars(
+        select(Candidate).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+    )
+    return [
+        NewCandidate(name=row.name, model=row.model, prompt=row.prompt, sampling=row.sampling) for row in rows
+    ]
+
+
+def first_rounds(session: Session, campaign_id: int) -> list[int]:
+    """The round that each candidate first took part in, by arm."""
+    return list(
+        session.scalars(
+            select(Candidate.first_round)
+            .where(Candidate.campaign_id == campaign_id)
+            .order_by(Candidate.position)
         )
     )
 
@@ -286,16 +317,33 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
     if row is None:
         return None
     number, best, decision = row
+    # Of candidates that joined after it, nothing was known.
+    later = [None] * (len(candidate_ids(session, campaign_id)) - len(decision.estimates))
     return DecisionRecord(
         round_number=number,
         best=best,
-        estimates=decision.estimates,
-        lower=decision.lower,
-        upper=decision.upper,
+        estimates=[*decision.estimates, *later],
+        lower=[*decision.lower, *later],
+        upper=[*decision.upper, *later],
         stop=decision.stop,
         reason=decision.reason,
         decided_at=decision.decided_at,
     )
+
+
+def _add_candidates(
+    session: Session, campaign_id: int, candidates: Sequence[NewCandidate], *, start: int, first_round: int
+) -> None:
+    rows = [
+        {
+            "campaign_id": campaign_id,
+            "position": start + number,
+            "first_round": first_round,
+            **_columns(candidate),
+        }
+        for number, candidate in enumerate(candidates)
+    ]
+    session.execute(insert(Candidate), rows)
 
 
 def _add_games(session: Session, round_id: int, comparisons: Sequence[NewComparison]) -> None:

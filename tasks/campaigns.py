@@ -6,13 +6,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from storage import leases, repository
+from storage import arrivals, leases, repository
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
 from tasks.checking import check_campaign
 from tasks.datasets import Dataset, Example
 from tasks.differences import differences
 from tasks.errors import SpecError
+from tasks.joining import joining_candidates
 from tasks.leasing import is_gone, now, this_process
 from tasks.objectives.checked import CheckedCampaign
 from tasks.spec import CampaignSpec
@@ -23,6 +24,7 @@ FINGERPRINTS = (
     "history_fingerprint",
     "judge_identity",
     "candidate_costs",
+    "embedder_identity",
 )
 """What a stored identity holds beside the spec's own fields."""
 
@@ -44,8 +46,12 @@ def open_campaign(database: Database, checked: CheckedCampaign) -> CampaignRecor
     with database.writing() as session:
         stored = repository.find_campaign(session, spec.name)
         if stored is not None:
-            refuse_other_identity(stored.name, stored.spec, checked.identity())
+            new = joining_candidates(checked, stored.spec, repository.candidates(session, stored.id))
+            if not new:
+                refuse_other_identity(stored.name, stored.spec, checked.identity())
             leases.require_free(session, stored.id, this_process(), now=now(), is_gone=is_gone)
+            if new:
+                repository.grow_campaign(session, stored.id, spec=checked.identity(), candidates=new)
             return repository.set_execution(session, stored.id, spec.execution_fields())
         dataset_id = repository.ensure_dataset(
             session,
@@ -81,9 +87,17 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
     """
     with database.reading() as session:
         campaign = repository.get_campaign(session, name)
-        dataset = _stored_dataset(campaign, repository.examples(session, campaign.dataset_id))
-    spec = stored_spec(campaign, storage)
-    checked = check_campaign(spec, dataset)
+        dataset = _stored_dataset(
+            campaign,
+            [
+                example
+                for dataset_id in arrivals.dataset_ids(session, campaign.id)
+                for example in repository.examples(session, dataset_id)
+            ],
+        )
+        names = repository.candidate_names(session, campaign.id)
+        first_rounds = repository.first_rounds(session, campaign.id)
+    checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
 

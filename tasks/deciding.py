@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from algorithms.protocols import Decision
+import numpy as np
+
+from algorithms.protocols import Batch, Decision
 from storage.records import NewComparison, RoundRecord
 from tasks.running import RunningCampaign
 
@@ -14,5 +16,6 @@ def decide_round(
     checked = campaign.checked
     losses = [(each.human_loss, each.auto_loss, each.unlabelled_loss) for each in comparisons]
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses)
-    campaign.selector.tell(checked.batch(round_.arms, round_.examples), outcomes)
+    batch = Batch(arms=np.array(round_.arms), examples=np.array(round_.examples))
+    campaign.selector.tell(batch, outcomes)
     return campaign.selector.decision()

@@ -1,11 +1,17 @@
 """What to run next: the algorithm asks, and the plan is stored before anything is generated."""
 
-from algorithms.protocols import round_rng
+from collections.abc import Callable
+
+import numpy as np
+
+from algorithms.protocols import Batch, round_rng
 from storage import repository
 from storage.leases import writing_under
 from storage.records import RoundRecord
 from tasks.leasing import now
 from tasks.running import RunningCampaign
+
+Ask = Callable[[np.random.Generator], Batch]
 
 
 def plan_round(campaign: RunningCampaign) -> RoundRecord | None:
@@ -14,11 +20,24 @@ def plan_round(campaign: RunningCampaign) -> RoundRecord | None:
     Returns:
         None when the selector wants nothing more.
     """
+    return stored_plan(campaign) or plan_new(campaign, campaign.selector.ask)
+
+
+def stored_plan(campaign: RunningCampaign) -> RoundRecord | None:
+    """The plan that is stored and not finished, if there is one."""
     with campaign.database.reading() as session:
-        if stored := repository.unfinished_round(session, campaign.record.id):
-            return stored
+        stored = repository.unfinished_round(session, campaign.record.id)
+    if stored is not None:
+        campaign.checked.at_round(campaign.selector, stored.number)
+    return stored
+
+
+def plan_new(campaign: RunningCampaign, ask: Ask) -> RoundRecord | None:
+    """Store what is asked as the next round; None where that is nothing."""
+    with campaign.database.reading() as session:
         number = repository.next_round_number(session, campaign.record.id)
-    batch = campaign.checked.ask(campaign.selector, round_rng(campaign.record.seed, number))
+    campaign.checked.at_round(campaign.selector, number)
+    batch = ask(round_rng(campaign.record.seed, number))
     if len(batch) == 0:
         return None
     with writing_under(campaign.database, campaign.lease) as session:

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algorithms.protocols import Selector
-from storage import repository
+import numpy as np
+from sqlalchemy.orm import Session
+
+from algorithms.protocols import Batch, Selector
+from storage import arrivals, repository
 from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
 from tasks.engines.pool import EnginePool
@@ -74,15 +77,15 @@ def running(
             log_folder=Path(execution.log_folder) / record.name,
         ) as engines,
     ):
-        selector, meetings = checked.create_selector(), Meetings()
+        checked = checked.prepared(database)
         with database.reading() as session:
-            for told in repository.told_rounds(session, record.id):
-                batch = checked.batch(told.arms, told.examples)
-                selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
-                if checked.repeats_meetings:
-                    meetings.add(meetings_of(told.arms, told.examples))
+            selector, meetings = restored(session, record, checked)
             candidate_ids = repository.candidate_ids(session, record.id)
-            example_ids = repository.example_ids(session, record.dataset_id)
+            example_ids = [
+                id_
+                for dataset_id in arrivals.dataset_ids(session, record.id)
+                for id_ in repository.example_ids(session, dataset_id)
+            ]
         yield RunningCampaign(
             database=database,
             lease=lease,
@@ -95,3 +98,17 @@ def running(
             engines=engines,
             judge_id=checked.judge_id,
         )
+
+
+def restored(
+    session: Session, record: CampaignRecord, checked: "CheckedCampaign"
+) -> tuple[Selector, Meetings]:
+    """A selector that was told every finished round, and the meetings of those rounds."""
+    selector, meetings = checked.create_selector(), Meetings()
+    for told in repository.told_rounds(session, record.id):
+        batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
+        outcomes = checked.outcomes(told.outcomes, told.losses)
+        checked.at_round(selector, told.number).tell(batch, outcomes)
+        if checked.repeats_meetings:
+            meetings.add(meetings_of(told.arms, told.examples))
+    return selector, meetings

@@ -34,12 +34,13 @@ JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 
-Objective = Literal["best-mean", "best-duel", "certify"]
+Objective = Literal["best-mean", "best-duel", "certify", "route"]
 
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
-    "best-mean": ("fresh_generations", "certify"),
-    "best-duel": ("history", "certify"),
-    "certify": ("fresh_generations", "history"),
+    "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
+    "best-duel": ("history", "certify", "embedder", "prompt_type"),
+    "certify": ("fresh_generations", "history", "embedder", "prompt_type"),
+    "route": ("fresh_generations", "history", "certify"),
 }
 """Keys of the file that an objective has no use for."""
 
@@ -178,6 +179,32 @@ class CertifySpec(Section):
         return self.alpha if self.alpha is not None else self.drop or 0.0
 
 
+class EmbedderSpec(Section):
+    """What makes a vector of a prompt, so that prompts that are alike can be routed alike."""
+
+    type: Literal["transformers", "vllm", "precomputed"] = "transformers"
+    model: str | None = None
+    """Folder of a checkpoint; None for the sentence-embedding model that Winnow installs."""
+    pooling: Literal["mean", "cls", "last"] = "mean"
+    """For transformers: how the vectors of a text's tokens become one."""
+    path: str | None = None
+    """For precomputed: a file with the columns id and vector."""
+    text: str = Field(default="{{ input }}", min_length=1)
+    """A jinja2 template over the fields of an example: what is embedded of it."""
+
+    @model_validator(mode="after")
+    def _has_what_its_type_needs(self) -> Self:
+        if (self.path is not None) != (self.type == "precomputed"):
+            raise ValueError("path is for type: precomputed, which needs it")
+        if self.model is None and self.type == "vllm":
+            raise ValueError("type: vllm needs the folder of a checkpoint as model")
+        if self.type == "precomputed" and {"model", "pooling", "text"} & self.model_fields_set:
+            raise ValueError("precomputed vectors need no model, pooling or text; leave them out")
+        if self.type == "vllm" and "pooling" in self.model_fields_set:
+            raise ValueError("vLLM pools as the checkpoint says; leave pooling out")
+        return self
+
+
 class StoppingSpec(Section):
     """When a campaign ends: the budget is spent, or the best stands out at error probability `delta`."""
 
@@ -234,6 +261,10 @@ class CampaignSpec(Section):
     dataset: DatasetSpec
     judge: JudgeSpec
     certify: CertifySpec | None = None
+    embedder: EmbedderSpec = EmbedderSpec()
+    """For route."""
+    prompt_type: str | None = None
+    """For route: the field of an example that says of which kind its prompt is, for reports alone."""
     fresh_generations: bool = True
     """For best-duel: whether a candidate that meets an example again answers it anew."""
     selector: SelectorSpec
@@ -255,9 +286,9 @@ class CampaignSpec(Section):
             seen.add(entry.name)
         return entries
 
-    @field_validator("fresh_generations", "history", "certify")
+    @field_validator("fresh_generations", "history", "certify", "embedder", "prompt_type")
     @classmethod
-    def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of either field
+    def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of any field
         objective = info.data.get("objective")
         if objective and info.field_name in FOREIGN_KEYS[objective]:
             raise ValueError(f"means nothing to {objective}; leave it out")
@@ -267,7 +298,7 @@ class CampaignSpec(Section):
     @classmethod
     def _fits_the_question(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
         objective = info.data.get("objective")
-        if stopping.epsilon and objective in ("best-duel", "certify"):
+        if stopping.epsilon and objective in ("best-duel", "certify", "route"):
             raise ValueError(f"epsilon means nothing to {objective}; leave it out")
         if stopping.delta is None and objective == "certify":
             raise ValueError("certify needs delta, the chance that a certificate may be wrong; add it")

@@ -11,6 +11,7 @@ from storage.records import CampaignRecord, DecisionRecord
 from tasks.certifying.certificate import Certificate, certificate_of
 from tasks.leasing import is_gone, now
 from tasks.modelled import uses_features
+from tasks.routing.standing import Standing, standing_of
 
 State = Literal["running", "decided", "undecided", "waiting", "interrupted", "new"]
 """What a campaign is doing:
@@ -51,6 +52,8 @@ class CampaignStatus:
     """The process that runs it."""
     certificate: Certificate | None = None
     """What more there is to say of a campaign that certifies."""
+    standing: Standing | None = None
+    """What more there is to say of a campaign that routes."""
 
     @property
     def share_of_grid(self) -> float:
@@ -69,6 +72,8 @@ class CampaignStatus:
         """Whether the answer holds with the stated error probability, or is exact."""
         if self.certificate is not None:
             return self.state == "decided" and self.certificate.is_reliable
+        if self.standing is not None:
+            return False
         proven = ("separated", "separated-proven", "exhausted")
         # Without a model the best must be shown to beat every other, whatever the threshold.
         shown = self.reason == "separated-practical" and not self.trusts_a_model
@@ -85,7 +90,9 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
     position = names.index(decision.best) if decision and decision.best else None
     certifies = campaign.objective == "certify"
     certificate = certificate_of(session, campaign, names, decision) if certifies else None
-    state = _state(decision, live, stopping["delta"])
+    routes = campaign.objective == "route"
+    # To route is no question with an answer that could stay open.
+    state = _state(decision, live, None if routes else stopping["delta"])
     waits = certificate is not None and certificate.waits_for and state in ("interrupted", "new")
     return CampaignStatus(
         name=campaign.name,
@@ -96,7 +103,7 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
         estimate=decision.estimates[position] if decision and position is not None else None,
         lower=decision.lower[position] if decision and position is not None else None,
         upper=decision.upper[position] if decision and position is not None else None,
-        contenders=() if certifies else _contenders(names, decision, position),
+        contenders=() if certifies or routes else _contenders(names, decision, position),
         delta=stopping["delta"],
         epsilon=stopping["epsilon"],
         trusts_a_model=uses_features(campaign.spec.get("selector", {})),
@@ -104,6 +111,7 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
         totals=views.totals(session, campaign.id),
         holder=str(lease.holder) if lease and live else None,
         certificate=certificate,
+        standing=standing_of(session, campaign, decision.best if decision else None) if routes else None,
     )
 
 

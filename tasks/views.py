@@ -28,6 +28,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "rounds": {ANY: "storage.views:rounds"},
     "curve": {ANY: "storage.views:curve"},
     "coverage": {ANY: "storage.views:coverage"},
+    "costs": {ANY: "storage.cost_views:costs"},
     "head-to-head": {"best-duel": "storage.duel_views:head_to_head"},
     "strengths": {"best-duel": "tasks.strengths:strengths"},
     "games": {"best-duel": "storage.duel_views:games"},
@@ -36,6 +37,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "e-values": {"certify": "tasks.certifying.evidence:e_values"},
     "weights": {"certify": "tasks.certifying.evidence:weights"},
     "labels": {"certify": "tasks.certifying.evidence:label_rows"},
+    "picks": {"route": "tasks.routing.standing:picks"},
 }
 """Functions of a session and a campaign, imported when they are asked: some need more than the others."""
 

@@ -2,7 +2,18 @@
 
 import typer
 
-from flows.commands import campaigns, catalogue, databases, demo, init, labels, queries, reading, simulate
+from flows.commands import (
+    campaigns,
+    catalogue,
+    databases,
+    demo,
+    init,
+    labels,
+    queries,
+    reading,
+    routes,
+    simulate,
+)
 
 app = typer.Typer(
     name="winnow",
@@ -18,6 +29,7 @@ app.command()(campaigns.validate)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)
 app.command()(labels.label)
+app.command()(routes.route)
 app.command()(reading.status)
 app.command(name="list")(reading.list_campaigns)
 app.command()(reading.show)

@@ -14,16 +14,17 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the models, data and results go.")] = DEMO_FOLDER,
     objective: Annotated[
         ObjectiveChoice,
-        typer.Option(help="Scores on a benchmark, duels before a model that judges, or certificates."),
+        typer.Option(help="Scores on a benchmark, duels before a judge, certificates, or routed prompts."),
     ] = ObjectiveChoice.best_mean,
 ) -> None:
     """Train small models, run a campaign on them through vLLM, print the winner; again: resume."""
-    from infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels
+    from infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels, prepare_routes
 
     prepare = {
         ObjectiveChoice.best_mean: prepare_demo,
         ObjectiveChoice.best_duel: prepare_duels,
         ObjectiveChoice.certify: prepare_certificate,
+        ObjectiveChoice.route: prepare_routes,
     }
     spec = prepare[objective](folder, report=print)
 

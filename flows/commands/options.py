@@ -28,3 +28,4 @@ class ObjectiveChoice(StrEnum):
     best_mean = "best-mean"
     best_duel = "best-duel"
     certify = "certify"
+    route = "route"

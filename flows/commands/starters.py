@@ -148,5 +148,50 @@ stopping: {budget: 200, delta: 0.1}
 execution: {max_loaded: 1}
 """
 
-STARTERS = {"best-mean": BEST_MEAN, "best-duel": BEST_DUEL, "certify": CERTIFY}
+ROUTE = """\
+# Which candidate is to answer which prompt? Each prompt is given to one candidate, and its score tells whom
+# to give prompts like it. `winnow validate` checks this file and `winnow run` runs it; `winnow route` answers
+# prompts that come later, and exports what was learned.
+name: my-router
+objective: route
+seed: 7
+storage: sqlite:///winnow.db
+
+# A folder with a saved checkpoint, or an id on a model hub. model_args go to the engine as they are. A model
+# that is added later joins: what was learned of the others stays.
+models:
+  - name: general
+    provider: vllm
+    model: path/to/general
+    model_args: {max_model_len: 2048}
+    generate_config: {max_tokens: 64}
+  - name: coder
+    provider: vllm
+    model: path/to/coder
+    model_args: {max_model_len: 2048}
+    generate_config: {max_tokens: 64}
+
+prompts:
+  - {name: direct, template: "{{ input }}"}
+
+# Prompts in the order in which they come, with what counts as right.
+dataset: {path: data.jsonl, fields: {id: id, input: input, target: target}}
+judge: {type: normalised}
+
+# What makes a vector of a prompt: by default a small sentence-embedding model that Winnow installs; or
+# {type: transformers, model: path/to/checkpoint}, {type: vllm, model: ...}, {type: precomputed, path: ...}.
+embedder: {text: "{{ input }}"}
+
+# rff-ucb costs the same in every round, however many prompts there were.
+selector: {name: pak-ucb, params: {kernel: rbf}}
+batch_size: 16
+
+# Answer so many prompts.
+stopping: {budget: 1000}
+
+# Raise max_loaded when more models fit in memory: every reload costs time.
+execution: {max_loaded: 2}
+"""
+
+STARTERS = {"best-mean": BEST_MEAN, "best-duel": BEST_DUEL, "certify": CERTIFY, "route": ROUTE}
 """By objective."""

@@ -13,7 +13,8 @@ from infra.demo.certificates import certificate_text, label_lines, unlabelled_li
 from infra.demo.data import evaluation_examples
 from infra.demo.duels import duel_text
 from infra.demo.processes import Job, train_in_processes
-from infra.demo.recipes import CERTIFIED, DUELLISTS, JUDGE, RECIPES, Recipe
+from infra.demo.recipes import CERTIFIED, DUELLISTS, JUDGE, RECIPES, ROUTED, Recipe
+from infra.demo.routes import route_text, stream_lines
 
 Report = Callable[[str], None]
 Train = Callable[[Sequence[Job], Callable[[Job], None]], None]
@@ -66,6 +67,15 @@ def prepare_certificate(
     text = certificate_text(folder, data, labels, recipes)
     more = {data: unlabelled_lines(), labels: label_lines()}
     return _prepare(folder, report, recipes, train, folder / "certify.yaml", text, more)
+
+
+def prepare_routes(
+    folder: Path, report: Report, recipes: Sequence[Recipe] = ROUTED, train: Train = train_in_processes
+) -> Path:
+    """Like `prepare_demo`, but for `route.yaml`, whose examples come in a mixed order."""
+    stream = folder / "data" / "stream.jsonl"
+    text = route_text(folder, stream, recipes)
+    return _prepare(folder, report, recipes, train, folder / "route.yaml", text, {stream: stream_lines()})
 
 
 def _data(folder: Path) -> Path:

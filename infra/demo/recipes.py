@@ -78,5 +78,8 @@ DUELLISTS = tuple(recipe for recipe in RECIPES if recipe.name in ("medium", "lar
 CERTIFIED = tuple(recipe for recipe in reversed(RECIPES) if recipe.name != "numbers")
 """The checkpoints that the demo certifies, from the dearest on; the first is its autoevaluator too."""
 
+ROUTED = tuple(recipe for recipe in RECIPES if recipe.name in ("sprout", "numbers", "letters"))
+"""The checkpoints that the demo routes prompts to: none of them is good at every task."""
+
 JUDGE = JudgeRecipe(name="judge", hidden_size=64, layers=2, heads=4, steps=500, batch_size=64)
 """The checkpoint that judges them."""

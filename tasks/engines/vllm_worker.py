@@ -1,16 +1,17 @@
 """The process in which vLLM runs, and the only file that imports it; `VllmEngine` is the other side.
 
 The first message is {"load": model}, answered by {"ready": identity} or {"load_failed": sentence}; then
-{"requests": [...]} is answered by {"answers": [...]}, until {"close": true} comes. Anything unexpected
-ends the process with a traceback in its log.
+{"requests": [...]} is answered by {"answers": [...]}, until {"close": true} comes. Where the first message
+is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}. Anything unexpected ends the
+process with a traceback in its log.
 """
 
 import dataclasses
 import os
 import time
 import traceback
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasks.engines.choices import ChoiceEncoder
 from tasks.engines.errors import EngineLoadFailed, one_sentence
@@ -19,9 +20,12 @@ from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelR
 from tasks.engines.worker_side import ParentLink, run_worker
 
 if TYPE_CHECKING:
-    from vllm import RequestOutput
+    from vllm import LLM, RequestOutput
 
     from tasks.engines.choosing import NextToken, TokenLogprobs
+
+
+Model = TypeVar("Model", "VllmModel", "VllmVectors")
 
 
 class VllmModel:
@@ -33,24 +37,15 @@ class VllmModel:
     """
 
     def __init__(self, model: ModelRef) -> None:
-        # Imported here, so that the parent is watched during the seconds that this takes.
+        args: dict[str, Any] = dict(model.model_args)
+        self._llm = _new_llm(
+            model=model.model, revision=model.revision, tokenizer_revision=model.revision, **args
+        )
         import vllm
         from vllm.platforms import current_platform
 
         from tasks.engines.choosing import Chooser
 
-        args: dict[str, Any] = dict(model.model_args)
-        if current_platform.is_cpu():
-            args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
-            # vLLM 0.32 on a CPU crashes when a request with a seed of its own is prefilled in chunks.
-            args.setdefault("enable_chunked_prefill", False)
-            if args["enforce_eager"]:
-                # Parts of the sampler would be compiled all the same, which takes a C++ compiler and fails in
-                # a folder with a space in its path.
-                os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
-        self._llm = vllm.LLM(
-            model=model.model, revision=model.revision, tokenizer_revision=model.revision, **args
-        )
         config = self._llm.model_config
         self._max_model_len = int(config.max_model_len)
         tokenizer, vocabulary = self._llm.get_tokenizer(), config.get_vocab_size()
@@ -141,6 +136,45 @@ class VllmModel:
         }
 
 
+class VllmVectors:
+    """A `vllm.LLM` that pools the hidden states of a text into a vector.
+
+    Raises:
+        Exception: Whatever vLLM raises while loading.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._llm = _new_llm(model=folder, runner="pooling")
+        self._cut = {"truncation": True, "max_length": self._llm.model_config.max_model_len}
+        self.identity = "pooling"
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """One vector per text; a text that is too long is cut."""
+        outputs = self._llm.embed(texts, tokenization_kwargs=self._cut, use_tqdm=False)
+        return [output.outputs.embedding for output in outputs]
+
+    def close(self) -> None:
+        """See `VllmModel`."""
+        self._llm.llm_engine.engine_core.shutdown()
+
+
+def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
+    """A model with what suits the device where the arguments do not say it."""
+    # Imported here, so that the parent is watched during the seconds that this takes.
+    import vllm
+    from vllm.platforms import current_platform
+
+    if current_platform.is_cpu():
+        args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
+        # vLLM 0.32 on a CPU crashes when a request with a seed of its own is prefilled in chunks.
+        args.setdefault("enable_chunked_prefill", False)
+        if args["enforce_eager"]:
+            # Parts of the sampler would be compiled all the same, which takes a C++ compiler and fails in a
+            # folder with a space in its path.
+            os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    return vllm.LLM(**args)
+
+
 def _answer(output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
     if isinstance(output, GenerationFailure):
         return output
@@ -165,7 +199,15 @@ def _token_logprobs(output: "RequestOutput | GenerationFailure") -> "TokenLogpro
 
 def main(parent: ParentLink) -> None:
     """Load the model, then answer batches until told to close."""
-    model = _load(parent)
+    message = parent.receive()
+    if "load_embedder" in message:
+        _embed(parent, message["load_embedder"])
+    else:
+        _generate(parent, message["load"])
+
+
+def _generate(parent: ParentLink, fields: dict[str, Any]) -> None:
+    model = _load(parent, lambda: VllmModel(ModelRef(**fields)))
     while model and "requests" in (message := parent.receive()):
         answers = model.generate([_request(fields) for fields in message["requests"]])
         parent.send({"answers": [dataclasses.asdict(answer) for answer in answers]})
@@ -173,9 +215,17 @@ def main(parent: ParentLink) -> None:
         model.close()
 
 
-def _load(parent: ParentLink) -> VllmModel | None:
+def _embed(parent: ParentLink, folder: str) -> None:
+    model = _load(parent, lambda: VllmVectors(folder))
+    while model and "texts" in (message := parent.receive()):
+        parent.send({"vectors": model.embed(message["texts"])})
+    if model:
+        model.close()
+
+
+def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
     try:
-        model = VllmModel(ModelRef(**parent.receive()["load"]))
+        model = make()
     except Exception as error:  # vLLM has no common class for what a bad checkpoint or argument raises
         traceback.print_exc()
         why = error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)

@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from algorithms.protocols import Batch, FloatArray, Selector
+from algorithms.protocols import FloatArray, Selector
 from algorithms.registry import create_selector
+from storage.database import Database
 from storage.records import Losses, NewComparison, RoundRecord
 from tasks.candidates import Candidate
 from tasks.datasets import Dataset
@@ -40,6 +41,14 @@ class CheckedCampaign(ABC):
             SpecError: With the key, what is wrong and what to do.
         """
 
+    def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
+        """The same with its candidates as they are stored, by arm; only joining can change their order."""
+        return self
+
+    def prepared(self, database: Database) -> Self:
+        """The same with all that has to be worked out once and kept in the database, before rounds begin."""
+        return self
+
     @property
     def judge_models(self) -> Sequence[ModelRef]:
         """The models that judge, or answer in the place of a human."""
@@ -62,6 +71,11 @@ class CheckedCampaign(ABC):
     def judge_identity(self) -> dict[str, Any]:
         """What a judge's verdicts depend on beside the spec: templates' texts, models' weights."""
         return {"fingerprints": dict(self.judge_fingerprints)} if self.judge_fingerprints else {}
+
+    @property
+    def takes_more_candidates(self) -> bool:
+        """Whether candidates may join once the campaign has begun."""
+        return False
 
     @property
     def repeats_meetings(self) -> bool:
@@ -115,13 +129,9 @@ class CheckedCampaign(ABC):
         """Parameters of the selector that are not in the spec as they are."""
         return {}
 
-    def ask(self, selector: Selector, rng: np.random.Generator) -> Batch:
-        """What the selector wants next."""
-        return selector.ask(rng)
-
-    def batch(self, arms: Sequence[Any], examples: Sequence[int]) -> Batch:
-        """A stored round as the selector asked it."""
-        return Batch(arms=np.array(arms), examples=np.array(examples))
+    def at_round(self, selector: Selector, number: int) -> Selector:
+        """The selector as it takes part in a round, told all rounds before it; safe to call again."""
+        return selector
 
     def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
         """What a selector is told of a round's comparisons, NaN where one was not scored."""
@@ -157,4 +167,6 @@ def common_params(spec: CampaignSpec) -> dict[str, Any]:
     }
     if spec.certify is not None:
         return common | {"alpha": spec.certify.risk}
+    if spec.objective == "route" and spec.stopping.delta is None:
+        del common["delta"]  # without one, exploration is set for the algorithm's own
     return common | {"epsilon": spec.stopping.epsilon} if spec.objective == "best-mean" else common

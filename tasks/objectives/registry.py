@@ -4,10 +4,12 @@ from tasks.objectives.best_duel import BestDuel
 from tasks.objectives.best_mean import BestMean
 from tasks.objectives.certify import Certify
 from tasks.objectives.checked import CheckedCampaign
+from tasks.objectives.route import Route
 from tasks.spec import Objective
 
 CLASSES: dict[Objective, type[CheckedCampaign]] = {
     "best-mean": BestMean,
     "best-duel": BestDuel,
     "certify": Certify,
+    "route": Route,
 }

@@ -1,0 +1,56 @@
+"""Vectors that were made elsewhere: a file with an id and a vector for each example."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.protocols import FloatArray
+from tasks.dataset_files import read_rows
+from tasks.errors import DatasetError, SpecError
+
+PLACE = "embedder.path"
+
+
+def read_vectors(path: str) -> dict[str, FloatArray]:
+    """The vectors in a .jsonl, .json or .parquet file with the columns id and vector, by id.
+
+    Returns:
+        Of shape (d,) each, d the same for all.
+
+    Raises:
+        SpecError: If the file cannot be read or a row is not of this kind.
+    """
+    try:
+        rows = list(read_rows(Path(path)))
+    except DatasetError as error:
+        raise SpecError(error.message, path=PLACE) from error
+    found: dict[str, FloatArray] = {}
+    for place, row in rows:
+        for column in ("id", "vector"):
+            if column not in row:
+                raise SpecError(f"{path}, {place}: there is no column {column!r}; add it", path=PLACE)
+        key, vector = str(row["id"]), _numbers(path, place, row["vector"])
+        if key in found:
+            raise SpecError(f"{path}, {place}: the id {key!r} stands twice; keep one vector", path=PLACE)
+        first = next(iter(found.values()), vector)
+        if vector.shape != first.shape:
+            raise SpecError(
+                f"{path}, {place}: the vector has {len(vector)} numbers and the first one {len(first)}; "
+                "give vectors of one length",
+                path=PLACE,
+            )
+        found[key] = vector
+    if not found:
+        raise SpecError(f"{path} has no rows; add some", path=PLACE)
+    return found
+
+
+def _numbers(path: str, place: str, value: Any) -> FloatArray:  # noqa: ANN401 -- as in the file
+    try:
+        vector = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
+    if vector.ndim != 1 or vector.size == 0:
+        raise SpecError(f"{path}, {place}: the vector is not a list of numbers; write [0.1, ...]", path=PLACE)
+    return vector

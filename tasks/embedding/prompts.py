@@ -1,0 +1,116 @@
+"""What is embedded of a campaign's prompts, and with what."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from algorithms.protocols import FloatArray
+from storage.database import Database
+from tasks.datasets import Dataset, Example
+from tasks.embedding.precomputed import PLACE, read_vectors
+from tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
+from tasks.embedding.registry import create_embedder
+from tasks.embedding.stored import stored_vectors
+from tasks.errors import SpecError
+from tasks.identity import sha256
+from tasks.spec import EmbedderSpec
+from tasks.templates import Template, compile_template, render
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedTexts:
+    """A template's text of each prompt, and the model that makes vectors of them."""
+
+    embedder: Embedder
+    template: Template
+    source: str
+    """The template as written."""
+
+    @property
+    def dim(self) -> int:
+        """d, the length of a vector as a list."""
+        return self.embedder.dim
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that determines the vectors."""
+        return {**self.embedder.identity, "text": self.source}
+
+    def require_text(self, example: Example) -> None:
+        """Refuse an example that has not the fields to be embedded.
+
+        Raises:
+            SpecError: If it is one.
+        """
+        render(self.template, example.fields, example.key)
+
+    def contexts(self, database: Database, dataset: Dataset) -> FloatArray:
+        """One row per example, shape (n, d)."""
+        texts = [render(self.template, example.fields, example.key) for example in dataset.examples]
+        return stored_vectors(database, self.embedder, texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenVectors:
+    """Vectors that were made elsewhere, by example."""
+
+    vectors: dict[str, FloatArray]
+    dim: int
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """See `EmbeddedTexts`."""
+        return {
+            "type": "precomputed",
+            "vectors": sha256({key: row.tolist() for key, row in self.vectors.items()}),
+        }
+
+    def require_text(self, example: Example) -> None:
+        """See `EmbeddedTexts`: there is no vector of any example that arrives."""
+        raise SpecError("vectors that were made elsewhere have none of a prompt that arrives", path=PLACE)
+
+    def contexts(self, database: Database, dataset: Dataset) -> FloatArray:
+        """See `EmbeddedTexts`; the database is not needed."""
+        keys = [example.key for example in dataset.examples]
+        self.require(keys)
+        rows = of_unit_length(np.array([self.vectors[key] for key in keys]), keys)
+        return rows.astype(np.float64)
+
+    def require(self, keys: list[str]) -> None:
+        """Refuse examples without a vector.
+
+        Raises:
+            SpecError: If there is one.
+        """
+        for key in keys:
+            if key not in self.vectors:
+                raise SpecError(
+                    f"there is no vector of example {key!r}; add it, or choose an embedder that reads text",
+                    path=PLACE,
+                )
+
+
+Embedding = EmbeddedTexts | GivenVectors
+
+
+def check_embedder(spec: EmbedderSpec, dataset: Dataset) -> Embedding:
+    """Find what makes the vectors; nothing is embedded yet.
+
+    Raises:
+        SpecError: With the key, what is wrong and what to do.
+    """
+    if spec.path is not None:
+        vectors = read_vectors(spec.path)
+        given = GivenVectors(vectors=vectors, dim=len(next(iter(vectors.values()))))
+        keys = [example.key for example in dataset.examples]
+        given.require(keys)
+        try:
+            of_unit_length(np.array([vectors[key] for key in keys]), keys)
+        except EmbeddingFailed as error:
+            raise SpecError(error.message, path=PLACE) from error
+        return given
+    template = compile_template(spec.text, dataset.field_names, "embedder.text")
+    for example in dataset.examples:
+        render(template, example.fields, example.key)
+    return EmbeddedTexts(embedder=create_embedder(spec), template=template, source=spec.text)

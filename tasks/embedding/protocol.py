@@ -1,0 +1,60 @@
+"""What makes vectors of texts, and what any such vector must be."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from algorithms.protocols import FloatArray
+from tasks.errors import WinnowError
+
+MOST_TEXTS = 64
+"""Texts embedded together."""
+
+
+class EmbeddingFailed(WinnowError):
+    """A text has no vector that could be used."""
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts; what is costly to load is loaded when the first text comes."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that determines the vectors, as JSON values."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """d, the length of a vector as a list."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """One row per text, shape (B, d); a text's row does not depend on the other texts.
+
+        Raises:
+            WinnowError: If a text cannot be embedded, or the model cannot be loaded.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what was loaded; the embedder may be used again."""
+        ...
+
+
+def of_unit_length(vectors: FloatArray, texts: Sequence[str]) -> np.ndarray:
+    """The rows, shape (B, d), divided by their lengths, in single precision.
+
+    Raises:
+        EmbeddingFailed: If a row is zero or not finite; the message shows its text.
+    """
+    rows = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(rows, axis=1)
+    bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0.0))
+    if bad.size:
+        what = "zero" if lengths[bad[0]] == 0.0 else "not finite"
+        raise EmbeddingFailed(
+            f"the vector of {texts[bad[0]][:60]!r} is {what}, so its direction says nothing; leave the "
+            "example out or choose another embedder"
+        )
+    return (rows / lengths[:, np.newaxis]).astype("<f4")

@@ -1,0 +1,20 @@
+"""The models that make vectors of texts, by what a spec says."""
+
+from tasks.embedding.protocol import Embedder
+from tasks.spec import EmbedderSpec
+
+
+def create_embedder(spec: EmbedderSpec) -> Embedder:
+    """The model that makes vectors of texts; it is loaded when the first one comes.
+
+    Raises:
+        SpecError: If there is no checkpoint where the spec says.
+    """
+    if spec.type == "vllm":
+        from tasks.embedding.vllm_embedder import VllmEmbedder
+
+        assert spec.model is not None
+        return VllmEmbedder(spec.model)
+    from tasks.embedding.sentence_model import SentenceModel
+
+    return SentenceModel(spec.model, spec.pooling)

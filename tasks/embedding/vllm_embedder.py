@@ -1,0 +1,71 @@
+"""Vectors from vLLM's pooling task, in a process of its own that is started when the first text comes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.protocols import FloatArray
+from tasks.embedding.protocol import EmbeddingFailed
+from tasks.embedding.sentence_model import hidden_size
+from tasks.engines.protocol import ModelRef
+from tasks.engines.vllm_engine import WORKER_ENVIRONMENT
+from tasks.engines.worker_process import WorkerEnded, WorkerProcess
+from tasks.errors import SpecError
+from tasks.identity import fingerprint_model
+
+LOG = Path(".winnow") / "logs" / "embedder.log"
+LOAD_TIMEOUT = 600.0
+"""Seconds."""
+BATCH_TIMEOUT = 600.0
+"""Seconds."""
+
+
+class VllmEmbedder:
+    """A checkpoint that vLLM loads with its pooling runner, pooled as the checkpoint says.
+
+    Args:
+        folder: Of the checkpoint.
+
+    Raises:
+        SpecError: If there is none.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.dim = hidden_size(folder)
+        self._ref = ModelRef(name="embedder", provider="vllm", model=folder)
+        self._fingerprint = fingerprint_model(self._ref)
+        self._worker: WorkerProcess | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """See `Embedder`."""
+        return {"type": "vllm", "model": self._fingerprint}
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """See `Embedder`."""
+        try:
+            worker = self._loaded()
+            worker.send({"texts": list(texts)})
+            reply = worker.receive(BATCH_TIMEOUT)
+        except (WorkerEnded, TimeoutError) as error:
+            self.close()
+            raise EmbeddingFailed(f"vLLM made no vectors: {error}; its log is {LOG}") from error
+        return np.array(reply["vectors"], dtype=np.float64).reshape(len(texts), self.dim)
+
+    def close(self) -> None:
+        """See `Embedder`."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    def _loaded(self) -> WorkerProcess:
+        if self._worker is None:
+            self._worker = WorkerProcess("tasks.engines.vllm_worker", log=LOG, environment=WORKER_ENVIRONMENT)
+            self._worker.send({"load_embedder": self._ref.model})
+            reply = self._worker.receive(LOAD_TIMEOUT)
+            if "load_failed" in reply:
+                self.close()
+                raise SpecError(f"vLLM cannot load it: {reply['load_failed']}", path="embedder.model")
+        return self._worker

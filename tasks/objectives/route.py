@@ -1,0 +1,99 @@
+"""route: which candidate for this prompt, as prompts stream in?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+import numpy as np
+
+from algorithms.protocols import FloatArray, Router, Selector
+from algorithms.registry import create_selector
+from storage.database import Database
+from storage.records import NewComparison, RoundRecord
+from tasks.candidates import build_candidates
+from tasks.datasets import Dataset
+from tasks.embedding.prompts import Embedding, check_embedder
+from tasks.errors import SpecError
+from tasks.generating import Texts
+from tasks.judges.protocol import Judge
+from tasks.judges.registry import create_judge
+from tasks.objectives.checked import CheckedCampaign, common_params
+from tasks.routing.selector import PromptRouter, as_router
+from tasks.running import RunningCampaign
+from tasks.scoring import score_outputs
+from tasks.spec import CampaignSpec
+from tasks.suggestions import unknown_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(CheckedCampaign):
+    """One candidate answers each prompt, and its score is learned from; candidates may join later."""
+
+    judge: Judge
+    embedding: Embedding
+    first_rounds: Sequence[int]
+    """The round that each candidate first took part in, by arm."""
+    contexts: FloatArray | None = None
+    """Vector of each prompt, shape (n, d); None until a database is at hand to keep them."""
+
+    @classmethod
+    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+        """See `CheckedCampaign`."""
+        candidates = build_candidates(spec, dataset.field_names)
+        if spec.prompt_type is not None and spec.prompt_type not in dataset.field_names:
+            raise SpecError(unknown_name("field", spec.prompt_type, dataset.field_names), path="prompt_type")
+        return cls(
+            spec=spec,
+            dataset=dataset,
+            judge=create_judge(spec.judge.type, **spec.judge.params),
+            candidates=candidates,
+            embedding=check_embedder(spec.embedder, dataset),
+            first_rounds=[0] * len(candidates),
+        )
+
+    def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
+        """See `CheckedCampaign`."""
+        by_name = {each.name: each for each in self.candidates}
+        return replace(self, candidates=[by_name[name] for name in names], first_rounds=list(first_rounds))
+
+    def prepared(self, database: Database) -> Self:
+        """See `CheckedCampaign`: with the vectors of all prompts."""
+        return replace(self, contexts=self.embedding.contexts(database, self.dataset))
+
+    @property
+    def takes_more_candidates(self) -> bool:
+        """See `CheckedCampaign`."""
+        return True
+
+    def particulars(self) -> dict[str, Any]:
+        """See `CheckedCampaign`."""
+        return {"embedder_identity": self.embedding.identity}
+
+    def create_selector(self) -> Selector:
+        """See `CheckedCampaign`; the candidates that took part from the beginning."""
+        inner = create_selector(
+            self.spec.selector.name,
+            n_arms=self.first_rounds.count(0),
+            n_examples=len(self.dataset.examples),
+            **{**common_params(self.spec), "budget": None},
+            **self.spec.selector.params,
+            dim=self.embedding.dim,
+        )
+        contexts = np.empty((0, self.embedding.dim)) if self.contexts is None else self.contexts
+        return PromptRouter(
+            cast(Router, inner),
+            contexts,
+            n_arms=self.first_rounds.count(0),
+            budget=self.spec.stopping.budget,
+        )
+
+    def at_round(self, selector: Selector, number: int) -> Selector:
+        """See `CheckedCampaign`: candidates join."""
+        as_router(selector).grow_to(sum(first <= number for first in self.first_rounds))
+        return selector
+
+    def judge_texts(
+        self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
+    ) -> list[NewComparison]:
+        """See `CheckedCampaign`."""
+        return score_outputs(campaign, self.judge, round_, texts)

@@ -1,0 +1,1 @@
+"""Routing: a candidate is chosen for each prompt as it comes."""

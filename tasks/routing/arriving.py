@@ -1,0 +1,93 @@
+"""Prompts that arrive while a campaign routes: checked, then stored after all that came before."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from storage import arrivals
+from storage.database import Database
+from storage.records import CampaignRecord, NewExample
+from tasks.campaigns import reopen_campaign
+from tasks.datasets import Example, load_dataset
+from tasks.errors import SpecError, WinnowError
+from tasks.identity import sha256
+from tasks.leasing import now
+from tasks.objectives.route import Route
+
+NO_TARGET = "no_target"
+
+
+def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> Example:
+    """A prompt from the command line.
+
+    Args:
+        prompt: Its text, the field `input`.
+        targets: What counts as right.
+        fields: Further fields as "key=value".
+
+    Raises:
+        SpecError: If a field is not written like that.
+    """
+    found: dict[str, Any] = {"input": prompt}
+    for field in fields:
+        key, equals, value = field.partition("=")
+        if not (key and equals):
+            raise SpecError(f"--field {field!r} is not key=value; for example task=sum")
+        found[key] = value
+    return Example(key="", fields=found, targets=tuple(targets))
+
+
+def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
+    """The prompts in a file with the columns of the campaign's dataset; ids are given anew.
+
+    Raises:
+        DatasetError: If the file cannot be read or does not hold what the spec says.
+    """
+    columns: Mapping[str, str | None] = {**campaign.spec["dataset"]["fields"], "id": None}
+    return list(load_dataset(path, columns).examples)
+
+
+def store_arrival(database: Database, name: str, storage: str, examples: Sequence[Example]) -> list[int]:
+    """Store prompts for a campaign that routes, once they are known to be of use.
+
+    Returns:
+        Their example positions.
+
+    Raises:
+        SpecError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
+    """
+    campaign, checked = reopen_campaign(database, name, storage)
+    if not isinstance(checked, Route):
+        raise WinnowError(
+            f"'{name}' is a {campaign.objective} campaign; only route campaigns answer prompts that arrive"
+        )
+    for example in examples:
+        _require_usable(checked, example)
+    with database.writing() as session:
+        number = arrivals.next_number(session, campaign.id)
+        keyed = [
+            NewExample(key=f"arrival-{number + 1}-{place}", fields=each.fields, targets=each.targets)
+            for place, each in enumerate(examples, 1)
+        ]
+        content = [[each.fields, each.targets] for each in examples]
+        arrivals.add_arrival(
+            session,
+            campaign.id,
+            keyed,
+            fingerprint=sha256(["arrival", campaign.id, number, json.dumps(content)]),
+            now=now(),
+        )
+    first = len(checked.dataset.examples)
+    return list(range(first, first + len(examples)))
+
+
+def _require_usable(checked: Route, example: Example) -> None:
+    shown = str(example.fields["input"])[:60]
+    checked.embedding.require_text(example)
+    for candidate in checked.candidates:
+        candidate.prompt(example.fields, shown)
+    if checked.judge.judge("", example.targets).reason == NO_TARGET:
+        raise SpecError(
+            f"the judge {checked.spec.judge.type} scores an answer to {shown!r} against a target: give it "
+            "with --target; to choose without learning, use winnow route NAME --export DIR"
+        )

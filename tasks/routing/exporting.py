@@ -1,0 +1,70 @@
+"""What a campaign has learned, in plain files that `tasks.routing.router.Router` serves."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage import repository
+from storage.database import Database
+from tasks.campaigns import reopen_campaign
+from tasks.errors import WinnowError
+from tasks.objectives.route import Route
+from tasks.routing.router import ARRAYS, FORMAT, PARAMETERS, VERSION
+from tasks.routing.selector import as_router
+from tasks.running import restored
+
+
+def export_policy(database: Database, name: str, storage: str, folder: Path) -> int:
+    """Write a policy into a folder, in the place of one that is there.
+
+    Returns:
+        The number of prompts that it was learned from.
+
+    Raises:
+        WinnowError: If the campaign does not route, or the folder cannot be written.
+    """
+    record, checked = reopen_campaign(database, name, storage)
+    if not isinstance(checked, Route):
+        raise WinnowError(f"'{name}' is a {record.objective} campaign; only route campaigns have a policy")
+    checked = checked.prepared(database)
+    with database.reading() as session:
+        selector, _ = restored(session, record, checked)
+        prompts = sum(len(told.examples) for told in repository.told_rounds(session, record.id))
+    policy = as_router(selector).policy()
+    description: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "campaign": name,
+        "prompts": prompts,
+        "selector": checked.spec.selector.model_dump(mode="json"),
+        "embedder": checked.spec.embedder.model_dump(mode="json"),
+        "fields": list(checked.dataset.field_names),
+        "embedder_identity": checked.embedding.identity,
+        "candidates": [
+            {"name": each.name, "model": each.model, "prompt": each.prompt, "sampling": each.sampling}
+            for each in (candidate.as_record() for candidate in checked.candidates)
+        ],
+        "parameters": dict(policy.parameters),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_arrays(folder / ARRAYS, dict(policy.arrays))
+        _write(folder / PARAMETERS, json.dumps(description, indent=2, ensure_ascii=False).encode() + b"\n")
+    except OSError as error:
+        raise WinnowError(f"{folder} cannot be written: {error.strerror}; name another folder") from error
+    return prompts
+
+
+def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    beside = path.with_suffix(".part.npz")
+    np.savez(beside, allow_pickle=False, **arrays)
+    os.replace(beside, path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    beside = path.with_suffix(".part")
+    beside.write_bytes(content)
+    os.replace(beside, path)
