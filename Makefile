@@ -20,7 +20,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -56,6 +56,11 @@ bench-best-duel: install ## Measure the best-duel selectors on the published syn
 bench-certify: install ## Measure the certifying selectors on real loss tables: make bench-certify DATA=folder.
 	@test -n "$(DATA)" || { echo "name the folder of loss tables: make bench-certify DATA=path"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.certify --data "$(DATA)" --out $(BENCH_OUT)
+
+bench-route: install ## Measure the routing selectors on real prompts: make bench-route DATA=folder.
+	@test -n "$(DATA)" || { echo "name the folder of tasks: make bench-route DATA=path"; exit 2; }
+	@test -d .winnow/demo || { echo "the demo's models are routed to: run make demo first"; exit 2; }
+	@$(BIN)/python -m tests.benchmarks.route --data "$(DATA)" --out $(BENCH_OUT)
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh
