@@ -120,7 +120,7 @@ class LiveProgress(Tally):
             table.add_row(
                 Text(campaign.checked.candidates[arm].name, style="bold" if arm == decision.best else ""),
                 _number(decision.estimates[arm]),
-                f"[{_number(decision.lower[arm])}, {_number(decision.upper[arm])}]".replace("[", r"\["),
+                _interval(decision, arm).replace("[", r"\["),
                 f"+{self._counts[arm]}" if self._counts[arm] else "",
             )
         return table
@@ -131,10 +131,14 @@ def _best(campaign: RunningCampaign, decision: Decision) -> str:
     if decision.best is None:
         return "nothing certified yet" if certifies else "nothing known yet"
     arm, word = decision.best, "certified" if certifies else "best"
-    return (
-        f"{word} {campaign.checked.candidates[arm].name} {_number(decision.estimates[arm])} "
-        f"[{_number(decision.lower[arm])}, {_number(decision.upper[arm])}]"
-    )
+    name = campaign.checked.candidates[arm].name
+    return f"{word} {name} {_number(decision.estimates[arm])} {_interval(decision, arm)}".rstrip()
+
+
+def _interval(decision: Decision, arm: int) -> str:
+    if np.isnan(decision.lower[arm]):
+        return ""
+    return f"[{_number(decision.lower[arm])}, {_number(decision.upper[arm])}]"
 
 
 def _number(value: float) -> str:

@@ -19,7 +19,8 @@ MAY_IMPORT = {
     },
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",
-        "matplotlib", "numpy", "pandas", "prefect", "rich", "sqlalchemy", "typer", "uvicorn", "yaml",
+        "choreographer", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas", "plotly",
+        "prefect", "rich", "sqlalchemy", "typer", "uvicorn", "yaml",
     },
     "infra": {"infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip

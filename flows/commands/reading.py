@@ -1,6 +1,7 @@
 """status, list, show, report: where campaigns stand. They answer at once: no model library is imported."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -92,13 +93,36 @@ def show(
 def report(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
     storage: Storage = DEFAULT_STORAGE,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write one HTML page with figures; overwrites the file."),
+    ] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write each figure as a PNG for slides; overwrites files of the same names. Needs Chrome "
+            "or Chromium.",
+        ),
+    ] = None,
 ) -> None:
-    """Print all there is to say of a campaign: answer, leaderboard, who beats whom, judges, coverage."""
-    from flows.text_report import print_report
+    """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
     from storage import repository
 
     with reading(storage) as session:
-        print_report(session, repository.get_campaign(session, name), storage)
+        campaign = repository.get_campaign(session, name)
+        if html is None and png is None:
+            from flows.text_report import print_report
+
+            print_report(session, campaign, storage)
+            return
+        from flows.html_report.writing import write_report
+
+        written = write_report(session, campaign, html=html, png=png)
+    for path in written:
+        print(f"wrote {path}")
+    if not written:
+        print(f"{name} has no figures yet: no picture was written")
 
 
 def _as_json(status: Any) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported where it is needed

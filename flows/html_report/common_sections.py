@@ -1,0 +1,153 @@
+"""Sections of every objective: estimates, the curve, where the budget went, what is missing, samples."""
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy.orm import Session
+
+from flows.html_report.figures_budget import allocation as allocation_figure
+from flows.html_report.figures_budget import seconds, tokens
+from flows.html_report.figures_curve import curve as curve_figure
+from flows.html_report.figures_estimates import intervals
+from flows.html_report.parts import Row, Section, first_of
+from flows.html_report.samples import MOST_SAMPLES, sample_groups
+from storage import repository, sample_views
+from storage.records import CampaignRecord
+from tasks.views import ask
+
+Builder = Callable[[Session, CampaignRecord], Section | None]
+
+
+def estimates(
+    title: str, axis: str, note: str = "What is believed after the last round, with intervals, best first."
+) -> Builder:
+    """Estimates with intervals, where there are any, best first."""
+
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
+        known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
+        if not known:
+            return None
+        rows, cut = first_of(known, "leaderboard")
+        best = {row["candidate"] for row in known if row["best"]}
+        return Section(
+            name="estimates",
+            title=title,
+            note=note + cut,
+            figure=intervals(rows, title=axis, marked=best, marked_as="leader"),
+        )
+
+    return build
+
+
+def curve(axis: str, unit: str) -> Builder:
+    """The leader and its interval against what was spent."""
+
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
+        rows = list(ask(session, campaign, "curve"))
+        if not any(row["estimate"] is not None for row in rows):
+            return None
+        return Section(
+            name="curve",
+            title="The answer over time",
+            note="The leader after each round, and its interval. At a dot another candidate took the lead.",
+            figure=curve_figure(rows, title=f"{axis} of the leader", unit=f"{unit} so far"),
+        )
+
+    return build
+
+
+def allocation(unit: str) -> Builder:
+    """Comparisons per candidate."""
+
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
+        found = [row for row in ask(session, campaign, "leaderboard") if row["scored"] or row["unscored"]]
+        if not found:
+            return None
+        rows, cut = first_of(found, "leaderboard")
+        return Section(
+            name="allocation",
+            title="Where the budget went",
+            note=f"How often each candidate was tried, best estimate first.{cut}",
+            figure=allocation_figure(rows, unit=unit),
+        )
+
+    return build
+
+
+def samples(titles: Mapping[str, str]) -> Builder:
+    """Comparisons to read, by kind, and those without an outcome."""
+
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
+        decision = repository.latest_decision(session, campaign.id)
+        best = decision.best if decision else None
+        groups = sample_groups(
+            session, campaign, {**titles, sample_views.UNSCORED: "Without an outcome"}, best=best
+        )
+        if not groups:
+            return None
+        return Section(
+            name="comparisons",
+            title="Comparisons to read",
+            note=f"Up to {MOST_SAMPLES} of each kind. winnow query NAME comparisons gives all.",
+            groups=groups,
+        )
+
+    return build
+
+
+def cost_in_tokens(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Tokens by candidate, judges and the like included."""
+    rows, cut = _costs(session, campaign)
+    if not rows:
+        return None
+    return Section(
+        name="tokens",
+        title="Tokens",
+        note="Of the texts that were made for this campaign; what an earlier one had made cost nothing. "
+        f"Models in brackets judged, or answered examples without a label.{cut}",
+        figure=tokens(rows),
+    )
+
+
+def cost_in_seconds(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Engine seconds by candidate, judges and the like included."""
+    rows, cut = _costs(session, campaign)
+    if not any(row["seconds"] for row in rows):
+        return None
+    return Section(
+        name="seconds",
+        title="Engine time",
+        note=f"Of the same texts. Texts of one batch share its time.{cut}",
+        figure=seconds(rows),
+    )
+
+
+def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
+    """What has no outcome, by reason."""
+    reasons: dict[str | None, Row] = {}
+    for row in ask(session, campaign, "coverage"):
+        start = {"reason": row["reason"] or "scored", "comparisons": 0, "candidates": 0, "detail": None}
+        found = reasons.setdefault(row["reason"], start)
+        found["comparisons"] += row["comparisons"]
+        found["candidates"] += 1
+        found["detail"] = found["detail"] or row["detail"]
+    if not reasons:
+        return None
+    return Section(
+        name="coverage",
+        title="Coverage",
+        note="Comparisons by reason, counted once for each candidate in them; the detail is one of several.",
+        table=sorted(reasons.values(), key=lambda row: (row["reason"] != "scored", -row["comparisons"])),
+    )
+
+
+def _costs(session: Session, campaign: CampaignRecord) -> tuple[list[Row], str]:
+    """Rows of costs, the models that are no candidate's in brackets, most tokens first, and what was cut."""
+    asked = ask(session, campaign, "costs")
+    found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in asked]
+    found.sort(key=lambda row: row["input_tokens"] + row["output_tokens"], reverse=True)
+    rows, cut = first_of(found, "costs")
+    return list(rows), cut
+
+
+CLOSING: tuple[Builder, ...] = (coverage, cost_in_tokens, cost_in_seconds)
+"""On every page, at its end."""

@@ -1,0 +1,96 @@
+"""Sections as one HTML page that needs nothing but itself: no network, no fonts, no other files."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from plotly.io import to_json
+from plotly.offline import get_plotlyjs
+
+from flows.html_report.labels import readable
+from flows.html_report.parts import Section
+from flows.html_report.theme import themes
+from flows.summary import summary_lines
+from storage.records import CampaignRecord
+from tasks.status import CampaignStatus
+
+RESOURCES = files("flows.html_report")
+
+KEY_WIDTH = 12
+"""Characters of a line of the summary before its sentence begins."""
+LARGE = 1_000
+"""From where on a number has no fractions."""
+LEFT_OUT = ("database", "see", "go on", "serve")
+"""What only helps where the database is: a page travels, and an address may hold a password."""
+
+
+def page(campaign: CampaignRecord, status: CampaignStatus, sections: Sequence[Section]) -> str:
+    """The whole page.
+
+    Every text is escaped by the template. Should one slip through all the same, the page's policy lets no
+    script run but its own two, and nothing be fetched.
+    """
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"cell": cell, "as_json": _as_json, "figure_json": _figure_json}
+    scripts = [get_plotlyjs(), (RESOURCES / "page.js").read_text("utf-8")]
+    return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
+        campaign=campaign,
+        status=status,
+        answer=_answer(status),
+        sections=sections,
+        definition=readable(yaml.safe_dump(dict(campaign.spec), sort_keys=False, allow_unicode=True)),
+        versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
+        themes=themes(),
+        style=Markup((RESOURCES / "page.css").read_text("utf-8")),
+        scripts=[Markup(script) for script in scripts],
+        script_sources=" ".join(_source(script) for script in scripts),
+    )
+
+
+def cell(value: object) -> str:
+    """A value in a table."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and abs(value) < LARGE:
+        return f"{value:.4g}"
+    if isinstance(value, float | int):
+        return f"{value:,.0f}"
+    return readable(str(value))
+
+
+def _answer(status: CampaignStatus) -> list[tuple[str, str]]:
+    """The lines of the summary as pairs of a word and a sentence."""
+    _, *lines = summary_lines(status, "")
+    pairs = [(line[:KEY_WIDTH].strip(), line[KEY_WIDTH:]) for line in lines]
+    # A line without a word of its own goes on with the one before it.
+    return [(key, sentence) for key, sentence in pairs if key and key not in LEFT_OUT]
+
+
+def _as_json(value: Any) -> Markup:  # noqa: ANN401 -- any JSON value
+    return _inert(json.dumps(value))
+
+
+def _figure_json(section: Section) -> Markup:
+    assert section.figure is not None
+    return _inert(to_json(section.figure, validate=False, engine="json"))
+
+
+def _inert(text: str) -> Markup:
+    """JSON that cannot end the element it stands in."""
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _source(script: str) -> str:
+    """How a page's policy names a script of its own."""
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,61 @@
+"""What all figures share: colours that every kind of colour vision tells apart, light and dark, and sizes."""
+
+from typing import Any
+
+from plotly.graph_objects import Figure
+
+BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#8b929c"
+LINES = (BLUE, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito's, without the black that a dark page would swallow; orange is kept for what counts."""
+WEIGHTS = ((0.0, "#eaf1f7"), (0.5, "#6baed6"), (1.0, "#08519c"))
+"""From none to all."""
+WINS = ((0.0, ORANGE), (0.5, "#f4f4f4"), (1.0, BLUE))
+"""From lost to won, with even in between."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
+ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
+"""Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
+
+
+def themes() -> dict[str, dict[str, Any]]:
+    """Plotly templates by colour scheme: everything that differs between light and dark."""
+    return {
+        "light": _theme(ink="#24292f", lines="#e3e6ea", paper="#ffffff"),
+        "dark": _theme(ink="#d7dbe0", lines="#343a43", paper="#16191d"),
+    }
+
+
+def dressed(figure: Figure, *, rows: int = 0, **layout: Any) -> Figure:  # noqa: ANN401 -- plotly's keywords
+    """The figure without colours of its own for ink and paper, and as high as it needs to be.
+
+    Args:
+        figure: Is changed and given back.
+        rows: Candidates along its vertical axis; 0 for a figure of the usual height.
+        layout: Titles of axes and what else differs from figure to figure.
+    """
+    height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * rows) if rows else 380
+    figure.update_layout(
+        template=None,
+        height=height,
+        margin={"l": 8, "r": 16, "t": 36, "b": 8},
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "title": None},
+        hoverlabel={"align": "left"},
+        **layout,
+    )
+    figure.update_xaxes(automargin=True, title_standoff=10)
+    figure.update_yaxes(automargin=True, title_standoff=10)
+    return figure
+
+
+def _theme(*, ink: str, lines: str, paper: str) -> dict[str, Any]:
+    axis = {"gridcolor": lines, "zerolinecolor": lines, "linecolor": lines, "ticks": "", "showgrid": True}
+    return {
+        "layout": {
+            "font": {"color": ink, "family": FONT, "size": 13},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "hoverlabel": {"bgcolor": paper, "bordercolor": lines, "font": {"color": ink, "family": FONT}},
+            "xaxis": axis,
+            "yaxis": axis,
+        }
+    }

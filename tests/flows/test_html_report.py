@@ -1,0 +1,180 @@
+"""The page of a report: what stands on it, and that nothing on it can do harm."""
+
+import json
+import re
+
+import campaign_processes as processes
+import certify_campaigns as certify
+import pytest
+from hostile_answers import HOSTILE_ANSWERS
+from report_campaigns import (
+    Elements,
+    change,
+    duelled_campaign,
+    figures_of,
+    page_of,
+    provide_models,
+    routed_campaign,
+    scored_campaign,
+)
+from stored_campaigns import new_database, store_campaign
+from test_command_line import winnow
+
+from flows import text_report
+from flows.html_report.labels import readable
+from flows.html_report.samples import MOST_CHARACTERS, MOST_SAMPLES
+from flows.html_report.sections import PAGES, sections_of
+
+
+@pytest.fixture
+def scored(tmp_path):
+    return scored_campaign(tmp_path)
+
+
+@pytest.fixture
+def duelled(tmp_path):
+    return duelled_campaign(tmp_path)
+
+
+@pytest.fixture
+def routed(tmp_path):
+    return routed_campaign(tmp_path)
+
+
+HOSTILE = '<script>alert("x")</script><img src=http://evil.example/a onerror=alert(1)>&lt;b&gt;%{x}'
+
+
+LENGTH = ("span", {"class": "facts"})
+
+
+def test_where_a_plain_mean_is_trusted_there_are_risks_and_nothing_is_certified(tmp_path):
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"), objective="certify")
+    spec = {
+        **campaign.record.spec,
+        "certify": {"alpha": None, "drop": 0.3, "baseline": "a"},
+        "selector": {"name": "eval", "params": {}},
+        "candidate_costs": {"a": 3.0, "b": 2.0, "c": 1.0},
+    }
+    change(tmp_path, "UPDATE campaigns SET spec = ?", json.dumps(spec))
+    believed = {"estimates": [0.1, 0.2, 0.9], "lower": [None] * 3, "upper": [None] * 3}
+    campaign.finish(campaign.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 1.0, 0.0], best=1, stop=True, **believed)
+    page = page_of(tmp_path)
+    assert "Nothing is certified" in page
+    assert "allowed drop = 0.3" in page
+    assert not {"certificates", "e-values", "weights"} & {
+        attributes["id"] for tag, attributes in Elements(page).tags if tag == "section"
+    }
+
+
+PAGE_SECTIONS = {
+    "best-mean": ["estimates", "curve", "allocation", "comparisons", "coverage", "tokens", "seconds"],
+    "best-duel": [
+        "estimates", "head-to-head", "strengths", "judges", "curve", "allocation", "comparisons", "coverage",
+        "tokens", "seconds",
+    ],
+    "route": ["shares", "types", "estimates", "allocation", "comparisons", "coverage", "tokens", "seconds"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("objective", PAGE_SECTIONS)
+def test_each_page_has_its_sections_in_order_and_a_plot_for_each_figure(objective, request, tmp_path):
+    campaign = request.getfixturevalue(
+        {"best-mean": "scored", "best-duel": "duelled", "route": "routed"}[objective]
+    )
+    found = Elements(page_of(tmp_path))
+    names = [attributes["id"] for tag, attributes in found.tags if tag == "section"]
+    assert names == PAGE_SECTIONS[objective]
+    drawn = [json.loads(script) for script in found.scripts if script.startswith('{"data"')]
+    assert len(drawn) == len(figures_of(campaign))
+    assert sum(attributes.get("class") == "plot" for _, attributes in found.tags) == len(drawn)
+
+
+def test_every_objective_with_a_report_in_text_has_a_page():
+    assert PAGES.keys() == text_report.SECTIONS.keys()
+
+
+@pytest.mark.parametrize("objective", ["best-mean", "best-duel"])
+def test_a_campaign_without_a_round_has_a_page_that_says_so(objective, tmp_path):
+    store_campaign(new_database(tmp_path / "winnow.db"), objective=objective)
+    assert "there is nothing more to show" in page_of(tmp_path)
+    result = winnow(tmp_path, "report", "letters", "--png", "slides")
+    assert (result.returncode, result.stdout) == (0, "letters has no figures yet: no picture was written\n")
+
+
+def test_a_campaign_that_waits_for_its_first_labels_has_a_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    provide_models(monkeypatch)
+    processes.store(certify.write_certify(tmp_path))
+    assert "there is nothing more to show" in page_of(tmp_path, "survivor")
+
+
+def test_hostile_names_keys_prompts_and_texts_are_shown_and_do_nothing(scored, tmp_path):
+    change(tmp_path, "UPDATE candidates SET name = ? WHERE name = 'b'", HOSTILE)
+    change(tmp_path, "UPDATE examples SET key = ? WHERE key = 'e0'", f"key {HOSTILE}")
+    change(tmp_path, "UPDATE generations SET text = ?, prompt = ?", f"text {HOSTILE}", f"prompt {HOSTILE}")
+    change(tmp_path, "UPDATE comparisons SET detail = ? WHERE reason IS NOT NULL", f"detail {HOSTILE}")
+    page = page_of(tmp_path)
+    found = Elements(page)
+    for what in ("key", "text", "prompt", "detail"):
+        assert f"{what} {HOSTILE}" in found.text
+    assert "<script>alert" not in page
+    assert "img" not in {tag for tag, _ in found.tags}
+    assert not [name for _, attributes in found.tags for name in attributes if name.startswith("on")]
+    # Plotly reads a part of HTML, and turns &lt; back into a sign that it shows.
+    figures = [json.loads(script) for script in found.scripts if script.startswith('{"data"')]
+    assert all("<script" not in json.dumps(figure) for figure in figures)
+    assert "&lt;script&gt;" in json.dumps(figures)
+
+
+def test_all_hostile_answers_can_be_read_and_add_no_element(scored, tmp_path):
+    plain = [tag for tag in Elements(page_of(tmp_path)).tags if tag != LENGTH]
+    answers = [answer.replace("\0", "").replace("\ud800", "") for answer in HOSTILE_ANSWERS.values()]
+    for start in range(0, len(answers), 4):
+        # The texts of the leader's three comparisons and of the one without an outcome.
+        for number, answer in enumerate(answers[start : start + 4], 3):
+            change(tmp_path, "UPDATE generations SET text = ? WHERE id = ?", answer, number)
+        page = page_of(tmp_path)
+        found = Elements(page)
+        # A note of its length is all that an answer may add to the page.
+        assert [tag for tag in found.tags if tag != LENGTH] == plain
+        assert all(readable(answer[:MOST_CHARACTERS]) in found.text for answer in answers[start : start + 4])
+        assert not {"\0", "\x1b", "\x07", "\u202e", "\u2066"} & set(page)
+
+
+def test_what_cannot_be_printed_becomes_a_dot_and_lines_stay():
+    assert readable("a\0\x1b[31m\ud800\u202eb\r\nc\td") == "a\u00b7\u00b7[31m\u00b7\u00b7b\nc   d"
+
+
+def test_a_long_text_is_cut_and_its_length_told(scored, tmp_path):
+    change(tmp_path, "UPDATE generations SET text = ?", "z" * 1_000_000)
+    page = page_of(tmp_path)
+    assert f"the first {MOST_CHARACTERS:,} of 1,000,000 characters" in page
+    assert "z" * MOST_CHARACTERS in page
+    assert "z" * (MOST_CHARACTERS + 1) not in page
+
+
+def test_few_comparisons_of_each_kind_are_shown_as_seen_by_the_best(duelled, tmp_path):
+    with duelled.database.reading() as session:
+        found = {section.name: section for section in sections_of(session, duelled.record)}
+    groups = {group.title: [each.heading for each in group.samples] for group in found["comparisons"].groups}
+    assert groups == {
+        "Won: a": ["a against b on example e0", "b against a on example e1"],
+        "Tied: a": ["a against b on example e2"],
+        "Without an outcome": ["a against b on example e3"],
+    }
+    assert all(len(samples) <= MOST_SAMPLES for samples in groups.values())
+
+
+def test_a_page_asks_nothing_of_the_network_and_lets_no_other_script_run(scored, tmp_path):
+    found = Elements(page_of(tmp_path))
+    links = [
+        attributes[name] for _, attributes in found.tags for name in ("src", "href") if name in attributes
+    ]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert "link" not in {tag for tag, _ in found.tags}
+    (policy,) = [attributes["content"] for _, attributes in found.tags if "http-equiv" in attributes]
+    assert "default-src 'none'" in policy
+    assert len(re.findall("'sha256-", policy)) == 2
+    assert not re.search(r"@import|url\(", (tmp_path / "page.html").read_text().split("</style>")[0])
+    assert "sqlite:" not in found.text

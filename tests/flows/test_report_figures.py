@@ -1,0 +1,236 @@
+"""Figures of a report: their numbers are those of the rows."""
+
+import json
+import math
+
+import pytest
+from report_campaigns import (
+    certified_campaign,
+    change,
+    duelled_campaign,
+    figures_of,
+    page_of,
+    routed_campaign,
+    scored_campaign,
+)
+from stored_campaigns import NOW, generation, new_database, store_campaign
+
+from flows.html_report.figures_budget import allocation, tokens
+from flows.html_report.figures_certificates import e_values, weights
+from flows.html_report.figures_curve import curve
+from flows.html_report.figures_duels import head_to_head
+from flows.html_report.figures_estimates import intervals
+from flows.html_report.labels import shortened
+from flows.html_report.parts import first_of
+from flows.html_report.sections import sections_of
+from storage import repository, views
+from storage.database import open_database
+from tasks.views import ask
+
+
+@pytest.fixture
+def scored(tmp_path):
+    return scored_campaign(tmp_path)
+
+
+@pytest.fixture
+def duelled(tmp_path):
+    return duelled_campaign(tmp_path)
+
+
+@pytest.fixture
+def routed(tmp_path):
+    return routed_campaign(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certified")
+    certified_campaign(folder)
+    return folder
+
+
+def test_estimates_stand_with_their_intervals_and_the_unknown_are_left_out(scored):
+    leader, others = figures_of(scored)["estimates"].data
+    assert (leader.y, leader.x) == (("b",), (0.75,))
+    assert (leader.error_x.array, leader.error_x.arrayminus) == ((0.25,), (0.25,))
+    assert (others.y, others.x, others.error_x.array) == (("a",), (0.25,), (0.25,))
+
+
+def test_the_curve_follows_the_leader_and_marks_where_the_lead_changed(scored):
+    upper, lower, line, changes = figures_of(scored)["curve"].data
+    assert (upper.x, upper.y) == ((3, 6), (0.5, 1.0))
+    assert (lower.y, line.y) == ((0.0, 0.5), (0.25, 0.75))
+    assert (changes.x, changes.y, changes.customdata) == ((3, 6), (0.25, 0.75), ("a", "b"))
+
+
+def test_a_lead_that_does_not_change_is_marked_once_and_a_gap_stays_one():
+    rows = [
+        {
+            "comparisons": n,
+            "best": best,
+            "estimate": best and 0.5,
+            "lower": best and 0.1,
+            "upper": best and 0.9,
+        }
+        for n, best in ((8, None), (16, "a"), (24, "a"), (32, "b"))
+    ]
+    *_, line, changes = curve(rows, title="t", unit="u").data
+    assert line.y == (None, 0.5, 0.5, 0.5)
+    assert (changes.x, changes.customdata) == ((16, 32), ("a", "b"))
+
+
+def test_the_budget_is_shown_with_and_without_outcomes(scored):
+    given, missing = figures_of(scored)["allocation"].data
+    assert dict(zip(given.y, given.x, strict=True)) == {"b": 3, "a": 2, "c": 0}
+    assert dict(zip(missing.y, missing.x, strict=True)) == {"b": 0, "a": 0, "c": 1}
+
+
+def test_who_beat_whom_is_a_table_with_gaps_where_two_never_met(duelled):
+    (cells,) = figures_of(duelled)["head-to-head"].data
+    assert cells.x == cells.y == ("a", "b", "c")
+    # a won one duel as the first, one as the second, and tied one; the fourth has no outcome.
+    assert [list(line) for line in cells.z] == [[None, 2.5 / 3, None], [0.5 / 3, None, None], [None] * 3]
+    assert cells.text[0][1] == "0.83<br>n = 3"
+
+
+def test_judges_and_strengths_stand_on_the_page_of_duels(duelled):
+    with duelled.database.reading() as session:
+        found = {section.name: section for section in sections_of(session, duelled.record)}
+        assert found["judges"].table == ask(session, duelled.record, "judges")
+        assert found["judges"].table[0]["flip_rate"] == 1.0
+        rows = {row["candidate"]: row for row in ask(session, duelled.record, "strengths")}
+    (dots,) = found["strengths"].figure.data
+    assert dict(zip(dots.y, dots.x, strict=True)) == {name: rows[name]["strength"] for name in dots.y}
+    assert "a" in dots.y
+
+
+def paths(*logs, name="a", needed=10.0):
+    return [
+        {"candidate": name, "labels": n, "log_e_value": log, "needed": needed}
+        for n, log in enumerate(logs, 1)
+    ]
+
+
+def test_e_values_are_drawn_against_labels_with_a_star_where_the_line_was_first_reached():
+    rows = [*paths(1.0, 2.5, 0.5, 3.0), *paths(-1.0, 2.5, name="b")]
+    a, star, b = e_values(rows, certified={"a"}, line_as="1/δ = 10").data
+    assert (a.x, a.y) == ((1, 2, 3, 4), tuple(math.exp(log) for log in (1.0, 2.5, 0.5, 3.0)))
+    assert (star.x, star.y) == ((2,), (math.exp(2.5),))
+    assert a.name == "a: certified"
+    assert (b.y, b.name) == ((math.exp(-1.0), math.exp(2.5)), "b: not certified")
+
+
+def test_the_line_of_e_values_stands_at_what_is_needed_on_a_logarithmic_axis():
+    figure = e_values(paths(1.0, needed=60.0), certified=(), line_as="3/δ = 60")
+    (line,) = figure.layout.shapes
+    (words,) = figure.layout.annotations
+    assert (line.y0, line.y1, figure.layout.yaxis.type) == (60.0, 60.0, "log")
+    assert (words.text, words.y) == ("3/δ = 60", math.log10(60.0))
+
+
+def test_e_values_beyond_all_floats_are_drawn_and_the_line_stays_in_view():
+    figure = e_values(paths(-2_000.0, 0.0, 3_000.0), certified={"a"}, line_as="")
+    assert all(0.0 < value < math.inf for value in figure.data[0].y)
+    low, high = figure.layout.yaxis.range
+    assert low < 1.0 < high < 20.0
+    json.dumps(figure.to_plotly_json(), allow_nan=False, default=str)
+
+
+def test_weights_are_a_table_of_candidates_and_factors():
+    rows = [
+        {"candidate": name, "rho": rho, "weight": weight}
+        for name, shares in {"b": (0.25, 0.75), "a": (0.5, 0.5)}.items()
+        for rho, weight in zip((0.0, 1.0), shares, strict=True)
+    ]
+    (cells,) = weights(rows).data
+    assert (cells.y, cells.x) == (("b", "a"), ("0.00", "1.00"))
+    assert [list(line) for line in cells.z] == [[0.25, 0.75], [0.5, 0.5]]
+
+
+def test_the_page_of_certificates_shows_what_the_views_answer(certified):
+    with open_database(f"sqlite:///{certified}/winnow.db").reading() as session:
+        campaign = repository.get_campaign(session, "survivor")
+        found = {section.name: section for section in sections_of(session, campaign)}
+        rows = {view: list(ask(session, campaign, view)) for view in ("e-values", "weights", "leaderboard")}
+    assert list(found)[:4] == ["certificates", "e-values", "weights", "risks"]
+    lines = [trace for trace in found["e-values"].figure.data if trace.mode == "lines"]
+    drawn = [value for line in lines for value in line.y]
+    assert drawn == pytest.approx([row["e_value"] for row in rows["e-values"]])
+    stars = [trace for trace in found["e-values"].figure.data if trace.mode == "markers"]
+    assert len(stars) == 2
+    assert all(star.y[0] >= 10.0 for star in stars)
+    assert found["e-values"].figure.layout.annotations[0].text == "1/δ = 10"
+    (cells,) = found["weights"].figure.data
+    assert [value for line in cells.z for value in line] == [row["weight"] for row in rows["weights"]]
+    passed, failed = found["risks"].figure.data
+    assert (set(passed.y), set(failed.y)) == ({"large/plain", "medium/plain"}, {"small/plain"})
+    risks = {row["candidate"]: row["estimate"] for row in rows["leaderboard"]}
+    assert dict(zip(passed.y + failed.y, passed.x + failed.x, strict=True)) == risks
+    assert found["risks"].figure.layout.shapes[0].x0 == 0.15
+    assert [row["certified"] for row in found["certificates"].table] == [True, True, False]
+    assert "certified" in page_of(certified, "survivor")
+
+
+def test_shares_of_prompts_stand_by_window_and_by_type(routed):
+    figures = figures_of(routed)
+    lines = {line.name: (line.x, line.y) for line in figures["shares"].data}
+    assert lines == {"a": ((3, 4), (2 / 3, 0.0)), "b": ((3, 4), (1 / 3, 1.0))}
+    (cells,) = figures["types"].data
+    # The last quarter of the prompts is the last one, of type "3".
+    assert (cells.x, cells.y, list(cells.z[0])) == (("3",), ("b",), [1.0])
+
+
+def test_costs_add_up_and_count_what_this_campaign_paid_for(tmp_path):
+    database = new_database(tmp_path / "winnow.db")
+    first, second = store_campaign(database), store_campaign(database, "again")
+    first.finish(first.plan(0, [0, 1, 1], [0, 0, 1]), [1.0, 1.0, 0.0])
+    # Candidates a and b share the first text; the second was made and is shown nowhere.
+    change(tmp_path, "UPDATE comparisons SET generation_a_id = 1 WHERE id = 2")
+    with database.writing() as session:
+        reply = generation("reply", model="judge", input_tokens=40, output_tokens=7, seconds=2.0)
+        round_ = repository.add_round(session, first.record.id, number=1, arms=[2], examples=[0], now=NOW)
+        repository.add_generations(session, round_.id, [reply], NOW)
+    with database.reading() as session:
+        rows = ask(session, first.record, "costs")
+        totals = views.totals(session, first.record.id)
+        assert ask(session, second.record, "costs") == []
+    assert [(row["candidate"], row["model"], row["generations"]) for row in rows] == [
+        ("a", "m", 1),
+        ("b", "m", 1),
+        (None, "judge", 1),
+        (None, "m", 1),
+    ]
+    for key in ("generations", "input_tokens", "output_tokens"):
+        assert sum(row[key] for row in rows) == totals[key]
+    assert sum(row["seconds"] for row in rows) == totals["engine_seconds"]
+
+
+def test_tokens_stand_by_candidate_and_by_what_was_read_and_written():
+    rows = [{"candidate": "a", "input_tokens": 30, "output_tokens": 4}]
+    read, written = tokens(rows).data
+    assert (read.y, read.x, written.x) == (("a",), (30,), (4,))
+
+
+def test_names_that_look_like_numbers_or_are_shortened_alike_stay_apart():
+    names = ["7", "70", *(f"{'m' * 40}{number}{'p' * 40}" for number in range(2))]
+    rows = [{"candidate": name, "scored": 1, "unscored": 0} for name in names]
+    figure = allocation(rows, unit="u")
+    assert figure.layout.yaxis.type == "category"
+    assert len(set(figure.layout.yaxis.tickvals)) == len(names)
+    assert all(len(text) < 50 for text in figure.layout.yaxis.ticktext)
+    assert shortened('<b>"' * 3) == '&lt;b&gt;"' * 3
+
+
+def test_two_hundred_candidates_are_cut_to_what_can_be_read():
+    rows = [{"candidate": f"c{n}", "estimate": 0.5, "lower": 0.4, "upper": 0.6} for n in range(30)]
+    assert first_of(range(200), "leaderboard") == (
+        range(40),
+        " Shown are the first 40 of 200; winnow query NAME leaderboard gives all.",
+    )
+    tall = intervals(rows, title="t").layout.height
+    assert tall > intervals(rows[:5], title="t").layout.height
+    met = [{"candidate": "c0", "opponent": "c1", "win_rate": 0.5, "wins": 1, "ties": 0, "losses": 1}]
+    crowded = head_to_head(met, [row["candidate"] for row in rows]).data[0]
+    assert crowded.texttemplate is None
+    assert crowded.z[0][1] == 0.5

@@ -1,0 +1,81 @@
+"""Files of a report: pictures with and without a browser, and pages written whole or not at all."""
+
+import struct
+
+import pytest
+from choreographer.browsers.chromium import Chromium
+from report_campaigns import figures_of, scored_campaign
+from test_command_line import winnow
+
+from flows.html_report import writing
+from flows.html_report.pictures import as_slide
+from flows.html_report.sections import sections_of
+
+
+@pytest.fixture
+def scored(tmp_path):
+    return scored_campaign(tmp_path)
+
+
+def test_without_chrome_one_sentence_says_what_to_install_and_nothing_is_written(
+    scored, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Chromium, "find_browser", lambda **_: None)
+    result = winnow(tmp_path, "report", "letters", "--png", "slides", "--html", "page.html")
+    assert result.returncode == 1
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("winnow: --png needs Chrome or Chromium")
+    assert "apt-get install chromium" in line
+    assert not (tmp_path / "slides").exists()
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_pictures_are_of_a_slides_size_wherever_there_is_a_browser(scored, tmp_path):
+    result = winnow(tmp_path, "report", "letters", "--png", "slides")
+    names = [f"{n:02}-{name}.png" for n, name in enumerate(figures_of(scored), 1)]
+    if Chromium.find_browser(skip_local=False) is None:
+        assert result.returncode == 1
+        assert "apt-get install chromium" in result.stderr
+        return
+    assert result.returncode == 0, result.stderr
+    assert sorted(path.name for path in (tmp_path / "slides").iterdir()) == names
+    for name in names:
+        head = (tmp_path / "slides" / name).read_bytes()[:24]
+        assert head[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", head[16:24]) == (3_200, 1_800)
+
+
+def test_a_slide_has_the_title_of_its_section_and_the_figure_stays_as_it_was(scored):
+    with scored.database.reading() as session:
+        section = sections_of(session, scored.record)[0]
+    slide = as_slide(section)
+    assert (slide.layout.title.text, slide.layout.width, slide.layout.height) == ("Estimates", 1_600, 900)
+    assert slide.data[0].x == section.figure.data[0].x
+    assert section.figure.layout.title.text is None
+
+
+def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, monkeypatch):
+    (tmp_path / "page.html").write_text("before")
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "page.html")
+
+    monkeypatch.setattr(writing.os, "replace", full)
+    result = winnow(tmp_path, "report", "letters", "--html", "page.html")
+    assert result.returncode == 1
+    assert "page.html: No space left on device" in result.stderr
+    assert (tmp_path / "page.html").read_text() == "before"
+    assert not list(tmp_path.glob(".page.html.*"))
+
+
+@pytest.mark.parametrize(
+    ("place", "told"), [("no/page.html", "there is no folder no"), (".", "is a folder; name a file")]
+)
+def test_a_place_that_cannot_hold_a_page_is_named(scored, tmp_path, place, told):
+    result = winnow(tmp_path, "report", "letters", "--html", place)
+    assert result.returncode == 1
+    assert told in result.stderr
+
+
+def test_without_options_the_report_is_text(scored, tmp_path):
+    assert "Leaderboard" in winnow(tmp_path, "report", "letters").stdout
