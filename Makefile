@@ -60,7 +60,7 @@ bench-certify: install ## Measure the certifying selectors on real loss tables: 
 bench-route: install ## Measure the routing selectors on real prompts: make bench-route DATA=folder.
 	@test -n "$(DATA)" || { echo "name the folder of tasks: make bench-route DATA=path"; exit 2; }
 	@test -d .winnow/demo || { echo "the demo's models are routed to: run make demo first"; exit 2; }
-	@$(BIN)/python -m tests.benchmarks.route --data "$(DATA)" --out $(BENCH_OUT)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.route --data "$(DATA)" --out $(BENCH_OUT)
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh

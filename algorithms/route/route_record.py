@@ -174,7 +174,6 @@ class RouteRecord:
         if self._removed.sum() == self.n_arms - 1:
             raise NoArmToRemove(arm, "it is the last one; add another arm first")
         self._removed[arm] = True
-        self._asked[arm] = 0
         self.pending = {pair: context for pair, context in self.pending.items() if pair[0] != arm}
 
     def decision(self) -> Decision:

@@ -38,7 +38,7 @@ class Setting:
     gamma: float = 0.05
     """Of the poly3 kernel, positive. Small where prompts of one type are not much alike (cosines below a
     half): the paper's 5 and 10 are for embeddings that all point in similar directions."""
-    bandwidth: float = 5.0
+    bandwidth: float = 3.0
     """Of the rbf kernel, positive. Contexts are at most 2 apart, so it is wide, and scores vary slowly."""
     alpha: float = 1.0
     """Ridge of the regressions, positive."""

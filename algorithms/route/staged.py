@@ -46,7 +46,8 @@ class Staged(Routing):
         self._horizon = setting.n_prompts if horizon is None else horizon
         self._n_events = events_per_round * self._horizon
         self._make = make
-        self._stages: list[Beliefs] = []
+        self.stages: list[Beliefs] = []
+        """The beliefs of each stage reached so far, stage 1 first."""
         self._n_grown = 0
         self._pooled = make()
 
@@ -99,12 +100,12 @@ class Staged(Routing):
 
     def _stage(self, m: int) -> Beliefs:
         """The beliefs of stage m, counted from 1."""
-        while len(self._stages) < m:
+        while len(self.stages) < m:
             beliefs = self._make()
             for _ in range(self._n_grown):
                 beliefs.grow()
-            self._stages.append(beliefs)
-        return self._stages[m - 1]
+            self.stages.append(beliefs)
+        return self.stages[m - 1]
 
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
         if (m := self._stage_of(arm, context)) is not None:
@@ -116,10 +117,10 @@ class Staged(Routing):
             self._stage(m).expect(arm, context)
 
     def _forget(self) -> None:
-        for beliefs in self._stages:
+        for beliefs in self.stages:
             beliefs.forget()
 
     def _grow(self) -> None:
-        for beliefs in (*self._stages, self._pooled):
+        for beliefs in (*self.stages, self._pooled):
             beliefs.grow()
         self._n_grown += 1

@@ -78,6 +78,9 @@ def test_sup_pak_ucb_chooses_as_algorithm_3_does(eta, settles):
     assert len(stages) > 2
     assert (None in stages) == settles
     assert [int(batch.arms[0]) for batch, _ in world.rounds(selector)] == [arm for arm, _ in wanted]
+    for m, beliefs in enumerate(selector.stages, start=1):
+        n_scores = sum(model.n for model in beliefs.models if model is not None)
+        assert n_scores == sum(stage == m for _, stage in wanted)
 
 
 @pytest.mark.parametrize("name", ["pak-ucb", "rff-ucb", "kernel-ucb", "lin-ucb", "sup-pak-ucb", "naive-krr"])
@@ -109,6 +112,19 @@ def test_a_pending_pair_makes_a_choice_as_certain_as_a_told_one_does():
         assert one.arms[0] == arm
         # A score of 0 leaves every mean at 0, where the pending ones are.
         behind.tell(RoutedBatch([arm], [example], context[np.newaxis]), [0.0])
+
+
+@pytest.mark.parametrize("change", [lambda router: router.remove_arm(3), lambda router: router.add_arm()])
+def test_pending_pairs_are_reckoned_with_once_after_an_arm_was_removed_or_added(change):
+    world = RouteWorld(n_examples=200)
+    selector, again = (world.selector("pak-ucb", bandwidth=0.5) for _ in range(2))
+    for each in (selector, again):
+        each.ask(round_rng(0, 0), world.contexts[:40])
+        each.ask(round_rng(0, 1), world.contexts[40:41])  # which makes the first ones be reckoned with
+        change(each)
+    again.tell(RoutedBatch(*np.empty((2, 0), dtype=np.int64), np.empty((0, 6))), [])
+    later = world.contexts[41:81]
+    assert selector.ask(round_rng(0, 2), later) == again.ask(round_rng(0, 2), later)
 
 
 def test_a_row_of_about_length_1_is_rescaled_once_and_the_same_wherever_it_stands():

@@ -6,7 +6,7 @@ python -m tests.benchmarks.route --data FOLDER --out .winnow/bench
 import argparse
 from pathlib import Path
 
-from tests.benchmarks import route_exactness, route_experts, route_speed
+from tests.benchmarks import route_campaign, route_exactness, route_experts, route_speed
 from tests.benchmarks.route_prompts import TYPES, embedded
 from tests.benchmarks.tables import Row, told, write
 
@@ -18,8 +18,9 @@ TITLES = {
     "types": "Types come one by one: share of each type that its expert gets",
     "speed": "Speed: 5 arms, one prompt a round",
     "policy": "Speed of the exported policy: 10 arms, d = 384",
+    "campaign": "The demo's campaign on vLLM, killed and resumed, beside what every candidate scores",
 }
-PARTS = ("exactness", "experts", "speed")
+PARTS = ("exactness", "experts", "speed", "campaign")
 
 
 def main() -> None:
@@ -34,6 +35,8 @@ def main() -> None:
     if "speed" in parts:
         found["speed"] = told(route_speed.measure())
         found["policy"] = told(route_speed.measure_policy())
+    if "campaign" in parts:
+        found["campaign"] = told(route_campaign.measure())
     if "exactness" in parts or "experts" in parts:
         embeddings = embedded(options.data, options.out)
     if "exactness" in parts:

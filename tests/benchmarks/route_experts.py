@@ -22,6 +22,8 @@ OTHERWISE = np.array([0.5, 0.45, 0.4, 0.4, 0.35])
 """Chance that each arm solves a prompt of another type."""
 NEWCOMER = 0.95
 """Chance that an arm that comes later solves a prompt of one type; elsewhere it is like the last arm."""
+OUTDONE = 0.65
+"""Chance that the expert of that type solves a prompt of it, where a better arm is to come."""
 ROUNDS = 2_000
 ROUNDS_PER_TYPE = 1_000
 WINDOW = 250
@@ -88,6 +90,7 @@ def stream(embeddings: np.ndarray, types: np.ndarray, seed: int, newcomer: int |
     expected = np.tile(otherwise, (len(types), 1))
     expected[np.arange(len(types)), types] = EXPERT
     if newcomer is not None:
+        expected[types == newcomer, newcomer] = OUTDONE
         expected[types == newcomer, -1] = NEWCOMER
     scores = (rng.random(expected.shape) < expected).astype(float)
     return Stream(contexts, types, expected, scores)
