@@ -12,7 +12,7 @@ from infra.demo.data import evaluation_examples
 from infra.demo.prompts import TEMPLATES
 from infra.demo.recipes import Recipe
 
-STYLES = ("direct", "scratchpad")
+STYLE = "scratchpad"
 ORDER_SEED = 7
 
 _TEXT = Template("""\
@@ -34,7 +34,7 @@ models:
 $models
 
 prompts:
-$prompts
+  - {name: $style, template: $template}
 
 generate_configs:
   - {name: greedy, temperature: 0.0, max_tokens: $max_tokens}
@@ -68,9 +68,10 @@ execution: {max_loaded: $loaded}
 
 def route_text(folder: Path, stream: Path, recipes: Sequence[Recipe]) -> str:
     """The campaign over the checkpoints of `recipes` in `folder` and the prompts in `stream`, as YAML."""
-    prompts = [f"  - {{name: {style}, template: {json.dumps(TEMPLATES[style])}}}" for style in STYLES]
     return _TEXT.substitute(
-        {**common_sections(folder, stream, recipes), "prompts": "\n".join(prompts)},
+        common_sections(folder, stream, recipes),
+        style=STYLE,
+        template=json.dumps(TEMPLATES[STYLE]),
         max_tokens=MAX_TOKENS,
         budget=len(evaluation_examples()),
         loaded=len(recipes),
