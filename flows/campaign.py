@@ -17,7 +17,7 @@ from tasks.campaigns import reopen_campaign
 from tasks.deciding import decide_round
 from tasks.engines.errors import is_transient
 from tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
-from tasks.planning import plan_round
+from tasks.planning import plan_round, stored_plan
 from tasks.recording import record_round
 from tasks.running import RunningCampaign, running
 
@@ -66,7 +66,9 @@ def run_campaign(storage: str, name: str) -> None:
         stored, checked = reopen_campaign(database, name, storage)
         with running(database, stored, checked) as campaign:
             watcher.begun(campaign)
-            if not campaign.selector.decision().stop and can_begin(campaign):
+            # A round that was planned is finished, whatever is decided.
+            begun = stored_plan(campaign) is not None
+            if (begun or not campaign.selector.decision().stop) and can_begin(campaign):
                 campaign.load_engines()
                 run_rounds(campaign, watcher)
 

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from storage import repository
-from storage.models import Arrival, Campaign
+from storage.models import Arrival, Campaign, Example
 from storage.records import NewExample
 
 
@@ -18,7 +18,7 @@ def add_arrival(
     *,
     fingerprint: str,
     now: dt.datetime,
-) -> None:
+) -> int:
     """Store prompts that have come, after all that came before.
 
     Args:
@@ -27,13 +27,24 @@ def add_arrival(
         examples: At least one.
         fingerprint: Of their dataset; no other has it.
         now: When.
+
+    Returns:
+        The example position of the first of them.
     """
+    first = count_examples(session, campaign_id)
     dataset_id = repository.ensure_dataset(
         session, fingerprint=fingerprint, name="arrivals", path="", examples=examples, now=now
     )
     number = next_number(session, campaign_id)
     session.add(Arrival(campaign_id=campaign_id, number=number, dataset_id=dataset_id))
     session.flush()
+    return first
+
+
+def count_examples(session: Session, campaign_id: int) -> int:
+    """How many prompts a campaign has, those that arrived included."""
+    datasets = dataset_ids(session, campaign_id)
+    return session.scalars(select(func.count()).where(Example.dataset_id.in_(datasets))).one()
 
 
 def next_number(session: Session, campaign_id: int) -> int:

@@ -198,9 +198,11 @@ class EmbedderSpec(Section):
             raise ValueError("path is for type: precomputed, which needs it")
         if self.model is None and self.type == "vllm":
             raise ValueError("type: vllm needs the folder of a checkpoint as model")
-        if self.type == "precomputed" and {"model", "pooling", "text"} & self.model_fields_set:
+        # A stored spec has every key, so that a default is as good as nothing.
+        given = {key for key, field in type(self).model_fields.items() if getattr(self, key) != field.default}
+        if self.type == "precomputed" and {"model", "pooling", "text"} & given:
             raise ValueError("precomputed vectors need no model, pooling or text; leave them out")
-        if self.type == "vllm" and "pooling" in self.model_fields_set:
+        if self.type == "vllm" and "pooling" in given:
             raise ValueError("vLLM pools as the checkpoint says; leave pooling out")
         return self
 

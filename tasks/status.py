@@ -64,7 +64,11 @@ class CampaignStatus:
     @property
     def is_settled(self) -> bool:
         """Whether it has ended and running it again would ask nothing more."""
-        room = self.reason == "budget" and self.totals["comparisons"] < self.budget
+        spent = self.totals["comparisons"]
+        room = self.reason == "budget" and spent < self.budget
+        if self.standing is not None:
+            arrived = self.reason == "exhausted" and spent < min(self.budget, self.standing.prompts)
+            room = room or arrived or self.standing.unfinished
         return self.state in ("decided", "undecided", "waiting") and not room
 
     @property

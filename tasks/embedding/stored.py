@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import closing
 
 import numpy as np
 
@@ -26,14 +27,13 @@ def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str])
     with database.reading() as session:
         known = embeddings.vectors(session, name, digests)
     missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
-    for group in _groups(list(missing.items())):
-        rows = of_unit_length(embedder.embed([text for _, text in group]), [text for _, text in group])
-        new = {digest: row.tobytes() for (digest, _), row in zip(group, rows, strict=True)}
-        with database.writing() as session:
-            embeddings.add_vectors(session, name, new)
-            known |= embeddings.vectors(session, name, list(new))
-    if missing:
-        embedder.close()
+    with closing(embedder):
+        for group in _groups(list(missing.items())):
+            rows = of_unit_length(embedder.embed([text for _, text in group]), [text for _, text in group])
+            new = {digest: row.tobytes() for (digest, _), row in zip(group, rows, strict=True)}
+            with database.writing() as session:
+                embeddings.add_vectors(session, name, new)
+                known |= embeddings.vectors(session, name, list(new))
     return np.array([np.frombuffer(known[digest], dtype="<f4") for digest in digests]).astype(np.float64)
 
 

@@ -40,8 +40,14 @@ class Route(CheckedCampaign):
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `CheckedCampaign`."""
         candidates = build_candidates(spec, dataset.field_names)
-        if spec.prompt_type is not None and spec.prompt_type not in dataset.field_names:
-            raise SpecError(unknown_name("field", spec.prompt_type, dataset.field_names), path="prompt_type")
+        # Of any example: a prompt that arrives may be of no known type.
+        fields = sorted({name for example in dataset.examples for name in example.fields})
+        if spec.prompt_type is not None and spec.prompt_type not in fields:
+            raise SpecError(unknown_name("field", spec.prompt_type, fields), path="prompt_type")
+        if "dim" in spec.selector.params:
+            raise SpecError(
+                "is the length of the embedder's vectors; leave it out", path="selector.params.dim"
+            )
         return cls(
             spec=spec,
             dataset=dataset,

@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from storage import arrivals
+from storage import arrivals, leases
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
 from tasks.campaigns import reopen_campaign
 from tasks.datasets import Example, load_dataset
+from tasks.embedding.prompts import GivenVectors
 from tasks.errors import SpecError, WinnowError
 from tasks.identity import sha256
-from tasks.leasing import now
+from tasks.leasing import is_gone, now, this_process
 from tasks.objectives.route import Route
 
 NO_TARGET = "no_target"
@@ -26,15 +28,18 @@ def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> 
         fields: Further fields as "key=value".
 
     Raises:
-        SpecError: If a field is not written like that.
+        SpecError: If a field is not written like that, or a text is not Unicode.
     """
+    for text in (prompt, *targets, *fields):
+        if _is_broken(text):
+            raise SpecError(f"{text!r} holds half a character and cannot be stored; remove it")
     found: dict[str, Any] = {"input": prompt}
     for field in fields:
         key, equals, value = field.partition("=")
         if not (key and equals):
             raise SpecError(f"--field {field!r} is not key=value; for example task=sum")
         found[key] = value
-    return Example(key="", fields=found, targets=tuple(targets))
+    return Example(key="", fields=found, targets=tuple(target for target in targets if target))
 
 
 def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
@@ -48,13 +53,14 @@ def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
 
 
 def store_arrival(database: Database, name: str, storage: str, examples: Sequence[Example]) -> list[int]:
-    """Store prompts for a campaign that routes, once they are known to be of use.
+    """Store prompts for a campaign that routes, once they are known to be of use: they stay in it for good.
 
     Returns:
         Their example positions.
 
     Raises:
-        SpecError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
+        WinnowError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
+        LeaseHeld: If another live process runs the campaign.
     """
     campaign, checked = reopen_campaign(database, name, storage)
     if not isinstance(checked, Route):
@@ -63,27 +69,39 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
         )
     for example in examples:
         _require_usable(checked, example)
+    checked.embedding.contexts(database, replace(checked.dataset, examples=tuple(examples)))
     with database.writing() as session:
+        leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
         number = arrivals.next_number(session, campaign.id)
         keyed = [
             NewExample(key=f"arrival-{number + 1}-{place}", fields=each.fields, targets=each.targets)
             for place, each in enumerate(examples, 1)
         ]
         content = [[each.fields, each.targets] for each in examples]
-        arrivals.add_arrival(
+        first = arrivals.add_arrival(
             session,
             campaign.id,
             keyed,
             fingerprint=sha256(["arrival", campaign.id, number, json.dumps(content)]),
             now=now(),
         )
-    first = len(checked.dataset.examples)
     return list(range(first, first + len(examples)))
 
 
 def _require_usable(checked: Route, example: Example) -> None:
     shown = str(example.fields["input"])[:60]
-    checked.embedding.require_text(example)
+    if isinstance(checked.embedding, GivenVectors):
+        raise SpecError(
+            "vectors that were made elsewhere have none of a prompt that arrives; route it by a campaign "
+            "whose embedder reads text",
+            path="embedder.path",
+        )
+    templates = frozenset().union(*(candidate.template.variables for candidate in checked.candidates))
+    for name in sorted((templates | checked.embedding.fields) - set(example.fields)):
+        raise SpecError(
+            f"the prompt {shown!r} has no field {name!r}, which a template uses; give it with "
+            f"--field {name}=VALUE, or as a column of the file"
+        )
     for candidate in checked.candidates:
         candidate.prompt(example.fields, shown)
     if checked.judge.judge("", example.targets).reason == NO_TARGET:
@@ -91,3 +109,11 @@ def _require_usable(checked: Route, example: Example) -> None:
             f"the judge {checked.spec.judge.type} scores an answer to {shown!r} against a target: give it "
             "with --target; to choose without learning, use winnow route NAME --export DIR"
         )
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -32,6 +32,8 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
     checked = checked.prepared(database)
     with database.reading() as session:
         selector, _ = restored(session, record, checked)
+        # Candidates that joined since the last round are in the policy too: nothing is known of them.
+        checked.at_round(selector, repository.next_round_number(session, record.id))
         prompts = sum(len(told.examples) for told in repository.told_rounds(session, record.id))
     policy = as_router(selector).policy()
     description: dict[str, Any] = {

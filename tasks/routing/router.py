@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,6 +19,18 @@ from tasks.templates import Template, compile_template, render
 
 ARRAYS, PARAMETERS = "policy.npz", "policy.json"
 FORMAT, VERSION = "winnow-policy", 1
+
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    BadZipFile,
+    AlgorithmError,
+)
+"""What files that are missing, cut short, or of another kind may raise."""
 
 Prompt = str | Mapping[str, Any] | np.ndarray
 """A text, the fields of an example, or a vector of shape (d,)."""
@@ -54,7 +67,7 @@ class Router:
         folder = Path(folder)
         try:
             described = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
-            with np.load(folder / ARRAYS, allow_pickle=False) as file:
+            with (folder / ARRAYS).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             if (described["format"], described["version"]) != (FORMAT, VERSION):
                 raise ValueError(
@@ -62,11 +75,14 @@ class Router:
                 )
             policy = Policy(arrays, described["parameters"])
             names = [each["name"] for each in described["candidates"]]
+            if len(names) != len(arrays["usable"]):
+                raise ValueError(f"it names {len(names)} candidates of {len(arrays['usable'])}")
             spec = EmbedderSpec.model_validate(described["embedder"])
             template = compile_template(spec.text, described["fields"])
-        except (OSError, ValueError, KeyError, TypeError, AlgorithmError) as error:
+        except UNREADABLE as error:
+            why = " ".join(str(error).split())
             raise WinnowError(
-                f"{folder} holds no policy that can be read ({error}); export it again with winnow route"
+                f"{folder} holds no policy that can be read ({why}); export it again with winnow route"
             ) from error
         embedder = None if spec.type == "precomputed" else create_embedder(spec)
         if (

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import repository, route_views, views
+from storage import arrivals, repository, route_views, views
 from storage.records import CampaignRecord
 
 Row = dict[str, Any]
@@ -26,6 +26,10 @@ class Standing:
     late_scored: int
     single_scored: int
     """Scores of the candidate whose own scores are best on average."""
+    prompts: int
+    """All there are to answer, those that arrived included."""
+    unfinished: bool
+    """Whether a round is planned and not finished."""
 
 
 def standing_of(session: Session, campaign: CampaignRecord, best: str | None) -> Standing:
@@ -46,6 +50,8 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         late_mean=late.mean,
         late_scored=late.count,
         single_scored=scored.get(best, 0),
+        prompts=arrivals.count_examples(session, campaign.id),
+        unfinished=repository.unfinished_round(session, campaign.id) is not None,
     )
 
 
@@ -58,10 +64,11 @@ def shares(session: Session, campaign: CampaignRecord) -> list[Row]:
     """For a terminal: one row per candidate, its share of the prompts of each type in the last rounds."""
     rows = picks(session, campaign)
     late = [row for row in rows if row["until"] > (1.0 - LATE) * max(row["until"] for row in rows)]
+    untyped = "all prompts" if campaign.spec["prompt_type"] is None else "no type"
     totals: dict[str, int] = {}
     counts: dict[tuple[str, str], int] = {}
     for row in late:
-        kind = row["prompt_type"] or "all prompts"
+        kind = row["prompt_type"] or untyped
         totals[kind] = totals.get(kind, 0) + row["picks"]
         counts[row["candidate"], kind] = counts.get((row["candidate"], kind), 0) + row["picks"]
     return [

@@ -1,0 +1,55 @@
+"""Prompts that arrive have the positions after all that came before, in their campaign alone."""
+
+from stored_campaigns import NOW, store_campaign
+
+from storage import arrivals, repository
+from storage.records import NewCandidate, NewExample
+
+N_EXAMPLES = 5
+"""Of a stored campaign, before any arrive."""
+
+
+def arrive(campaign, *keys, fingerprint):
+    """Store one arrival; return the position of its first prompt."""
+    examples = [NewExample(key=key, fields={"input": key}, targets=["x"]) for key in keys]
+    with campaign.database.writing() as session:
+        return arrivals.add_arrival(session, campaign.record.id, examples, fingerprint=fingerprint, now=NOW)
+
+
+def keys(campaign):
+    """Of all its examples, by position."""
+    with campaign.database.reading() as session:
+        return [
+            example.key
+            for dataset in arrivals.dataset_ids(session, campaign.record.id)
+            for example in repository.examples(session, dataset)
+        ]
+
+
+def test_prompts_stand_after_those_before_them_and_are_told_their_position(campaign):
+    assert arrive(campaign, "p", "q", fingerprint="1" * 64) == N_EXAMPLES
+    assert arrive(campaign, "r", fingerprint="2" * 64) == N_EXAMPLES + 2
+    assert keys(campaign) == ["e0", "e1", "e2", "e3", "e4", "p", "q", "r"]
+    with campaign.database.reading() as session:
+        assert arrivals.next_number(session, campaign.record.id) == 2
+
+
+def test_another_campaign_on_the_same_dataset_sees_none_of_them(campaign):
+    other = store_campaign(campaign.database, "other")
+    arrive(campaign, "p", fingerprint="1" * 64)
+    assert keys(other) == [f"e{number}" for number in range(N_EXAMPLES)]
+    assert arrive(other, "s", fingerprint="2" * 64) == N_EXAMPLES
+
+
+def test_candidates_that_join_stand_last_and_take_part_from_the_next_round_on(campaign):
+    campaign.finish(campaign.plan(0, [0, 1], [0, 1]), [1.0, 0.0], best=0, estimates=[1.0, 0.0, None])
+    campaign.plan(1, [2], [2])
+    joining = [NewCandidate(name="d", model={}, prompt={}, sampling={})]
+    with campaign.database.writing() as session:
+        repository.grow_campaign(session, campaign.record.id, spec={"grown": True}, candidates=joining)
+    with campaign.database.reading() as session:
+        assert repository.candidate_names(session, campaign.record.id) == ["a", "b", "c", "d"]
+        # Round 1 is planned already.
+        assert repository.first_rounds(session, campaign.record.id) == [0, 0, 0, 2]
+        assert repository.get_campaign(session, "letters").spec == {"grown": True}
+        assert repository.latest_decision(session, campaign.record.id).estimates == [1.0, 0.0, None, None]

@@ -1,0 +1,232 @@
+"""An exported policy chooses as its campaign would without exploring, and needs nothing of the campaign."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stored_campaigns import StoredCampaign
+from tiny_models import save_tiny_llama
+
+from algorithms.errors import AlgorithmError
+from storage import repository
+from storage.database import open_database
+from storage.schema import ensure_schema
+from tasks.campaign_files import check_campaign_file
+from tasks.campaigns import open_campaign, reopen_campaign
+from tasks.errors import WinnowError
+from tasks.routing.exporting import export_policy
+from tasks.routing.router import Router
+from tasks.routing.selector import as_router
+from tasks.running import restored
+
+ROOT = Path(__file__).parents[2]
+N_EXAMPLES = 12
+SPEC = """\
+name: routed
+objective: route
+seed: 1
+models:
+  - {name: one, provider: transformers, model: embedder}
+prompts:
+  - {name: a, template: "{{ input }}"}
+  - {name: b, template: "{{ input }}:"}
+  - {name: c, template: "{{ input }}!"}
+dataset: {path: data.jsonl, fields: {id: id, input: input, target: target}}
+judge: {type: exact}
+embedder: {model: embedder, text: "{{ kind }} {{ input }}"}
+selector: {name: pak-ucb, params: {kernel: rbf, bandwidth: 0.5}}
+batch_size: 4
+stopping: {budget: 12}
+"""
+VECTORS = "embedder: {type: precomputed, path: vectors.jsonl}"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A folder with a campaign that has rounds, on a checkpoint with random weights, and its policy."""
+    folder = tmp_path_factory.mktemp("routed")
+    save_tiny_llama(folder / "embedder", seed=2)
+    rows = [
+        {"id": f"e{i}", "input": "xyz"[i % 3] * 6 + f" {i}", "target": "t", "kind": "k"}
+        for i in range(N_EXAMPLES)
+    ]
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rng = np.random.default_rng(0)
+    vectors = [{"id": f"e{i}", "vector": rng.normal(size=3).tolist()} for i in range(N_EXAMPLES)]
+    (folder / "vectors.jsonl").write_text("".join(json.dumps(row) + "\n" for row in vectors))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run(SPEC)
+    return folder
+
+
+@pytest.fixture
+def folder(template, tmp_path, monkeypatch):
+    """A copy of it, as the working directory."""
+    shutil.copytree(template, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def run(spec, *, name="routed"):
+    """Store a campaign with two rounds, in which a is good at x, b at y, and c is never asked; export it."""
+    Path("campaign.yaml").write_text(spec.replace("name: routed", f"name: {name}"))
+    database = open_database("sqlite:///results.db")
+    ensure_schema(database)
+    record = open_campaign(database, check_campaign_file("campaign.yaml"))
+    with database.reading() as session:
+        campaign = StoredCampaign(
+            database=database,
+            record=record,
+            candidate_ids=repository.candidate_ids(session, record.id),
+            example_ids=repository.example_ids(session, record.dataset_id),
+        )
+    campaign.finish(campaign.plan(0, [0, 1, 0, 1], [0, 1, 4, 3]), [1.0, 1.0, 0.0, 0.25])
+    campaign.finish(campaign.plan(1, [0, 1, 0, 1], [6, 7, 2, 5]), [1.0, 0.75, 0.5, None])
+    assert export_policy(database, name, "sqlite:///results.db", Path("policy")) == 8
+    database.close()
+
+
+def own_predictions(name="routed"):
+    """The selector's own means for every prompt of the campaign in [0, 1], and the prompts' vectors."""
+    database = open_database("sqlite:///results.db")
+    record, checked = reopen_campaign(database, name, "sqlite:///results.db")
+    checked = checked.prepared(database)
+    with database.reading() as session:
+        selector, _ = restored(session, record, checked)
+    database.close()
+    policy = as_router(selector).policy()
+    return np.array([(policy.scores(row) + 1) / 2 for row in checked.contexts]), checked.contexts
+
+
+def fields(number):
+    return {"kind": "k", "input": "xyz"[number % 3] * 6 + f" {number}"}
+
+
+def test_a_policy_predicts_what_the_selector_does_from_fields_and_from_vectors(folder):
+    router = Router.load("policy")
+    assert router.candidates == ("one/a", "one/b", "one/c")
+    predicted, contexts = own_predictions()
+    for number in range(N_EXAMPLES):
+        by_fields = router.scores(fields(number))
+        assert list(by_fields) == ["one/a", "one/b", "one/c"]
+        assert list(by_fields.values()) == pytest.approx(predicted[number].tolist(), nan_ok=True, abs=1e-6)
+        by_vector = router.scores(3.0 * contexts[number])
+        assert list(by_vector.values()) == pytest.approx(list(by_fields.values()), nan_ok=True, abs=1e-6)
+        best = "one/" + "ab"[int(np.nanargmax(predicted[number]))]
+        assert router.choose(fields(number)) == router.choose(contexts[number]) == best
+    assert {router.choose(fields(number)) for number in (0, 1)} == {"one/a", "one/b"}
+    assert np.isnan(predicted[:, 2]).all()
+
+
+def test_a_text_stands_for_the_field_input(folder):
+    run(SPEC.replace(', text: "{{ kind }} {{ input }}"', ""), name="plain")
+    router = Router.load("policy")
+    text = fields(0)["input"]
+    assert router.scores(text) == pytest.approx(router.scores({"input": text}), nan_ok=True)
+    assert router.choose(text) == "one/a"
+
+
+def test_a_policy_of_vectors_made_elsewhere_takes_vectors_alone(folder):
+    run(SPEC.replace('embedder: {model: embedder, text: "{{ kind }} {{ input }}"}', VECTORS), name="given")
+    router = Router.load("policy")
+    predicted, contexts = own_predictions("given")
+    assert list(router.scores(contexts[3]).values()) == pytest.approx(
+        predicted[3].tolist(), nan_ok=True, abs=1e-6
+    )
+    with pytest.raises(WinnowError, match="learned from vectors that were made elsewhere: give a vector"):
+        router.choose("a text")
+
+
+def test_it_is_served_without_prefect_vllm_or_a_database(folder):
+    served = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from tasks.routing.router import Router; router = Router.load('policy')\n"
+            f"print(router.choose({fields(0)}), router.choose({fields(1)}))\n"
+            "print(sorted({'prefect', 'vllm', 'sqlalchemy', 'alembic', 'storage'} & set(sys.modules)))",
+        ],
+        env={"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert served.stdout.splitlines() == ["one/a one/b", "[]"]
+
+
+@pytest.mark.parametrize(
+    ("vector", "message"),
+    [
+        (np.zeros(32), "the vector of 'the prompt' is zero"),
+        (np.full(32, np.nan), "the vector of 'the prompt' is not finite"),
+        (np.ones(31), "31"),
+    ],
+)
+def test_vectors_that_are_of_no_use_are_refused_and_nothing_changes(folder, vector, message):
+    router = Router.load("policy")
+    before = router.scores(fields(0))
+    with pytest.raises((WinnowError, AlgorithmError), match=message):
+        router.choose(vector)
+    assert router.scores(fields(0)) == pytest.approx(before, nan_ok=True, abs=0.0)
+
+
+def test_a_missing_field_is_named(folder):
+    with pytest.raises(WinnowError, match="'kind' is undefined"):
+        Router.load("policy").choose("only a text")
+
+
+def rewritten(**changes):
+    path = Path("policy") / "policy.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+SPOILT = {
+    "nothing there": lambda policy: shutil.rmtree(policy),
+    "no arrays": lambda policy: (policy / "policy.npz").unlink(),
+    "empty arrays": lambda policy: (policy / "policy.npz").write_bytes(b""),
+    "half the arrays": lambda policy: (policy / "policy.npz").write_bytes(
+        (policy / "policy.npz").read_bytes()[:700]
+    ),
+    "other arrays": lambda policy: np.savez(policy / "policy.npz", usable=np.ones(3, dtype=bool)),
+    "pickled arrays": lambda policy: np.savez(policy / "policy.npz", usable=np.array([{}], dtype=object)),
+    "no description": lambda policy: (policy / "policy.json").write_text(""),
+    "a description of something else": lambda policy: (policy / "policy.json").write_text("[1, 2]"),
+    "another format": lambda policy: rewritten(format="model"),
+    "a later version": lambda policy: rewritten(version=2),
+    "parameters missing": lambda policy: rewritten(parameters={"form": "kernel"}),
+    "parameters of another kind": lambda policy: rewritten(parameters=[]),
+    "an unknown embedder": lambda policy: rewritten(embedder={"type": "magic"}),
+    "a candidate too few": lambda policy: rewritten(candidates=[{"name": "one/a"}]),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_a_folder_that_holds_no_policy_is_refused_in_a_sentence(folder, case):
+    SPOILT[case](folder / "policy")
+    with pytest.raises(WinnowError, match=r"^policy holds no policy that can be read .* export it again"):
+        Router.load("policy")
+
+
+def test_another_embedder_than_the_policy_was_learned_with_is_refused(folder):
+    shutil.rmtree("embedder")
+    with pytest.raises(WinnowError, match="there is no checkpoint in 'embedder'"):
+        Router.load("policy")
+    save_tiny_llama(folder / "embedder", seed=3)
+    with pytest.raises(WinnowError, match="is not the one that its policy was learned with; bring back"):
+        Router.load("policy")
+
+
+def test_a_policy_takes_the_place_of_an_earlier_one_and_a_file_in_its_way_is_named(folder):
+    database = open_database("sqlite:///results.db")
+    before = (folder / "policy" / "policy.npz").read_bytes()
+    assert export_policy(database, "routed", "sqlite:///results.db", folder / "policy") == 8
+    assert sorted(path.name for path in (folder / "policy").iterdir()) == ["policy.json", "policy.npz"]
+    assert (folder / "policy" / "policy.npz").read_bytes() == before
+    with pytest.raises(WinnowError, match=r"data.jsonl cannot be written: .*; name another folder"):
+        export_policy(database, "routed", "sqlite:///results.db", folder / "data.jsonl")
+    database.close()
