@@ -253,16 +253,19 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
     )
-    told = iter(session.execute(scores.execution_options(yield_per=ROWS_AT_ONCE)))
-    for number, arms, examples in session.execute(finished.execution_options(yield_per=ROWS_AT_ONCE)):
-        rows = list(islice(told, len(examples)))
-        yield ToldRound(
-            number=number,
-            arms=arms,
-            examples=examples,
-            outcomes=[row[0] for row in rows],
-            losses=[(row[1], row[2], row[3]) for row in rows],
-        )
+    with (
+        session.execute(finished.execution_options(yield_per=ROWS_AT_ONCE)) as rounds,
+        session.execute(scores.execution_options(yield_per=ROWS_AT_ONCE)) as told,
+    ):
+        for number, arms, examples in rounds:
+            rows = list(islice(told, len(examples)))
+            yield ToldRound(
+                number=number,
+                arms=arms,
+                examples=examples,
+                outcomes=[row[0] for row in rows],
+                losses=[(row[1], row[2], row[3]) for row in rows],
+            )
 
 
 def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:

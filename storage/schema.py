@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from sqlalchemy import inspect, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DBAPIError
 
-from storage.database import Database
+from storage.database import Database, cause
 from storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StorageUnavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -70,8 +70,8 @@ def current_revision(database: Database) -> str | None:
                 return None
             revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
             return revision
-    except DatabaseError as error:
-        raise StorageUnavailable(database.url, str(error.orig)) from error
+    except DBAPIError as error:
+        raise StorageUnavailable(database.url, cause(error)) from error
 
 
 def _migrate(database: Database) -> None:
@@ -81,5 +81,5 @@ def _migrate(database: Database) -> None:
 
     try:
         command.upgrade(alembic_config(database), "head")
-    except DatabaseError as error:
-        raise StorageUnavailable(database.url, str(error.orig)) from error
+    except DBAPIError as error:
+        raise StorageUnavailable(database.url, cause(error)) from error

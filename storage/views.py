@@ -7,6 +7,7 @@ from sqlalchemy import Result, Select, Subquery, case, func, select, text
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.orm import Session
 
+from storage.database import cause
 from storage.errors import QueryRefused
 from storage.models import (
     Campaign,
@@ -225,7 +226,9 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
             are read, since some of them may not have been computed before.
     """
     try:
-        result = session.execute(text(statement.replace(":", r"\:")))
+        # On PostgreSQL a streamed statement becomes the query of a cursor, so it can be one SELECT only.
+        streamed = {"yield_per": ROWS_AT_ONCE}
+        result = session.execute(text(statement.replace(":", r"\:")), execution_options=streamed)
         return list(result.keys()), _rows(result)
     except DBAPIError as error:
         raise _refusal(error) from error
@@ -235,14 +238,15 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
 
 def _rows(result: Result[Any]) -> Iterator[tuple[Any, ...]]:
     try:
-        for row in result:
-            yield tuple(row)
+        with result:
+            for row in result:
+                yield tuple(row)
     except DBAPIError as error:
         raise _refusal(error) from error
 
 
 def _refusal(error: DBAPIError) -> QueryRefused:
-    return QueryRefused(f"the statement was refused: {error.orig} (statements may only read)")
+    return QueryRefused(f"the statement was refused: {cause(error)} (statements may only read)")
 
 
 def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:
@@ -295,5 +299,11 @@ def _sides(campaign_id: int) -> Subquery:
 
 def stream(session: Session, statement: Select[Any]) -> Iterator[Row]:
     """The rows of a statement, fetched some at a time."""
-    result = session.execute(statement.execution_options(yield_per=ROWS_AT_ONCE))
-    return (dict(row) for row in result.mappings())
+    return _dictionaries(session.execute(statement.execution_options(yield_per=ROWS_AT_ONCE)))
+
+
+def _dictionaries(result: Result[Any]) -> Iterator[Row]:
+    # Closed even where the asker has seen enough: PostgreSQL keeps a cursor open behind it.
+    with result:
+        for row in result.mappings():
+            yield dict(row)

@@ -11,7 +11,8 @@ with database.engine.execution_options(winnow_writes=True).connect() as connecti
         connection=connection,
         target_metadata=Base.metadata,
         render_as_batch=True,  # SQLite alters a table by rewriting it
-        transaction_per_migration=True,
+        # Where tables are made within transactions, all steps are one: no other process comes between two.
+        transaction_per_migration=not database.is_postgresql,
         compare_type=True,
     )
     with context.begin_transaction():

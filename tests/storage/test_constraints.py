@@ -62,7 +62,9 @@ def test_outcomes_at_the_ends_of_the_range_and_reasons_are_stored(campaign, roun
 def test_a_benchmark_pair_is_scored_once_per_campaign_even_across_rounds(campaign, round_):
     later = campaign.plan(1, [0], [0])
     store(campaign, Comparison, **comparison(campaign, round_, outcome=0.0))
-    with pytest.raises(ConflictingRecord, match=r"candidate_a_id, comparisons\.example_id"):
+    with pytest.raises(
+        ConflictingRecord, match="candidate_a_id, comparisons.example_id|uq_comparisons_candidate_example"
+    ):
         store(campaign, Comparison, **comparison(campaign, later, outcome=1.0))
 
 
@@ -83,12 +85,12 @@ def test_a_duel_may_meet_the_same_example_again(campaign, round_):
 def test_a_position_of_a_round_is_taken_once(campaign, round_):
     store(campaign, Comparison, **comparison(campaign, round_, outcome=1.0))
     elsewhere = comparison(campaign, round_, outcome=1.0, example_id=campaign.example_ids[1])
-    with pytest.raises(ConflictingRecord, match=r"round_id, comparisons\.position"):
+    with pytest.raises(ConflictingRecord, match="round_id.*position"):
         store(campaign, Comparison, **elsewhere)
 
 
 def test_a_round_number_is_unique_in_its_campaign_only(campaign, round_):
-    with pytest.raises(ConflictingRecord, match=r"rounds\.number"):
+    with pytest.raises(ConflictingRecord, match="rounds.*number"):
         campaign.plan(round_.number, [1], [1])
     store_campaign(campaign.database, "other").plan(round_.number, [1], [1])
     assert rows(campaign, Round) == 2
@@ -97,7 +99,7 @@ def test_a_round_number_is_unique_in_its_campaign_only(campaign, round_):
 def test_a_round_is_decided_once(campaign, round_):
     campaign.finish(round_, [1.0, 0.0])
     again = {"estimates": [], "lower": [], "upper": [], "stop": False, "reason": "running"}
-    with pytest.raises(ConflictingRecord, match=r"decisions\.round_id"):
+    with pytest.raises(ConflictingRecord, match="decisions.*round_id"):
         store(campaign, Decision, round_id=round_.id, decided_at=NOW, **again)
 
 
@@ -123,7 +125,7 @@ def generation(round_, **fields):
 def test_a_generation_key_is_unique_in_the_whole_database(campaign, round_):
     store(campaign, Generation, **generation(round_))
     other_round = store_campaign(campaign.database, "other").plan(0, [0], [0])
-    with pytest.raises(ConflictingRecord, match=r"generations\.key"):
+    with pytest.raises(ConflictingRecord, match="generations.*key"):
         store(campaign, Generation, **generation(other_round))
 
 
@@ -137,7 +139,7 @@ def test_no_count_of_a_generation_is_negative(campaign, round_, count):
     "column", ["round_id", "candidate_a_id", "candidate_b_id", "example_id", "generation_a_id"]
 )
 def test_a_comparison_refers_to_rows_that_are_there(campaign, round_, column):
-    with pytest.raises(ConflictingRecord, match="FOREIGN KEY"):
+    with pytest.raises(ConflictingRecord, match="(?i)foreign key"):
         store(campaign, Comparison, **comparison(campaign, round_, outcome=1.0, **{column: 999}))
 
 
@@ -147,8 +149,8 @@ def test_a_comparison_refers_to_rows_that_are_there(campaign, round_, column):
         ({"placement": "sideways", "verdict": 1.0}, "placement_known"),
         ({"placement": "swapped"}, "verdict_or_reason"),
         ({"placement": "swapped", "verdict": 1.0, "reason": "no_verdict"}, "verdict_or_reason"),
-        ({"placement": "swapped", "verdict": 1.0, "comparison_id": 999}, "FOREIGN KEY"),
-        ({"placement": "swapped", "verdict": 1.0, "number": 0}, "games.comparison_id, games.number"),
+        ({"placement": "swapped", "verdict": 1.0, "comparison_id": 999}, "(?i)foreign key"),
+        ({"placement": "swapped", "verdict": 1.0, "number": 0}, "games.*comparison_id.*number"),
     ],
 )
 def test_a_game_that_contradicts_itself_is_refused(campaign, round_, game, broken):
@@ -161,7 +163,7 @@ def test_a_game_that_contradicts_itself_is_refused(campaign, round_, game, broke
 
 
 def test_a_campaign_name_is_taken_once(campaign):
-    with pytest.raises(ConflictingRecord, match=r"campaigns\.name"):
+    with pytest.raises(ConflictingRecord, match="campaigns.*name"):
         store_campaign(campaign.database, campaign.record.name)
 
 

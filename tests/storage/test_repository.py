@@ -180,6 +180,7 @@ def test_execution_fields_are_replaced_and_nothing_else_is(campaign):
     )
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_a_sqlite_database_is_in_wal_mode(database):
     with database.reading() as session:
         assert session.scalar(text("PRAGMA journal_mode")) == "wal"

@@ -5,11 +5,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sqlalchemy import inspect, text
 from stored_campaigns import store_campaign
 
 from storage import repository, views
 from storage.database import open_database
 from storage.errors import QueryRefused
+from storage.schema import upgrade
 
 
 @pytest.fixture
@@ -48,6 +50,7 @@ def real(tmp_path):
         connection.executescript(dump)
     connection.close()
     database = open_database(f"sqlite:///{path}")
+    upgrade(database)
     with database.reading() as session:
         yield session, repository.get_campaign(session, "letters").id
     database.close()
@@ -195,10 +198,11 @@ def sql(played):
 
 
 def content(campaign):
-    with sqlite3.connect(campaign.database.url.removeprefix("sqlite:///")) as connection:
-        dump = "\n".join(connection.iterdump())
-    connection.close()
-    return dump
+    """Every row of every table, and what else there is beside the tables."""
+    with campaign.database.reading() as session:
+        inspector = inspect(session.connection())
+        names = sorted(inspector.get_table_names())
+        return {name: session.execute(text(f'SELECT * FROM "{name}"')).all() for name in names}
 
 
 def test_a_select_is_answered_with_names_and_rows(sql):
@@ -211,33 +215,74 @@ def test_text_in_a_statement_is_taken_as_it_stands(sql, literal):
     assert sql(f"SELECT '{literal}'")[1] == [(literal,)]
 
 
-def test_the_schema_can_be_asked_for(sql):
-    names, rows = sql("PRAGMA table_info(leases)")
-    assert ("token" in {row[names.index("name")] for row in rows}) is True
+def on(backend, *cases):
+    """Parameters of a test that asks one kind of database only what that kind understands."""
+    return [(backend, *(case if isinstance(case, tuple) else (case,))) for case in cases]
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("backend", "question"),
     [
-        "INSERT INTO rounds (campaign_id, number, arms, examples, planned_at) VALUES (1, 9, '', '', '')",
-        "DELETE FROM comparisons",
-        "UPDATE comparisons SET outcome = 1 RETURNING id",
-        "WITH x AS (SELECT 1) DELETE FROM comparisons",
-        "DROP TABLE comparisons",
-        "CREATE TABLE t (x)",
-        "CREATE TEMP TABLE t (x)",
-        "ATTACH '{folder}/new.db' AS n",
-        "ATTACH 'file:{folder}/new.db?mode=rwc' AS n",
-        "VACUUM INTO '{folder}/new.db'",
-        "VACUUM",
-        "PRAGMA query_only = OFF",
-        "PRAGMA writable_schema = ON",
-        "PRAGMA user_version = 7",
-        "PRAGMA journal_mode = DELETE",
-        "PRAGMA wal_checkpoint(TRUNCATE)",
-        "SELECT 1; DELETE FROM comparisons",
-        "SELECT load_extension('x')",
+        ("sqlite", "SELECT name FROM pragma_table_info('leases')"),
+        ("sqlite", "PRAGMA table_info(leases)"),
+        (
+            "postgresql",
+            "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'leases'",
+        ),
     ],
+    indirect=["backend"],
+)
+def test_the_schema_can_be_asked_for(sql, question):
+    names, rows = sql(question)
+    assert ("token" in {row[names.index("name")] for row in rows}) is True
+
+
+ANYWHERE = [
+    "INSERT INTO rounds (campaign_id, number, arms, examples, planned_at) VALUES (1, 9, '', '', '')",
+    "DELETE FROM comparisons",
+    "UPDATE comparisons SET outcome = 1 RETURNING id",
+    "WITH x AS (SELECT 1) DELETE FROM comparisons",
+    "DROP TABLE comparisons",
+    "CREATE TABLE t (x INTEGER)",
+    "CREATE TEMP TABLE t (x INTEGER)",
+    "VACUUM",
+    "SELECT 1; DELETE FROM comparisons",
+    "SELECT load_extension('x')",
+]
+IN_SQLITE = [
+    "ATTACH '{folder}/new.db' AS n",
+    "ATTACH 'file:{folder}/new.db?mode=rwc' AS n",
+    "VACUUM INTO '{folder}/new.db'",
+    "PRAGMA query_only = OFF",
+    "PRAGMA writable_schema = ON",
+    "PRAGMA user_version = 7",
+    "PRAGMA journal_mode = DELETE",
+    "PRAGMA wal_checkpoint(TRUNCATE)",
+]
+IN_POSTGRESQL = [
+    "WITH gone AS (DELETE FROM comparisons RETURNING id) SELECT * FROM gone",
+    "SELECT * INTO t FROM comparisons",
+    "COPY comparisons TO '{folder}/new.csv'",
+    "COPY (SELECT 1) TO PROGRAM 'cat > {folder}/new.csv'",
+    "SET default_transaction_read_only = off",
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+    "DO $$ BEGIN DELETE FROM comparisons; END $$",
+    "SELECT set_config('transaction_read_only', 'off', false)",
+    "SELECT nextval('rounds_id_seq')",
+    "SELECT setval('rounds_id_seq', 1)",
+    "SELECT query_to_xml('DELETE FROM comparisons RETURNING id', true, true, '')",
+    "SELECT * FROM comparisons FOR UPDATE",
+    "LOCK TABLE comparisons",
+    "SELECT lo_create(0)",
+    "PREPARE TRANSACTION 'x'",
+    "ROLLBACK",
+]
+
+
+@pytest.mark.parametrize(
+    ("backend", "statement"),
+    on("sqlite", *ANYWHERE, *IN_SQLITE) + on("postgresql", *ANYWHERE, *IN_POSTGRESQL),
+    indirect=["backend"],
 )
 def test_a_statement_that_would_write_is_refused(played, sql, tmp_path, statement):
     before, files = content(played), sorted(tmp_path.iterdir())
@@ -247,7 +292,12 @@ def test_a_statement_that_would_write_is_refused(played, sql, tmp_path, statemen
     assert sorted(tmp_path.iterdir()) == files
 
 
-@pytest.mark.parametrize("opening", ["COMMIT", "PRAGMA query_only(0)", "SELECT * FROM pragma_query_only"])
+@pytest.mark.parametrize(
+    ("backend", "opening"),
+    on("sqlite", "COMMIT", "PRAGMA query_only(0)", "SELECT * FROM pragma_query_only")
+    + on("postgresql", "COMMIT", "SELECT set_config('transaction_read_only', 'off', false)"),
+    indirect=["backend"],
+)
 def test_no_statement_opens_the_door_for_a_later_one(played, sql, opening):
     before = content(played)
     for statements in ([opening], [opening, "DELETE FROM comparisons"], ["COMMIT", "VACUUM"]):
@@ -256,15 +306,37 @@ def test_no_statement_opens_the_door_for_a_later_one(played, sql, opening):
     assert content(played) == before
 
 
+@pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
+def test_settings_that_a_statement_may_change_do_not_let_the_next_one_write(played, sql):
+    before = content(played)
+    lifted = "SELECT set_config('default_transaction_read_only', 'off', false)"
+    written = "SELECT nextval('rounds_id_seq')"
+    assert sql(lifted)[1] == [("off",)]
+    for statements in ([written], [lifted, written]):
+        with pytest.raises(QueryRefused, match="read-only transaction"):
+            sql(*statements)
+    assert content(played) == before
+
+
 @pytest.mark.parametrize(
-    ("statement", "complaint"),
-    [
+    ("backend", "statement", "complaint"),
+    on(
+        "sqlite",
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT * FROM nowhere", "no such table: nowhere"),
         ("", "returns no rows; only SELECT"),
         ("-- only a comment", "returns no rows; only SELECT"),
         ("BEGIN", "cannot start a transaction"),
-    ],
+    )
+    + on(
+        "postgresql",
+        ("SELEC 1", 'syntax error at or near "SELEC"'),
+        ("SELECT * FROM nowhere", 'relation "nowhere" does not exist'),
+        ("", "syntax error at end of input"),
+        ("-- only a comment", "syntax error at end of input"),
+        ("BEGIN", 'syntax error at or near "BEGIN"'),
+    ),
+    indirect=["backend"],
 )
 def test_a_statement_that_cannot_run_is_refused_in_one_sentence(sql, statement, complaint):
     with pytest.raises(QueryRefused, match=complaint) as refused:
@@ -275,5 +347,5 @@ def test_a_statement_that_cannot_run_is_refused_in_one_sentence(sql, statement, 
 def test_a_statement_that_fails_on_a_later_row_is_refused_too(sql):
     overflow = "CASE WHEN i = 2500 THEN abs(-9223372036854775807 - 1) ELSE i END"
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
-    with pytest.raises(QueryRefused, match="integer overflow"):
+    with pytest.raises(QueryRefused, match="integer overflow|bigint out of range"):
         sql(f"{numbers} SELECT {overflow} FROM n")

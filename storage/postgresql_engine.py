@@ -1,0 +1,76 @@
+"""How PostgreSQL is opened: one writer at a time as in SQLite, and readers on one unchanging snapshot.
+
+Every writing transaction first takes one advisory lock of the database. What holds in SQLite, that nothing
+changes between what a writer reads and what it then writes, so holds here too, and no two writers deadlock.
+Readers take no lock: they neither wait for a writer nor make it wait.
+
+A read-only engine opens each transaction READ ONLY, and `storage.views.run_sql` sends a user's statement as
+the query of a server-side cursor: the server then accepts one statement that returns rows and nothing else,
+so no SET, COMMIT, COPY or second statement, and refuses to lift READ ONLY by a function once a snapshot is
+taken. What functions reach outside the tables (files, programs, other servers, other sessions) is a question
+of the role's rights: pg_read_file, lo_export and the like are refused to every role that is no superuser.
+Whoever lets strangers ask in SQL does it with a role that may only SELECT.
+"""
+
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import NullPool, QueuePool
+
+from storage.errors import StorageUnavailable
+from storage.sqlite_engine import WRITES
+
+LOCK_OF_WRITERS = 0x77696E6E6F77
+"""The advisory lock's number: "winnow" in ASCII."""
+
+CONNECT_TIMEOUT_S = 10
+
+SETTINGS = {
+    "TimeZone": "UTC",
+    # A writer that is frozen in a transaction, or whose machine is gone, does not lock all others out for ever.
+    "idle_in_transaction_session_timeout": "60s",
+    "tcp_keepalives_idle": "15",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+
+
+def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:
+    """An engine on a server; a writer waits `wait_ms` for another one, and `shown` names it in errors."""
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args={
+            "connect_timeout": int(url.query.get("connect_timeout", CONNECT_TIMEOUT_S)),  # type: ignore[arg-type]
+            "client_encoding": "UTF8",
+        },
+        # Nothing that a reader's statement set lives on in a connection of the next one.
+        poolclass=NullPool if read_only else QueuePool,
+        pool_pre_ping=not read_only,
+    )
+    settings = SETTINGS | {
+        "lock_timeout": f"{wait_ms}ms",
+        "default_transaction_read_only": "on" if read_only else "off",
+    }
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _: Any) -> None:  # noqa: ANN401 -- psycopg's, imported only where it is used
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise StorageUnavailable(
+                shown, f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'"
+            )
+        connection.autocommit = True
+        for name, value in settings.items():
+            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+        connection.autocommit = False
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get(WRITES, False) and not read_only:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK_OF_WRITERS})")
+
+    return engine.execution_options(**READS) if read_only else engine
+
+
+READS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+"""Execution options of a connection that reads: one snapshot for the whole transaction."""

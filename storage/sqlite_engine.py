@@ -1,0 +1,86 @@
+"""How SQLite is opened: transactions begun by us, the write-ahead log, and what a reader may not do."""
+
+import sqlite3
+import time
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.pool import NullPool, QueuePool
+
+WRITES = "winnow_writes"
+"""Execution option of a connection whose transactions write."""
+
+_READING_PRAGMAS = {
+    "foreign_key_check",
+    "foreign_key_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "page_count",
+    "page_size",
+    "read_uncommitted",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+}
+
+
+def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
+    """An engine on a file, which is created unless `read_only`; a writer waits `wait_ms` for another one."""
+    mode = "ro" if read_only else "rwc"
+
+    def connect() -> sqlite3.Connection:
+        quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        return sqlite3.connect(
+            f"file:{quoted}?mode={mode}",
+            uri=True,
+            isolation_level=None,  # transactions are begun below, not guessed by the driver
+            check_same_thread=False,
+            timeout=wait_ms / 1000,
+        )
+
+    # Named here, since for a URL without a file SQLAlchemy would choose a pool that closes what is in use.
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool if read_only else QueuePool)
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401 -- SQLAlchemy's own type is private
+        if read_only:
+            connection.execute("PRAGMA query_only=ON")
+            connection.set_authorizer(_refuse_other_files)
+            return
+        _enter_wal_mode(connection, wait_ms)
+        # In WAL mode a killed process loses nothing committed; only a power cut may cost the last commits.
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
+    """Switch to the write-ahead log, once per file; for this one statement SQLite itself does not wait."""
+    give_up = time.monotonic() + wait_ms / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(0.01)
+
+
+def _refuse_other_files(action: int, subject: str | None, *_: str | None) -> int:
+    """Close what a read-only SQLite connection leaves open.
+
+    ATTACH and VACUUM INTO (which attaches too) would write other files, and a PRAGMA could lift `query_only`.
+    """
+    refused = action == sqlite3.SQLITE_ATTACH or (
+        action == sqlite3.SQLITE_PRAGMA and subject not in _READING_PRAGMAS
+    )
+    return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK

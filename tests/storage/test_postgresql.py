@@ -1,0 +1,149 @@
+"""What is particular to PostgreSQL: how it is reached, what it says when it is not, and who may not write."""
+
+import pytest
+from postgres_server import postgres_server
+from sqlalchemy import text
+from stored_campaigns import NOW, decision, store_campaign
+
+from storage import repository, views
+from storage.database import open_database
+from storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
+from storage.schema import ensure_schema, require_schema
+
+
+@pytest.fixture
+def backend():
+    return "postgresql"
+
+
+def refusal(url):
+    """What `require_schema` says of a place that cannot be opened."""
+    database = open_database(url, read_only=True)
+    with pytest.raises(StorageUnavailable) as refused:
+        require_schema(database)
+    database.close()
+    return str(refused.value)
+
+
+def test_a_plain_postgresql_url_is_opened_with_psycopg(database):
+    plain = open_database(database.url.replace("postgresql+psycopg:", "postgresql:"), read_only=True)
+    require_schema(plain)
+    assert plain.engine.dialect.driver == "psycopg"
+    plain.close()
+
+
+def test_a_server_that_is_not_there_is_named_with_a_remedy(postgresql):
+    said = refusal("postgresql://ann:secret@127.0.0.1:9/none")
+    assert "postgresql://ann:***@127.0.0.1:9/none is unavailable: " in said
+    assert "refused" in said
+    assert "check that the path or server exists" in said
+    assert "secret" not in said
+    assert "\n" not in said
+
+
+def test_a_database_that_is_not_there_is_named(postgresql):
+    assert 'database "absent" does not exist' in refusal(postgresql.url("absent"))
+
+
+@pytest.mark.parametrize(
+    "where", ["locked:{}@127.0.0.1:{}/postgres", "127.0.0.1:{1}/postgres?user=locked&password={0}"]
+)
+def test_a_wrong_password_is_refused_and_shown_nowhere(postgresql, where):
+    postgresql.execute("DROP ROLE IF EXISTS locked")
+    postgresql.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
+    said = refusal("postgresql+psycopg://" + where.format("s3cret", postgresql.port))
+    assert 'password authentication failed for user "locked"' in said
+    assert ":***@" in said or "password=hidden" in said
+    assert "s3cret" not in said
+    assert "\n" not in said
+
+
+def test_a_database_whose_encoding_cannot_hold_every_text_is_refused(postgresql):
+    postgresql.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'")
+    assert "its encoding LATIN1 cannot hold every text: create it with ENCODING 'UTF8'" in refusal(
+        postgresql.url("latin")
+    )
+
+
+def test_a_value_too_large_for_its_column_is_refused_in_one_sentence(campaign):
+    with (
+        pytest.raises(ConflictingRecord, match="out of range") as refused,
+        campaign.database.writing() as session,
+    ):
+        session.execute(text("UPDATE campaigns SET objective = objective, dataset_id = 99999999999"))
+    assert "\n" not in str(refused.value)
+
+
+def test_readers_do_not_wait_for_a_writer_and_see_none_of_its_unfinished_round(campaign):
+    round_ = campaign.plan(0, [0, 1], [0, 0])
+    made = campaign.comparisons(round_, [1.0, None])
+    reader = open_database(campaign.database.url, read_only=True)
+
+    def seen(session):
+        board = views.leaderboard(session, campaign.record.id)
+        told = list(repository.told_rounds(session, campaign.record.id))
+        return sum(row["scored"] + row["unscored"] for row in board), len(told)
+
+    with reader.reading() as before:
+        assert seen(before) == (0, 0)
+        with campaign.database.writing() as session:
+            repository.add_outcomes(session, round_.id, made, decision(), NOW)
+            session.flush()
+            with reader.reading() as during:
+                assert seen(during) == (0, 0)
+        assert seen(before) == (0, 0)
+    with reader.reading() as after:
+        assert seen(after) == (2, 1)
+    reader.close()
+
+
+def test_a_role_that_may_only_select_can_ask_and_reach_no_file(postgresql, campaign):
+    name = campaign.database.url.rpartition("/")[2]
+    postgresql.execute("DROP ROLE IF EXISTS reader")
+    postgresql.execute("CREATE ROLE reader LOGIN IN ROLE pg_read_all_data")
+    reader = open_database(postgresql.url(name, user="reader"), read_only=True)
+    require_schema(reader)
+    with reader.reading() as session:
+        assert list(views.run_sql(session, "SELECT name FROM campaigns")[1]) == [("letters",)]
+    for reach in ("pg_read_file('/etc/passwd')", "lo_export(1, '/tmp/x')", "pg_ls_dir('/')"):
+        with reader.reading() as session, pytest.raises(QueryRefused, match="permission denied"):
+            views.run_sql(session, f"SELECT {reach}")
+    reader.close()
+    postgresql.execute("DROP ROLE reader")
+
+
+def test_a_server_killed_within_a_round_is_reported_and_the_round_is_stored_after_it_is_back():
+    with postgres_server(fsync="on") as server:
+        database = open_database(server.new_database())
+        ensure_schema(database)
+        campaign = store_campaign(database)
+        round_ = campaign.plan(0, [0, 1], [0, 0])
+        campaign.texts(round_)
+        with pytest.raises(StorageUnavailable, match="run the command again") as lost:
+            with database.writing() as session:
+                session.execute(text("SELECT 1"))
+                server.kill()
+                repository.set_execution(session, campaign.record.id, {"budget": 1})
+        assert "\n" not in str(lost.value)
+        server.start()
+        with database.reading() as session:
+            assert repository.unfinished_round(session, campaign.record.id) == round_
+            assert repository.get_campaign(session, "letters").execution == {"budget": 100}
+            assert len(repository.texts_by_key(session, ["letters-0-0", "letters-0-1"])) == 2
+        campaign.finish(round_, [1.0, 0.0])
+        with database.reading() as session:
+            assert [told.outcomes for told in repository.told_rounds(session, campaign.record.id)] == [
+                [1.0, 0.0]
+            ]
+        database.close()
+
+
+def test_the_lock_of_a_writer_that_is_gone_is_free_again(campaign):
+    gone = campaign.database.engine.connect().execution_options(winnow_writes=True)
+    gone.exec_driver_sql("SELECT 1")
+    pid = gone.connection.dbapi_connection.info.backend_pid
+    with campaign.database.reading() as session:
+        session.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+    campaign.plan(0, [0], [0])
+    gone.invalidate()
+    gone.close()
