@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy.orm import Session
 
 from storage import views
-from storage.models import Comparison, Generation
+from storage.models import Comparison, Generation, Prompt
 from storage.views import Row
 
 
@@ -31,7 +31,7 @@ def comparisons(
         Comparison.detail,
         Comparison.answer,
         Comparison.judge,
-        Generation.prompt,
+        Prompt.text.label("prompt"),
         Generation.text,
     )
     return views.scored_pairs(session, campaign_id, columns, candidate=candidate, limit=limit)

@@ -6,11 +6,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from storage.models import Candidate, Comparison, Example, Game, Generation, Round
+from storage.models import Candidate, Comparison, Example, Game, Generation, Prompt, Round
 from storage.views import Row, stream
 
 A, B = aliased(Candidate), aliased(Candidate)
 TEXT_A, TEXT_B = aliased(Generation), aliased(Generation)
+PROMPT_A, PROMPT_B = aliased(Prompt), aliased(Prompt)
 
 
 def comparisons(
@@ -29,9 +30,9 @@ def comparisons(
             Comparison.detail,
             Comparison.answer,
             Comparison.judge,
-            TEXT_A.prompt,
+            PROMPT_A.text.label("prompt"),
             TEXT_A.text,
-            TEXT_B.prompt.label("prompt_b"),
+            PROMPT_B.text.label("prompt_b"),
             TEXT_B.text.label("text_b"),
         )
         .join(Round, Round.id == Comparison.round_id)
@@ -40,6 +41,8 @@ def comparisons(
         .join(Example, Example.id == Comparison.example_id)
         .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
         .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
+        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
+        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
         .limit(limit)
@@ -106,13 +109,14 @@ def games(session: Session, campaign_id: int) -> Iterator[Row]:
             Game.verdict,
             Game.reason,
             reply.text.label("reply"),
-            reply.prompt,
+            Prompt.text.label("prompt"),
         )
         .join(Comparison, Comparison.id == Game.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .join(A, A.id == Comparison.candidate_a_id)
         .join(B, B.id == Comparison.candidate_b_id)
         .outerjoin(reply, reply.id == Game.generation_id)
+        .outerjoin(Prompt, Prompt.id == reply.prompt_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position, Game.number)
     )
@@ -157,7 +161,7 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
         .group_by(Game.judge, Game.placement, Game.verdict, Game.reason)
-        .order_by(Game.judge, Game.placement, Game.reason, Game.verdict.desc())
+        .order_by(Game.judge, Game.placement, Game.reason.nulls_first(), Game.verdict.desc().nulls_last())
     )
     return [dict(row) for row in rows.mappings()]
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from storage.leases import find
-from storage.models import Campaign, Comparison, Example, Label, Lease, Round
+from storage.models import Campaign, Candidate, Comparison, Example, Label, Lease, Round
 from storage.records import LeaseRecord
 
 OBJECTIVE = "certify"
@@ -50,14 +50,20 @@ def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict
 
 def used_positions(session: Session, dataset_id: int) -> set[int]:
     """Positions of the examples whose labels some stored comparison was made with."""
+    # By candidate, which an index of the scored pairs answers without their rows.
+    used = (
+        select(Comparison.example_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Campaign, Campaign.id == Candidate.campaign_id)
+        .where(
+            Campaign.dataset_id == dataset_id,
+            Campaign.objective == OBJECTIVE,
+            Comparison.candidate_b_id.is_(None),
+        )
+    )
     return set(
         session.scalars(
-            select(Example.position)
-            .join(Comparison, Comparison.example_id == Example.id)
-            .join(Round, Round.id == Comparison.round_id)
-            .join(Campaign, Campaign.id == Round.campaign_id)
-            .where(Example.dataset_id == dataset_id, Campaign.objective == OBJECTIVE)
-            .distinct()
+            select(Example.position).where(Example.dataset_id == dataset_id, Example.id.in_(used))
         )
     )
 
@@ -66,10 +72,10 @@ def spent(session: Session, campaign_id: int) -> int:
     """How many examples' labels a campaign has used."""
     used = (
         select(Comparison.example_id)
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
     )
-    return len(set(session.scalars(used)))
+    return session.scalars(select(func.count()).select_from(used.distinct().subquery())).one()
 
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> int:

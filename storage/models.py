@@ -1,4 +1,4 @@
-"""The schema, in the order the data flows. Rows are inserted, not rewritten; leases are the one exception.
+"""The schema, in the order the data flows. Rows are inserted, not rewritten, but for leases and tallies.
 
 `campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score.
 So may `campaigns.spec` of a routed campaign, whose candidates may grow in number, and a label, up to the
@@ -10,11 +10,13 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     CheckConstraint,
     DateTime,
     Dialect,
     ForeignKey,
     Index,
+    Integer,
     LargeBinary,
     MetaData,
     String,
@@ -56,6 +58,37 @@ class UtcDateTime(TypeDecorator[dt.datetime]):
         return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
 
 
+class AnyText(TypeDecorator[str]):
+    """Text of any length and content, as every database can hold it.
+
+    NUL, which PostgreSQL cannot store, becomes U+FFFD, and half a surrogate pair, which is no character, a
+    question mark; all else comes back as it was.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Replace what cannot be stored."""
+        return None if value is None else storable(value)
+
+
+def storable(text: str) -> str:
+    """The text as every database can hold it."""
+    if text.isascii():
+        return text if "\0" not in text else text.replace("\0", REPLACEMENT)
+    return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode("utf-8")
+
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+NAME = String(255).with_variant(Text(), "postgresql")
+"""What users call something. SQLite holds names to no length, so PostgreSQL does not either."""
+
+LARGE = Integer().with_variant(BigInteger(), "postgresql")
+"""Any integer of 64 bits, which in SQLite each INTEGER is."""
+
+
 class Base(DeclarativeBase):
     """All constraints are named, so that a migration can drop them on every database."""
 
@@ -75,7 +108,7 @@ class Dataset(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     fingerprint: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 of the canonical content, hexadecimal."""
-    name: Mapped[str] = mapped_column(String(255))
+    name: Mapped[str] = mapped_column(NAME)
     path: Mapped[str] = mapped_column(Text)
     n_examples: Mapped[int]
     created_at: Mapped[dt.datetime]
@@ -91,7 +124,7 @@ class Example(Base):
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
     position: Mapped[int]
     """Index of the example in algorithms, from 0."""
-    key: Mapped[str] = mapped_column(String(255))
+    key: Mapped[str] = mapped_column(NAME)
     fields: Mapped[dict[str, Any]]
     """What a template may show to a model."""
     targets: Mapped[list[Any]]
@@ -107,7 +140,7 @@ class Label(Base):
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), unique=True)
     targets: Mapped[list[Any]]
     """Accepted answers, at least one; never shown to a model."""
-    source: Mapped[str] = mapped_column(String(255))
+    source: Mapped[str] = mapped_column(NAME)
     """The file it came in, or "terminal"."""
     labelled_at: Mapped[dt.datetime]
 
@@ -118,10 +151,10 @@ class Campaign(Base):
     __tablename__ = "campaigns"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(String(255), unique=True)
+    name: Mapped[str] = mapped_column(NAME, unique=True)
     objective: Mapped[str] = mapped_column(String(32))
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
-    seed: Mapped[int]
+    seed: Mapped[int] = mapped_column(LARGE)
     spec: Mapped[dict[str, Any]]
     """The identity of the campaign, frozen at its first run."""
     execution: Mapped[dict[str, Any]]
@@ -169,7 +202,7 @@ class Candidate(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     position: Mapped[int]
     """Index of the arm in algorithms, from 0."""
-    name: Mapped[str] = mapped_column(String(255))
+    name: Mapped[str] = mapped_column(NAME)
     model: Mapped[dict[str, Any]]
     prompt: Mapped[dict[str, Any]]
     sampling: Mapped[dict[str, Any]]
@@ -193,6 +226,17 @@ class Round(Base):
     planned_at: Mapped[dt.datetime]
 
 
+class Prompt(Base):
+    """One text that models were shown, stored once however often they were."""
+
+    __tablename__ = "prompts"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    """SHA-256 of the text in UTF-8, hexadecimal."""
+    text: Mapped[str] = mapped_column(AnyText)
+
+
 class Generation(Base):
     """One text a model produced. Shared by all campaigns: `key` holds everything that determines it."""
 
@@ -208,18 +252,18 @@ class Generation(Base):
     """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate."""
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), index=True)
     """The round that paid for it."""
-    model: Mapped[str] = mapped_column(String(255))
-    prompt: Mapped[str] = mapped_column(Text)
-    seed: Mapped[int]
+    model: Mapped[str] = mapped_column(NAME)
+    prompt_id: Mapped[int] = mapped_column(ForeignKey("prompts.id"))
+    seed: Mapped[int] = mapped_column(LARGE)
     replicate: Mapped[int]
-    text: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(AnyText)
     choice_logprobs: Mapped[dict[str, Any] | None]
     """Log-probability of each text it was allowed to be; NULL where it was free."""
     finish_reason: Mapped[str] = mapped_column(String(32))
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
     seconds: Mapped[float]
-    engine: Mapped[str] = mapped_column(String(255))
+    engine: Mapped[str] = mapped_column(NAME)
     created_at: Mapped[dt.datetime]
 
 
@@ -231,6 +275,9 @@ class Comparison(Base):
         UniqueConstraint("round_id", "position"),
         CheckConstraint("outcome BETWEEN -1 AND 1", name="outcome_range"),
         CheckConstraint("(outcome IS NULL) = (reason IS NOT NULL)", name="outcome_or_reason"),
+        CheckConstraint("human_loss BETWEEN 0 AND 1", name="human_loss_range"),
+        CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
+        CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
         # A benchmark pair is scored once; a duel may meet the same example again.
         Index(
             "uq_comparisons_candidate_example",
@@ -246,18 +293,18 @@ class Comparison(Base):
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"))
     position: Mapped[int]
     candidate_a_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"))
-    candidate_b_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"), index=True)
-    example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), index=True)
+    candidate_b_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
+    example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"))
     generation_a_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     judge: Mapped[str] = mapped_column(String(64))
-    answer: Mapped[str | None] = mapped_column(Text)
+    answer: Mapped[str | None] = mapped_column(AnyText)
     """What the judge read from the output."""
     outcome: Mapped[float | None]
     """Score or preference; NULL when there is none, which is not a zero."""
     reason: Mapped[str | None] = mapped_column(String(64))
     """Why there is no outcome."""
-    detail: Mapped[str | None] = mapped_column(Text)
+    detail: Mapped[str | None] = mapped_column(AnyText)
     """The reason in a sentence, where there is more to say."""
     human_loss: Mapped[float | None]
     """For certify, what the algorithm was told of the example with its label; NULL where it is not known."""
@@ -308,6 +355,40 @@ class Decision(Base):
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
+    best_estimate: Mapped[float | None]
+    """Of the best candidate, as are its bounds: what `estimates` and the others say at its position."""
+    best_lower: Mapped[float | None]
+    best_upper: Mapped[float | None]
+    comparisons: Mapped[int]
+    """How many the round has."""
+    scored: Mapped[int]
+    """How many of them have an outcome."""
+    candidates: Mapped[int]
+    """How many different ones they are of."""
+    generations: Mapped[int]
+    """How many texts the round paid for, judges' replies included; with their tokens and seconds below."""
+    input_tokens: Mapped[int] = mapped_column(LARGE)
+    output_tokens: Mapped[int] = mapped_column(LARGE)
+    seconds: Mapped[float]
+
+
+class Tally(Base):
+    """How a candidate's comparisons ended so far; counted from a round's rows in their own transaction."""
+
+    __tablename__ = "tallies"
+
+    candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
+    reason: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """Why they have no outcome; empty for those that have one."""
+    comparisons: Mapped[int]
+    points: Mapped[float]
+    """Sum of the outcomes, in a duel as the candidate sees them."""
+    input_tokens: Mapped[int] = mapped_column(LARGE)
+    """Of the generations compared, as are the output tokens and the seconds."""
+    output_tokens: Mapped[int] = mapped_column(LARGE)
+    seconds: Mapped[float]
+    detail: Mapped[str | None] = mapped_column(AnyText)
+    """The detail of one of them."""
 
 
 class Lease(Base):
@@ -317,7 +398,7 @@ class Lease(Base):
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     token: Mapped[int]
-    host: Mapped[str] = mapped_column(String(255))
+    host: Mapped[str] = mapped_column(NAME)
     pid: Mapped[int]
     process_started_at: Mapped[float]
     """Seconds since the epoch, as the system tells it; a later process may get the same pid."""

@@ -27,11 +27,13 @@ CONNECT_TIMEOUT_S = 10
 
 SETTINGS = {
     "TimeZone": "UTC",
-    # A writer that is frozen in a transaction, or whose machine is gone, does not lock all others out for ever.
+    # A writer that is frozen in a transaction, or whose machine is gone, does not lock out all others.
     "idle_in_transaction_session_timeout": "60s",
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
+    # A plan made for the few rows of a young campaign must not serve the millions of an old one.
+    "plan_cache_mode": "force_custom_plan",
 }
 
 

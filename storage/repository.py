@@ -4,13 +4,16 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Insert, func, insert, select
+from sqlalchemy import Table, func, insert, select
 from sqlalchemy.orm import Session
 
+from storage.bulk import insert_rows
 from storage.errors import CampaignNotFound
 from storage.models import (
+    Base,
     Campaign,
     Candidate,
     Comparison,
@@ -21,6 +24,7 @@ from storage.models import (
     Generation,
     Round,
 )
+from storage.prompts import digest_of, ensure_prompts
 from storage.records import (
     CampaignRecord,
     DecisionRecord,
@@ -34,12 +38,21 @@ from storage.records import (
     StoredText,
     ToldRound,
 )
+from storage.tallies import add_to_tallies, round_counts
 
 ROWS_AT_ONCE = 10_000
 """Rows fetched together when a whole campaign is read."""
 
 KEYS_PER_QUERY = 500
 """Below the number of bound parameters every supported database accepts."""
+
+GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
+COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
+GAME_FIELDS = tuple(field.name for field in fields(NewGame))
+
+_generation_fields = attrgetter(*GENERATION_FIELDS)
+_comparison_fields = attrgetter(*COMPARISON_FIELDS)
+_game_fields = attrgetter(*GAME_FIELDS)
 
 
 def campaigns(session: Session) -> list[CampaignRecord]:
@@ -287,9 +300,20 @@ def add_generations(
     session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
 ) -> None:
     """Store texts. One that another campaign stored meanwhile stays as it is: its key determines it."""
-    if generations:
-        rows = [{"round_id": round_id, "created_at": now, **_columns(row)} for row in generations]
-        session.execute(_insert_unless_there(session, "key"), rows)
+    keys = [generation.key for generation in generations]
+    known = _known_keys(session, keys)
+    new = list({row.key: row for row in generations if row.key not in known}.values())
+    digests = [digest_of(row.prompt) for row in new]
+    prompt_ids = ensure_prompts(session, digests, (row.prompt for row in new))
+    insert_rows(
+        session,
+        _table(Generation),
+        ("round_id", "created_at", "prompt_id", *GENERATION_FIELDS),
+        (
+            (round_id, now, prompt_ids[digest], *_generation_fields(row))
+            for digest, row in zip(digests, new, strict=True)
+        ),
+    )
 
 
 def add_outcomes(
@@ -300,11 +324,14 @@ def add_outcomes(
     now: dt.datetime,
 ) -> None:
     """Store what a round found and what is decided from it; call it in one transaction."""
-    session.execute(
-        insert(Comparison), [{"round_id": round_id, **_columns(row, without="games")} for row in comparisons]
-    )
+    rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
+    insert_rows(session, _table(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
     _add_games(session, round_id, comparisons)
-    session.execute(insert(Decision), [{"round_id": round_id, "decided_at": now, **_columns(decision)}])
+    add_to_tallies(session, round_id)
+    counts = round_counts(session, round_id, comparisons, decision)
+    session.execute(
+        insert(Decision), [{"round_id": round_id, "decided_at": now, **_columns(decision), **counts}]
+    )
 
 
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
@@ -358,29 +385,33 @@ def _add_games(session: Session, round_id: int, comparisons: Sequence[NewCompari
             select(Comparison.position, Comparison.id).where(Comparison.round_id == round_id)
         )
     }
-    rows = [
-        {"comparison_id": ids[comparison.position], "number": number, **_columns(game)}
+    rows = (
+        (ids[comparison.position], number, *_game_fields(game))
         for comparison in comparisons
         for number, game in enumerate(comparison.games)
-    ]
-    session.execute(insert(Game), rows)
+    )
+    insert_rows(session, _table(Game), ("comparison_id", "number", *GAME_FIELDS), rows)
 
 
 def _columns(
-    row: NewCandidate | NewGeneration | NewComparison | NewGame | NewDecision, without: str = ""
+    row: NewCandidate | NewDecision,
 ) -> dict[str, Any]:
     """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
-    return {field.name: getattr(row, field.name) for field in fields(row) if field.name != without}
+    return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
-def _insert_unless_there(session: Session, column: str) -> Insert:
-    if session.get_bind().dialect.name == "postgresql":
-        from sqlalchemy.dialects import postgresql
+def _known_keys(session: Session, keys: Sequence[str]) -> set[str]:
+    known: set[str] = set()
+    for start in range(0, len(keys), KEYS_PER_QUERY):
+        some = keys[start : start + KEYS_PER_QUERY]
+        known.update(session.scalars(select(Generation.key).where(Generation.key.in_(some))))
+    return known
 
-        return postgresql.insert(Generation).on_conflict_do_nothing(index_elements=[column])
-    from sqlalchemy.dialects import sqlite
 
-    return sqlite.insert(Generation).on_conflict_do_nothing(index_elements=[column])
+def _table(model: type[Base]) -> Table:
+    table = model.__table__
+    assert isinstance(table, Table)
+    return table
 
 
 def _campaign(row: Campaign) -> CampaignRecord:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Result, Select, Subquery, case, func, select, text
+from sqlalchemy import Result, Select, case, func, select, text
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.orm import Session
 
@@ -17,7 +17,9 @@ from storage.models import (
     Decision,
     Example,
     Generation,
+    Prompt,
     Round,
+    Tally,
 )
 from storage.repository import latest_decision
 
@@ -58,7 +60,7 @@ def comparisons(
         Comparison.detail,
         Comparison.answer,
         Comparison.judge,
-        Generation.prompt,
+        Prompt.text.label("prompt"),
         Generation.text,
         Generation.finish_reason,
         Generation.input_tokens,
@@ -85,6 +87,7 @@ def scored_pairs(
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
         .join(Example, Example.id == Comparison.example_id)
         .outerjoin(Generation, Generation.id == Comparison.generation_a_id)
+        .outerjoin(Prompt, Prompt.id == Generation.prompt_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
         .limit(limit)
@@ -96,109 +99,89 @@ def scored_pairs(
 
 def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
     """One row per planned round, in order; the decision's columns are null while it is unfinished."""
-    scored = func.count(Comparison.outcome).label("scored")
     rows = (
         select(
             Round.number.label("round"),
-            func.count(Comparison.id).label("comparisons"),
-            scored,
-            Round.arms.label("candidates"),
+            func.coalesce(Decision.comparisons, 0).label("comparisons"),
+            func.coalesce(Decision.scored, 0).label("scored"),
+            func.coalesce(Decision.candidates, 0).label("candidates"),
             Candidate.name.label("best"),
             Decision.stop,
             Decision.reason,
             Round.planned_at,
             Decision.decided_at,
         )
-        .outerjoin(Comparison, Comparison.round_id == Round.id)
         .outerjoin(Decision, Decision.round_id == Round.id)
         .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
         .where(Round.campaign_id == campaign_id)
-        .group_by(Round.id, Decision.id, Candidate.id)
         .order_by(Round.number)
     )
-    for row in stream(session, rows):
-        yield {**row, "candidates": _count_arms(row["candidates"]) if row["comparisons"] else 0}
+    return stream(session, rows)
 
 
 def curve(session: Session, campaign_id: int) -> Iterator[Row]:
     """The best candidate and its interval against comparisons spent, one row per finished round."""
-    counted = (
-        select(Comparison.round_id, func.count().label("spent"))
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
-        .group_by(Comparison.round_id)
-        .subquery()
-    )
-    rows = session.execute(
-        select(Round.number, counted.c.spent, Candidate.name, Candidate.position, Decision)
+    rows = (
+        select(
+            Round.number.label("round"),
+            func.sum(Decision.comparisons).over(order_by=Round.number).label("comparisons"),
+            Candidate.name.label("best"),
+            Decision.best_estimate.label("estimate"),
+            Decision.best_lower.label("lower"),
+            Decision.best_upper.label("upper"),
+        )
         .join(Decision, Decision.round_id == Round.id)
-        .join(counted, counted.c.round_id == Round.id)
         .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number)
-        .execution_options(yield_per=ROWS_AT_ONCE)
     )
-    total = 0
-    for number, spent, best, position, decision in rows:
-        total += spent
-        yield {
-            "round": number,
-            "comparisons": total,
-            "best": best,
-            "estimate": None if position is None else decision.estimates[position],
-            "lower": None if position is None else decision.lower[position],
-            "upper": None if position is None else decision.upper[position],
-        }
+    return stream(session, rows)
 
 
 def coverage(session: Session, campaign_id: int) -> list[Row]:
     """How much of what was asked got an outcome: one row per candidate and reason, by candidate.
 
-    The row with reason None counts the scored comparisons.
+    The row with reason None counts the scored comparisons; `detail` is that of one of them.
     """
-    sides = _sides(campaign_id)
     rows = session.execute(
         select(
             Candidate.name.label("candidate"),
-            sides.c.reason,
-            func.count().label("comparisons"),
-            func.min(sides.c.detail).label("detail"),
+            func.nullif(Tally.reason, "").label("reason"),
+            Tally.comparisons,
+            Tally.detail,
         )
-        .join(sides, sides.c.candidate_id == Candidate.id)
-        .group_by(Candidate.id, sides.c.reason)
-        .order_by(Candidate.position, case((sides.c.reason.is_(None), 0), else_=1), sides.c.reason)
+        .join(Tally, Tally.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .order_by(Candidate.position, Tally.reason)
     )
     return [dict(row) for row in rows.mappings()]
 
 
 def totals(session: Session, campaign_id: int) -> Row:
     """What a campaign has spent so far, and the size of its full grid."""
-    spent = (
-        session.execute(
-            select(
-                func.count(Comparison.id).label("comparisons"),
-                func.count(Comparison.outcome).label("scored"),
-                func.count(func.distinct(Round.id)).label("rounds"),
-            )
-            .join(Round, Round.id == Comparison.round_id)
-            .where(Round.campaign_id == campaign_id)
+    finished = select(
+        func.coalesce(func.sum(Decision.comparisons), 0).label("comparisons"),
+        func.coalesce(func.sum(Decision.scored), 0).label("scored"),
+        func.count(Decision.id).label("rounds"),
+        func.coalesce(func.sum(Decision.generations), 0).label("generations"),
+        func.coalesce(func.sum(Decision.input_tokens), 0).label("input_tokens"),
+        func.coalesce(func.sum(Decision.output_tokens), 0).label("output_tokens"),
+        func.coalesce(func.sum(Decision.seconds), 0.0).label("engine_seconds"),
+    ).join(Round, Round.id == Decision.round_id)
+    unfinished = (
+        select(
+            func.count(Generation.id).label("generations"),
+            func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
+            func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
+            func.coalesce(func.sum(Generation.seconds), 0.0).label("engine_seconds"),
         )
-        .mappings()
-        .one()
+        .join(Round, Round.id == Generation.round_id)
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .where(Decision.id.is_(None))
     )
-    generated = (
-        session.execute(
-            select(
-                func.count(Generation.id).label("generations"),
-                func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
-                func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
-                func.coalesce(func.sum(Generation.seconds), 0.0).label("engine_seconds"),
-            )
-            .join(Round, Round.id == Generation.round_id)
-            .where(Round.campaign_id == campaign_id)
-        )
-        .mappings()
-        .one()
+    spent, more = (
+        session.execute(part.where(Round.campaign_id == campaign_id)).mappings().one()
+        for part in (finished, unfinished)
     )
     candidates = session.scalars(
         select(func.count()).select_from(Candidate).where(Candidate.campaign_id == campaign_id)
@@ -213,9 +196,12 @@ def totals(session: Session, campaign_id: int) -> Row:
         "candidates": candidates,
         "examples": n_examples,
         "grid": sides * n_examples,
-        **spent,
-        **generated,
+        **{name: _number(value) + _number(more.get(name, 0)) for name, value in spent.items()},
     }
+
+
+def _number(value: Any) -> float:  # noqa: ANN401 -- PostgreSQL's sums of 64-bit integers are of type Decimal
+    return value if isinstance(value, float) else int(value)
 
 
 def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
@@ -250,51 +236,30 @@ def _refusal(error: DBAPIError) -> QueryRefused:
 
 
 def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:
-    sides = _sides(campaign_id)
+    scored = case((Tally.reason == "", Tally.comparisons), else_=0)
     rows = session.execute(
         select(
             Candidate,
-            func.count(sides.c.outcome),
-            func.count(sides.c.candidate_id),
-            func.coalesce(func.sum(Generation.output_tokens), 0),
-            func.coalesce(func.sum(Generation.seconds), 0.0),
+            func.coalesce(func.sum(scored), 0),
+            func.coalesce(func.sum(Tally.comparisons), 0),
+            func.coalesce(func.sum(Tally.output_tokens), 0),
+            func.coalesce(func.sum(Tally.seconds), 0.0),
         )
-        .outerjoin(sides, sides.c.candidate_id == Candidate.id)
-        .outerjoin(Generation, Generation.id == sides.c.generation_id)
+        .outerjoin(Tally, Tally.candidate_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id)
         .order_by(Candidate.position)
     )
-    for candidate, scored, asked, tokens, seconds in rows:
+    for candidate, scored_, asked, tokens, seconds in rows:
         yield (
             candidate,
-            {"scored": scored, "unscored": asked - scored, "output_tokens": tokens, "seconds": seconds},
+            {
+                "scored": scored_,
+                "unscored": asked - scored_,
+                "output_tokens": int(tokens),
+                "seconds": seconds,
+            },
         )
-
-
-def _count_arms(planned: list[Any]) -> int:
-    """How many different arms a round has; a duel is a list of two."""
-    return len({arm for arms in planned for arm in (arms if isinstance(arms, list) else [arms])})
-
-
-def _sides(campaign_id: int) -> Subquery:
-    """A campaign's comparisons as seen by each candidate in them: one row for a score, two for a duel."""
-    first, second = (
-        select(
-            candidate.label("candidate_id"),
-            generation.label("generation_id"),
-            Comparison.outcome,
-            Comparison.reason,
-            Comparison.detail,
-        )
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
-        for candidate, generation in (
-            (Comparison.candidate_a_id, Comparison.generation_a_id),
-            (Comparison.candidate_b_id, Comparison.generation_b_id),
-        )
-    )
-    return first.union_all(second.where(Comparison.candidate_b_id.is_not(None))).subquery()
 
 
 def stream(session: Session, statement: Select[Any]) -> Iterator[Row]:

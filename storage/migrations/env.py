@@ -2,11 +2,12 @@
 
 from alembic import context
 
+from storage.migrations.settings import rewriting
 from storage.models import Base
 
 database = context.config.attributes["database"]
 
-with database.engine.execution_options(winnow_writes=True).connect() as connection:
+with rewriting(database) as connection:
     context.configure(
         connection=connection,
         target_metadata=Base.metadata,

@@ -1,10 +1,15 @@
 """Alembic's settings, without an ini file: the migrations travel inside the package."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic.config import Config
+from sqlalchemy import Connection
 
 from storage.database import Database
+from storage.errors import ConflictingRecord
+from storage.sqlite_engine import WRITES
 
 
 def alembic_config(database: Database) -> Config:
@@ -14,3 +19,27 @@ def alembic_config(database: Database) -> Config:
     config.set_main_option("path_separator", "os")
     config.attributes["database"] = database
     return config
+
+
+@contextmanager
+def rewriting(database: Database) -> Generator[Connection, None, None]:
+    """A connection whose tables may be rewritten, while others refer to their rows.
+
+    Raises:
+        ConflictingRecord: If afterwards a row refers to one that is not there; what was done stays.
+    """
+    with database.engine.execution_options(**{WRITES: True}).connect() as connection:
+        if database.is_postgresql:
+            yield connection
+            return
+        # SQLite rewrites a table by dropping it, which enforced keys would forbid; within a transaction
+        # they can be neither switched off nor on, so that is done outside of SQLAlchemy's.
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.execute("PRAGMA foreign_keys=OFF")
+        try:
+            yield connection
+            if driver.execute("PRAGMA foreign_key_check").fetchone() is not None:
+                raise ConflictingRecord("a row refers to a row that is not there; run: winnow db check")
+        finally:
+            driver.execute("PRAGMA foreign_keys=ON")

@@ -8,7 +8,7 @@ from sqlalchemy.exc import StatementError
 from stored_campaigns import NOW, store_campaign
 
 from storage.errors import ConflictingRecord
-from storage.models import Campaign, Comparison, Decision, Game, Generation, Round
+from storage.models import Campaign, Comparison, Decision, Game, Generation, Prompt, Round
 
 
 @pytest.fixture
@@ -99,8 +99,15 @@ def test_a_round_number_is_unique_in_its_campaign_only(campaign, round_):
 def test_a_round_is_decided_once(campaign, round_):
     campaign.finish(round_, [1.0, 0.0])
     again = {"estimates": [], "lower": [], "upper": [], "stop": False, "reason": "running"}
+    names = ("comparisons", "scored", "candidates", "generations", "input_tokens", "output_tokens", "seconds")
+    again |= dict.fromkeys(names, 0)
     with pytest.raises(ConflictingRecord, match="decisions.*round_id"):
         store(campaign, Decision, round_id=round_.id, decided_at=NOW, **again)
+
+
+@pytest.fixture
+def prompt(campaign):
+    return store(campaign, Prompt, id=1, digest="d", text="p")
 
 
 def generation(round_, **fields):
@@ -108,7 +115,7 @@ def generation(round_, **fields):
         "key": "k",
         "round_id": round_.id,
         "model": "m",
-        "prompt": "p",
+        "prompt_id": 1,
         "seed": 0,
         "replicate": 0,
         "text": "t",
@@ -122,7 +129,7 @@ def generation(round_, **fields):
     return made_up | fields
 
 
-def test_a_generation_key_is_unique_in_the_whole_database(campaign, round_):
+def test_a_generation_key_is_unique_in_the_whole_database(campaign, round_, prompt):
     store(campaign, Generation, **generation(round_))
     other_round = store_campaign(campaign.database, "other").plan(0, [0], [0])
     with pytest.raises(ConflictingRecord, match="generations.*key"):
@@ -130,7 +137,7 @@ def test_a_generation_key_is_unique_in_the_whole_database(campaign, round_):
 
 
 @pytest.mark.parametrize("count", ["input_tokens", "output_tokens", "seconds"])
-def test_no_count_of_a_generation_is_negative(campaign, round_, count):
+def test_no_count_of_a_generation_is_negative(campaign, round_, prompt, count):
     with pytest.raises(ConflictingRecord, match="counts_not_negative"):
         store(campaign, Generation, **generation(round_, **{count: -1}))
 

@@ -87,9 +87,18 @@ def test_the_migrations_create_the_very_constraints_and_indexes_of_the_models(op
 def definitions(database):
     """Every table and index with the set of its clauses; Alembic's own check does not see all constraints."""
     with database.reading() as session:
-        _, rows = views.run_sql(session, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        _, rows = views.run_sql(
+            session, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type <> 'view'"
+        )
         return {
-            name: set(re.split(r", (?![^(]*\))", " ".join(sql.split()).removesuffix(")").rstrip()))
+            name: set(
+                re.split(
+                    r", (?![^(]*\))",
+                    " ".join(sql.replace(f'TABLE "{name}"', f"TABLE {name}").split())
+                    .removesuffix(")")
+                    .rstrip(),
+                )
+            )
             for name, sql in rows
             if name != "alembic_version"
         }

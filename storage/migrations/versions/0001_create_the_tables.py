@@ -8,13 +8,17 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+# PostgreSQL holds columns to their type; SQLite to neither the length of a text nor the size of an integer.
+NAME = sa.String(length=255).with_variant(sa.Text(), "postgresql")
+LARGE = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
+
 
 def upgrade() -> None:
     op.create_table(
         "datasets",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("fingerprint", sa.String(length=64), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("name", NAME, nullable=False),
         sa.Column("path", sa.Text(), nullable=False),
         sa.Column("n_examples", sa.Integer(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
@@ -26,7 +30,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("dataset_id", sa.Integer(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=255), nullable=False),
+        sa.Column("key", NAME, nullable=False),
         sa.Column("fields", sa.JSON(), nullable=False),
         sa.Column("targets", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_examples_dataset_id"),
@@ -37,10 +41,10 @@ def upgrade() -> None:
     op.create_table(
         "campaigns",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("name", NAME, nullable=False),
         sa.Column("objective", sa.String(length=32), nullable=False),
         sa.Column("dataset_id", sa.Integer(), nullable=False),
-        sa.Column("seed", sa.Integer(), nullable=False),
+        sa.Column("seed", LARGE, nullable=False),
         sa.Column("spec", sa.JSON(), nullable=False),
         sa.Column("execution", sa.JSON(), nullable=False),
         sa.Column("versions", sa.JSON(), nullable=False),
@@ -55,7 +59,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("campaign_id", sa.Integer(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("name", NAME, nullable=False),
         sa.Column("model", sa.JSON(), nullable=False),
         sa.Column("prompt", sa.JSON(), nullable=False),
         sa.Column("sampling", sa.JSON(), nullable=False),
@@ -81,16 +85,16 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("key", sa.String(length=64), nullable=False),
         sa.Column("round_id", sa.Integer(), nullable=False),
-        sa.Column("model", sa.String(length=255), nullable=False),
+        sa.Column("model", NAME, nullable=False),
         sa.Column("prompt", sa.Text(), nullable=False),
-        sa.Column("seed", sa.Integer(), nullable=False),
+        sa.Column("seed", LARGE, nullable=False),
         sa.Column("replicate", sa.Integer(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("finish_reason", sa.String(length=32), nullable=False),
         sa.Column("input_tokens", sa.Integer(), nullable=False),
         sa.Column("output_tokens", sa.Integer(), nullable=False),
         sa.Column("seconds", sa.Float(), nullable=False),
-        sa.Column("engine", sa.String(length=255), nullable=False),
+        sa.Column("engine", NAME, nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint(
             "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0",
@@ -183,7 +187,7 @@ def upgrade() -> None:
         "leases",
         sa.Column("campaign_id", sa.Integer(), nullable=False),
         sa.Column("token", sa.Integer(), nullable=False),
-        sa.Column("host", sa.String(length=255), nullable=False),
+        sa.Column("host", NAME, nullable=False),
         sa.Column("pid", sa.Integer(), nullable=False),
         sa.Column("process_started_at", sa.Float(), nullable=False),
         sa.Column("heartbeat_at", sa.DateTime(timezone=True), nullable=False),

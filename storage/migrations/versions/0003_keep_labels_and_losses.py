@@ -17,7 +17,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("example_id", sa.Integer(), nullable=False),
         sa.Column("targets", sa.JSON(), nullable=False),
-        sa.Column("source", sa.String(length=255), nullable=False),
+        sa.Column("source", sa.String(length=255).with_variant(sa.Text(), "postgresql"), nullable=False),
         sa.Column("labelled_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["example_id"], ["examples.id"], name="fk_labels_example_id"),
         sa.PrimaryKeyConstraint("id", name="pk_labels"),

@@ -1,0 +1,83 @@
+"""Many rows into one table, as fast as a database takes them: COPY on PostgreSQL, else a prepared INSERT."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import JSON, Dialect, Table
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+Convert = Callable[[Any], Any]
+
+ROWS_AT_ONCE = 10_000
+"""Rows handed to SQLite together."""
+
+
+def insert_rows(
+    session: Session, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Insert rows, each with the values of these columns in their order, in the session's transaction.
+
+    The values are those that the model's attributes take: what the columns' types do to them is done here.
+    """
+    connection = session.connection()
+    stored = _converted(rows, _converts(table, tuple(columns), connection.dialect))
+    names = ", ".join(f'"{name}"' for name in columns)
+    if connection.dialect.name == "postgresql":
+        statement = f'COPY "{table.name}" ({names}) FROM STDIN'
+        _copy(connection.connection.driver_connection, connection.dialect, statement, stored)
+        return
+    statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))})'
+    for some in in_portions(stored, ROWS_AT_ONCE):
+        connection.exec_driver_sql(statement, some)
+
+
+def in_portions(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """The rows in lists of at most this size."""
+    some: list[Any] = []
+    for row in rows:
+        some.append(row)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _copy(driver: Any, dialect: Dialect, statement: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: ANN401
+    import psycopg
+
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+    except psycopg.Error as error:
+        # SQLAlchemy, which does not know COPY, would have wrapped it so.
+        raise DBAPIError.instance(statement, None, error, psycopg.Error, dialect=dialect) from error
+
+
+def _converted(rows: Iterable[Sequence[Any]], converts: Mapping[int, Convert]) -> Iterator[tuple[Any, ...]]:
+    for row in rows:
+        values = list(row)
+        for position, convert in converts.items():
+            values[position] = convert(values[position])
+        yield tuple(values)
+
+
+@cache
+def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[int, Convert]:
+    """What has to be done to the values at some positions."""
+    found: dict[int, Convert] = {}
+    for position, name in enumerate(columns):
+        type_ = table.c[name].type
+        if isinstance(type_, JSON):
+            found[position] = _as_json
+        elif (convert := type_.dialect_impl(dialect).bind_processor(dialect)) is not None:
+            found[position] = convert
+    return found
+
+
+def _as_json(value: Any) -> str | None:  # noqa: ANN401 -- any JSON value
+    return None if value is None else json.dumps(value)

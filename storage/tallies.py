@@ -1,0 +1,86 @@
+"""What rounds and candidates add up to, counted by the database from a round's own rows as they are stored.
+
+A leaderboard of ten million comparisons cannot count them each time it is asked for. So each round adds to
+its candidates' tallies and writes its own counts beside its decision, in the transaction that stores it:
+whoever sees the one sees the others, and `storage.maintenance.problems` counts all of it again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from storage.models import Candidate, Generation
+from storage.records import NewComparison, NewDecision
+
+SIDES = """
+    SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome AS points,
+        reason, detail
+    FROM comparisons
+    UNION ALL
+    SELECT round_id, candidate_b_id, generation_b_id, 1 - outcome, reason, detail
+    FROM comparisons WHERE candidate_b_id IS NOT NULL
+"""
+"""Comparisons as seen by each candidate in them: one row for a score, two for a duel."""
+
+_ADD_ROUND = text(f"""
+    INSERT INTO tallies
+        (candidate_id, reason, comparisons, points, input_tokens, output_tokens, seconds, detail)
+    SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.points), 0),
+        coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
+        min(s.detail)
+    FROM ({SIDES}) s LEFT JOIN generations g ON g.id = s.generation_id
+    WHERE s.round_id = :round_id
+    GROUP BY s.candidate_id, coalesce(s.reason, '')
+    ON CONFLICT (candidate_id, reason) DO UPDATE SET
+        comparisons = tallies.comparisons + excluded.comparisons,
+        points = tallies.points + excluded.points,
+        input_tokens = tallies.input_tokens + excluded.input_tokens,
+        output_tokens = tallies.output_tokens + excluded.output_tokens,
+        seconds = tallies.seconds + excluded.seconds,
+        detail = coalesce(tallies.detail, excluded.detail)
+""")
+
+
+def add_to_tallies(session: Session, round_id: int) -> None:
+    """Add a round's comparisons, which have just been stored, to the tallies of its candidates."""
+    session.execute(_ADD_ROUND, {"round_id": round_id})
+
+
+def round_counts(
+    session: Session, round_id: int, comparisons: Sequence[NewComparison], decision: NewDecision
+) -> dict[str, Any]:
+    """What a round adds up to, as columns of its decision."""
+    paid = (
+        session.execute(
+            select(
+                func.count().label("generations"),
+                func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
+                func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
+                func.coalesce(func.sum(Generation.seconds), 0.0).label("seconds"),
+            ).where(Generation.round_id == round_id)
+        )
+        .mappings()
+        .one()
+    )
+    first = {each.candidate_a_id for each in comparisons}
+    second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
+    return {
+        **paid,
+        **_of_the_best(session, decision),
+        "comparisons": len(comparisons),
+        "scored": sum(each.outcome is not None for each in comparisons),
+        "candidates": len(first | second),
+    }
+
+
+def _of_the_best(session: Session, decision: NewDecision) -> dict[str, float | None]:
+    position = session.scalar(select(Candidate.position).where(Candidate.id == decision.best_candidate_id))
+    if position is None:
+        return {"best_estimate": None, "best_lower": None, "best_upper": None}
+    return {
+        "best_estimate": decision.estimates[position],
+        "best_lower": decision.lower[position],
+        "best_upper": decision.upper[position],
+    }
