@@ -20,6 +20,8 @@ N_EXAMPLES = 24
 GROUP_SIZE = 4
 BATCH_SIZE = 8
 BUDGET = 32
+STORAGE = "storage.url"
+"""The file in a campaign's folder that names its database."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +41,14 @@ def fork_server() -> ForkServerContext:
     return context
 
 
-def write_campaign(folder: Path, *, provider: str = "transformers", name: str = "survivor") -> Path:
-    """A campaign of six candidates on two real (random) models, with a spec and data in `folder`."""
+def write_campaign(
+    folder: Path, *, provider: str = "transformers", name: str = "survivor", storage: str | None = None
+) -> Path:
+    """A campaign of six candidates on two real (random) models, with a spec and data in `folder`.
+
+    Its results are kept in a file there, unless `storage` names another database.
+    """
+    (folder / STORAGE).write_text(storage or f"sqlite:///{folder}/winnow.db")
     for seed in (1, 2):
         save_tiny_llama(folder / f"model-{seed}", seed=seed)
     with (folder / "data.jsonl").open("w") as file:
@@ -52,7 +60,7 @@ def write_campaign(folder: Path, *, provider: str = "transformers", name: str = 
 name: {name}
 objective: best-mean
 seed: 11
-storage: sqlite:///{folder}/winnow.db
+storage: {storage_of(folder)}
 models:
   - {{name: one, provider: {provider}, model: {folder}/model-1, model_args: {{max_model_len: 64}}}}
   - {{name: two, provider: {provider}, model: {folder}/model-2, model_args: {{max_model_len: 64}}}}
@@ -101,7 +109,7 @@ def asked_texts(folder: Path) -> list[tuple[str, int]]:
 
 def stored_texts(folder: Path) -> list[tuple[str, int]]:
     """(prompt, seed) of every committed generation."""
-    return rows(folder, "SELECT prompt, seed FROM generations")
+    return rows(folder, "SELECT p.text, g.seed FROM generations g JOIN prompts p ON p.id = g.prompt_id")
 
 
 def has_ended(folder: Path) -> bool:
@@ -110,11 +118,25 @@ def has_ended(folder: Path) -> bool:
 
 
 def rows(folder: Path, query: str) -> list[tuple]:
-    connection = sqlite3.connect(folder / "winnow.db")
+    """What a query finds, lists among it as text whatever the database makes of them."""
+    url = storage_of(folder)
+    if url.startswith("sqlite:///"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+    else:
+        import psycopg
+
+        connection = psycopg.connect(url.replace("+psycopg", ""))
     try:
-        return connection.execute(query).fetchall()
+        found = connection.execute(query).fetchall()
     finally:
         connection.close()
+    return [tuple(json.dumps(each) if isinstance(each, list) else each for each in row) for row in found]
+
+
+def storage_of(folder: Path) -> str:
+    """The URL of the database that the campaign in a folder is kept in."""
+    named = folder / STORAGE
+    return named.read_text() if named.exists() else f"sqlite:///{folder}/winnow.db"
 
 
 def history(folder: Path) -> dict[str, list[tuple]]:
@@ -122,7 +144,9 @@ def history(folder: Path) -> dict[str, list[tuple]]:
     return {
         "rounds": rows(folder, "SELECT number, arms, examples FROM rounds ORDER BY number"),
         "generations": rows(
-            folder, "SELECT key, prompt, seed, text, finish_reason FROM generations ORDER BY key"
+            folder,
+            "SELECT g.key, p.text, g.seed, g.text, g.finish_reason FROM generations g "
+            "JOIN prompts p ON p.id = g.prompt_id ORDER BY g.key",
         ),
         "comparisons": rows(
             folder,

@@ -38,22 +38,27 @@ def model_judge(provider: str, **params) -> dict:
     return {"type": "llm", "models": [{"name": "judge", "provider": provider, "model": "model-1"}], **params}
 
 
-def write_duels(folder: Path, provider: str = "transformers", **changes) -> Path:
+def write_duels(
+    folder: Path, provider: str = "transformers", *, storage: str | None = None, **changes
+) -> Path:
     """Two models, asked greedily and with a temperature: four candidates on few examples, which repeat.
 
     Args:
         folder: Gets the models, the data and the spec; the campaign is to be run from there.
         provider: Of both models.
+        storage: The URL of its database; by default a file in the folder.
         changes: Keys of the spec to set; None takes one away.
     """
     for number in (1, 2):
         save_tiny_llama(folder / f"model-{number}", seed=number)
     write_examples(folder, N_EXAMPLES)
+    if storage:
+        (folder / processes.STORAGE).write_text(storage)
     spec = {
         "name": "survivor",
         "objective": "best-duel",
         "seed": 11,
-        "storage": f"sqlite:///{folder}/winnow.db",
+        "storage": storage or f"sqlite:///{folder}/winnow.db",
         "models": [model("one", provider, "model-1"), model("two", provider, "model-2")],
         "prompts": [{"name": "plain", "template": "{{ input }}="}],
         "generate_configs": [
@@ -97,7 +102,8 @@ def start(context: ForkServerContext, folder: Path, storage: str, kill: Kill | N
 
 def stored_texts(folder: Path) -> list[tuple[str, str, int]]:
     """(model, prompt, seed) of every committed generation, those of judges included."""
-    return rows(folder, "SELECT model, prompt, seed FROM generations")
+    query = "SELECT g.model, p.text, g.seed FROM generations g JOIN prompts p ON p.id = g.prompt_id"
+    return rows(folder, query)
 
 
 def asked_texts(folder: Path) -> list[tuple[str, str, int]]:

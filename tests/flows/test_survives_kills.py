@@ -28,8 +28,13 @@ def uninterrupted(forks, tmp_path_factory):
     return processes.history(folder)
 
 
-def prepared(folder, forks):
-    return processes.store(processes.write_campaign(folder))
+@pytest.fixture(params=["sqlite", "postgresql"])
+def prepared(request, tmp_path):
+    """The storage URL of a campaign that is to be run from `tmp_path`."""
+    if request.param == "sqlite":
+        return processes.store(processes.write_campaign(tmp_path))
+    url = request.getfixturevalue("postgresql").new_database()
+    return processes.store(processes.write_campaign(tmp_path, storage=url))
 
 
 def assert_nothing_is_made_twice(folder, stored_before):
@@ -38,9 +43,8 @@ def assert_nothing_is_made_twice(folder, stored_before):
     assert not set(asked) & set(stored_before)
 
 
-def killed_again_and_again(forks, folder, kill_of_process):
+def killed_again_and_again(forks, folder, storage, kill_of_process):
     """Resume until the campaign ends, each process killed as told; return the number of kills."""
-    storage = prepared(folder, forks)
     for kills in range(ENOUGH):
         stored_before = processes.stored_texts(folder)
         process = processes.start(forks, folder, storage, kill_of_process(kills))
@@ -59,21 +63,20 @@ def test_the_campaign_has_enough_rounds_and_groups_to_be_worth_killing(uninterru
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before-each-commit", "after-each-commit"])
-def test_killed_at_every_commit_boundary(forks, uninterrupted, tmp_path, after):
+def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_path, after):
     # A process commits its lease, then one thing more, and dies at that boundary or at the next.
     commit = 2 if after else 3
-    kills = killed_again_and_again(forks, tmp_path, lambda _: Kill(commit=commit, after=after))
+    kills = killed_again_and_again(forks, tmp_path, prepared, lambda _: Kill(commit=commit, after=after))
     assert kills >= 10
     assert processes.history(tmp_path) == uninterrupted
 
 
-def test_killed_at_random_moments(forks, uninterrupted, tmp_path):
-    storage = prepared(tmp_path, forks)
+def test_killed_at_random_moments(forks, uninterrupted, prepared, tmp_path):
     chance = random.Random(5)
     kills = 0
     for attempt in range(ENOUGH):
         stored_before = processes.stored_texts(tmp_path)
-        process = processes.start(forks, tmp_path, storage)
+        process = processes.start(forks, tmp_path, prepared)
         # The first ones die young on any machine, later ones get far even on a slow one.
         process.join(chance.uniform(0.02, 0.1 + 0.1 * attempt))
         if process.exitcode is None:
@@ -87,14 +90,13 @@ def test_killed_at_random_moments(forks, uninterrupted, tmp_path):
     assert kills >= 3
 
 
-def test_a_second_process_is_refused_and_changes_nothing(forks, tmp_path):
-    storage = prepared(tmp_path, forks)
-    first = processes.start(forks, tmp_path, storage)
+def test_a_second_process_is_refused_and_changes_nothing(forks, prepared, tmp_path):
+    first = processes.start(forks, tmp_path, prepared)
     while not processes.rows(tmp_path, "SELECT 1 FROM leases"):
         time.sleep(0.001)
     # Frozen, it is still alive and holds the lease, however fast it would have finished.
     os.kill(first.pid, signal.SIGSTOP)
-    second = processes.start(forks, tmp_path, storage)
+    second = processes.start(forks, tmp_path, prepared)
     second.join(60)
     os.kill(first.pid, signal.SIGCONT)
     first.join(60)
