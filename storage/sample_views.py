@@ -5,11 +5,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from storage.models import Candidate, Comparison, Example, Generation, Round
+from storage.models import Candidate, Comparison, Example, Generation, Prompt, Round
 from storage.views import Row
 
 A, B = aliased(Candidate), aliased(Candidate)
 TEXT_A, TEXT_B = aliased(Generation), aliased(Generation)
+PROMPT_A, PROMPT_B = aliased(Prompt), aliased(Prompt)
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
 """High outcomes, low ones, ties of duels, and none."""
@@ -50,6 +51,8 @@ def samples(
         .join(Example, Example.id == Comparison.example_id)
         .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
         .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
+        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
+        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
         .where(Round.campaign_id == campaign_id, *conditions, *side)
         .order_by(*order, Round.number, Comparison.position)
         .limit(most)
@@ -85,9 +88,9 @@ def _beginnings(characters: int) -> list[ColumnElement[Any]]:
     texts = {
         "detail": Comparison.detail,
         "answer": Comparison.answer,
-        "prompt": TEXT_A.prompt,
+        "prompt": PROMPT_A.text,
         "text": TEXT_A.text,
-        "prompt_b": TEXT_B.prompt,
+        "prompt_b": PROMPT_B.text,
         "text_b": TEXT_B.text,
     }
     return [
