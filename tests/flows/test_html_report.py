@@ -111,7 +111,8 @@ def test_a_campaign_that_waits_for_its_first_labels_has_a_page(tmp_path, monkeyp
 def test_hostile_names_keys_prompts_and_texts_are_shown_and_do_nothing(scored, tmp_path):
     change(tmp_path, "UPDATE candidates SET name = ? WHERE name = 'b'", HOSTILE)
     change(tmp_path, "UPDATE examples SET key = ? WHERE key = 'e0'", f"key {HOSTILE}")
-    change(tmp_path, "UPDATE generations SET text = ?, prompt = ?", f"text {HOSTILE}", f"prompt {HOSTILE}")
+    change(tmp_path, "UPDATE generations SET text = ?", f"text {HOSTILE}")
+    change(tmp_path, "UPDATE prompts SET text = ?", f"prompt {HOSTILE}")
     change(tmp_path, "UPDATE comparisons SET detail = ? WHERE reason IS NOT NULL", f"detail {HOSTILE}")
     page = page_of(tmp_path)
     found = Elements(page)

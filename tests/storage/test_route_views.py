@@ -1,9 +1,11 @@
 """Who was chosen for which prompts, counted by hand."""
 
 import pytest
+from sqlalchemy import update
 from stored_campaigns import store_campaign
 
 from storage import route_views
+from storage.models import Example
 
 TYPES = ["sum", "sum", "word", "word", None]
 """Of the examples of a stored campaign; the last has none."""
@@ -15,8 +17,8 @@ def routed(database):
     campaign = store_campaign(database, objective="route")
     with database.writing() as session:
         for key, kind in zip(campaign.example_ids, TYPES, strict=True):
-            fields = '{"input": "x"}' if kind is None else f'{{"type": "{kind}"}}'
-            session.connection().exec_driver_sql("UPDATE examples SET fields = ? WHERE id = ?", (fields, key))
+            fields = {"input": "x"} if kind is None else {"type": kind}
+            session.execute(update(Example).where(Example.id == key).values(fields=fields))
     campaign.finish(campaign.plan(0, [0, 1, 1], [0, 1, 2]), [1.0, 0.5, None])
     campaign.finish(campaign.plan(1, [0, 0], [3, 4]), [0.0, 1.0])
     campaign.plan(2, [2], [0])
