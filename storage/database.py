@@ -1,7 +1,7 @@
 """Opening a results database, and the one place where transactions begin, end and fail."""
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -57,6 +57,23 @@ class Database:
             session.begin(),
         ):
             yield session
+
+    @contextmanager
+    def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
+        """A way to run statements that no transaction may hold, such as VACUUM."""
+        with _named_errors(self.url):
+            connection = self.engine.raw_connection()
+            try:
+                driver = connection.driver_connection
+                assert driver is not None
+                if self.is_postgresql:
+                    driver.autocommit = True
+                try:
+                    yield lambda statement: driver.execute(statement)
+                except self.engine.dialect.loaded_dbapi.Error as error:
+                    raise StorageUnavailable(self.url, " ".join(str(error).split())) from error
+            finally:
+                connection.invalidate()
 
     def close(self) -> None:
         """Give all connections back."""

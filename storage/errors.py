@@ -8,6 +8,7 @@
   - CampaignNotFound     no campaign of that name                   (fix the name)
   - ConflictingRecord    a row breaks a constraint                  (a bug: report it, do not retry)
   - QueryRefused         a statement of the user's did not run      (fix the statement)
+  - CopyRefused          a database cannot be copied there          (name an empty database)
   - LeaseHeld            another process runs the campaign          (wait, or stop that process)
   - LeaseLost            another process took the campaign over     (stop: that process goes on)
 """
@@ -77,6 +78,10 @@ class ConflictingRecord(StorageError):
 
 class QueryRefused(StorageError):
     """A statement of the user's did not run; the connection is read-only."""
+
+
+class CopyRefused(StorageError):
+    """A database cannot be copied to that place, or did not arrive there as it was."""
 
 
 class LeaseHeld(StorageError):

@@ -5,7 +5,9 @@ from typing import Any
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from storage.models import Base, Comparison, Decision, Round
+from storage.database import Database
+from storage.models import Base, Comparison, Decision, Round, Tally
+from storage.tallies import SIDES
 
 
 def problems(session: Session) -> list[str]:
@@ -31,13 +33,21 @@ def problems(session: Session) -> list[str]:
                 f"round {number} of campaign {campaign_id} was planned with {len(examples)} comparisons "
                 f"and decided with {stored}"
             )
-    return found
+    return found + _wrong_tallies(session)
 
 
 def table_sizes(session: Session) -> list[dict[str, Any]]:
-    """Rows of each table, in the order the data flows."""
+    """Rows and bytes of each table, its indexes included, in the order the data flows.
+
+    The bytes are None where SQLite was built without the means to tell them.
+    """
+    sizes = _bytes_by_table(session)
     return [
-        {"table": table.name, "rows": session.scalar(select(func.count()).select_from(table))}
+        {
+            "table": table.name,
+            "rows": session.scalar(select(func.count()).select_from(table)),
+            "bytes": sizes.get(table.name),
+        }
         for table in Base.metadata.sorted_tables
     ]
 
@@ -49,3 +59,46 @@ def size_in_bytes(session: Session) -> int:
     else:
         pages = session.scalar(text("SELECT pg_database_size(current_database())"))
     return int(pages)
+
+
+def vacuum(database: Database) -> tuple[int, int]:
+    """Give back the room that deleted rows took; return the bytes before and after.
+
+    Raises:
+        StorageUnavailable: If the database cannot be written, or another process reads or writes it for too
+            long.
+    """
+    with database.reading() as session:
+        before = size_in_bytes(session)
+    with database.outside_transactions() as run:
+        run("VACUUM FULL ANALYZE" if database.is_postgresql else "VACUUM")
+    with database.reading() as session:
+        return before, size_in_bytes(session)
+
+
+def _bytes_by_table(session: Session) -> dict[str, int]:
+    if session.get_bind().dialect.name == "postgresql":
+        query = "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
+    else:
+        if not session.scalar(text("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')")):
+            return {}
+        query = (
+            "SELECT m.tbl_name, sum(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
+            "GROUP BY m.tbl_name"
+        )
+    return {name: int(size) for name, size in session.execute(text(query))}
+
+
+def _wrong_tallies(session: Session) -> list[str]:
+    """Candidates whose tallies are not what their comparisons add up to."""
+    counted = text(f"""
+        SELECT candidate_id, coalesce(reason, ''), count(*) FROM ({SIDES}) s
+        GROUP BY candidate_id, coalesce(reason, '')
+    """)
+    rows = {(candidate, reason): count for candidate, reason, count in session.execute(counted)}
+    stored = session.execute(select(Tally.candidate_id, Tally.reason, Tally.comparisons))
+    kept = {(candidate, reason): count for candidate, reason, count in stored}
+    wrong = sorted({candidate for (candidate, _), _ in rows.items() ^ kept.items()})
+    return [
+        f"the tallies of candidate {candidate} are not what its comparisons add up to" for candidate in wrong
+    ]

@@ -25,10 +25,11 @@ LOCK_OF_WRITERS = 0x77696E6E6F77
 
 CONNECT_TIMEOUT_S = 10
 
+IDLE_WRITER = "60s"
+"""How long a writer that is frozen in a transaction, or whose machine is gone, may lock out all others."""
+
 SETTINGS = {
     "TimeZone": "UTC",
-    # A writer that is frozen in a transaction, or whose machine is gone, does not lock out all others.
-    "idle_in_transaction_session_timeout": "60s",
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -52,6 +53,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
     settings = SETTINGS | {
         "lock_timeout": f"{wait_ms}ms",
         "default_transaction_read_only": "on" if read_only else "off",
+        "idle_in_transaction_session_timeout": "0" if read_only else IDLE_WRITER,
     }
 
     @event.listens_for(engine, "connect")

@@ -10,6 +10,9 @@ from sqlalchemy.pool import NullPool, QueuePool
 WRITES = "winnow_writes"
 """Execution option of a connection whose transactions write."""
 
+WRITER_CACHE_KIB = 64 * 1024
+"""Keys of generations come in no order: pages of their index are kept from one round to the next."""
+
 _READING_PRAGMAS = {
     "foreign_key_check",
     "foreign_key_list",
@@ -53,6 +56,7 @@ def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
         # In WAL mode a killed process loses nothing committed; only a power cut may cost the last commits.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

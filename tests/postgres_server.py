@@ -116,14 +116,15 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server(**settings):
-    """A cluster for as long as the block lasts.
+def postgres_server(parent=None, **settings):
+    """A cluster for as long as the block lasts, in memory unless a parent folder is named.
 
     Raises:
         RuntimeError: If no binaries are to be had, with the remedy.
     """
-    memory = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="winnow-pg-", dir=memory if os.access(memory, os.W_OK) else None))
+    if parent is None and os.access("/dev/shm", os.W_OK):
+        parent = "/dev/shm"
+    folder = Path(tempfile.mkdtemp(prefix="winnow-pg-", dir=parent))
     try:
         if user := _as_plain_user():
             os.chown(folder, user["user"], user["group"])

@@ -1,10 +1,18 @@
-"""db: bringing a results database up to date, checking it, and what is in it."""
+"""db: bringing a results database up to date, checking, moving and trimming it, and what is in it."""
+
+import datetime as dt
+import re
+from contextlib import closing
+from typing import Annotated
 
 import typer
 
 from flows.commands.options import DEFAULT_STORAGE, Json, Storage
+from tasks.errors import SpecError
 
 app = typer.Typer(help="Look after a results database.", no_args_is_help=True)
+
+UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 @app.command()
@@ -13,11 +21,13 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
     from storage.database import open_database
     from storage.schema import upgrade as upgrade_schema
 
-    before, after = upgrade_schema(open_database(storage))
+    with closing(open_database(storage)) as database:
+        before, after = upgrade_schema(database)
+        shown = database.url
     if before == after:
-        print(f"{storage} is at revision {after}, the newest")
+        print(f"{shown} is at revision {after}, the newest")
     else:
-        print(f"{storage} was brought from {before or 'no tables'} to revision {after}")
+        print(f"{shown} was brought from {before or 'no tables'} to revision {after}")
 
 
 @app.command()
@@ -37,15 +47,103 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
 
 @app.command()
 def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
-    """Count the rows of each table, and the bytes in all."""
+    """Count the rows and bytes of each table, in all and per comparison."""
     from flows.output import print_json, print_rows
     from flows.reading import reading
     from storage.maintenance import size_in_bytes, table_sizes
 
     with reading(storage) as session:
         rows, size = table_sizes(session), size_in_bytes(session)
+    comparisons = next(row["rows"] for row in rows if row["table"] == "comparisons")
+    for row in rows:
+        known = comparisons and row["bytes"] is not None
+        row["bytes_per_comparison"] = row["bytes"] / comparisons if known else None
     if json:
         print_json({"tables": rows, "bytes": size})
         return
     print_rows(rows, "table")
-    print(f"{size / 2**20:.1f} MiB in all")
+    each = f", {size / comparisons:,.0f} bytes per comparison" if comparisons else ""
+    print(f"{size / 2**20:.1f} MiB in all{each}")
+
+
+@app.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="URL of the database to copy.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="URL of an empty database, or a new file.")],
+) -> None:
+    """Copy a database to another place, from SQLite to PostgreSQL or back, and verify every row."""
+    from storage.copying import copy_database
+    from storage.database import open_database
+
+    with closing(open_database(source, read_only=True)) as old, closing(open_database(target)) as new:
+        copy_database(
+            old, new, report=lambda name, found: print(f"  {name:12} {found.rows:>10,}  {found.digest[:16]}")
+        )
+        print(f"{new.url} holds what {old.url} holds; every table was read back and is equal")
+
+
+@app.command()
+def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
+    """Give back the room that deleted rows took; nobody else may use the database meanwhile."""
+    from storage.database import open_database
+    from storage.maintenance import vacuum as vacuum_database
+    from storage.schema import require_schema
+
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        before, after = vacuum_database(database)
+    print(f"{before / 2**20:.1f} MiB before, {after / 2**20:.1f} MiB now")
+
+
+@app.command()
+def prune(
+    older_than: Annotated[str, typer.Option(metavar="AGE", help="Such as 30d, 12h or 8w.")],
+    campaign: Annotated[str | None, typer.Option(metavar="NAME", help="Only this campaign.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Delete campaigns in which nothing has happened for long; texts that others use stay."""
+    from storage import pruning, repository
+    from storage.database import open_database
+    from storage.schema import require_schema
+    from tasks.leasing import is_gone, now
+
+    before = now() - age(older_than)
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            if campaign is not None:
+                repository.get_campaign(session, campaign)
+            found = pruning.prunable(session, before=before, name=campaign)
+        if not found:
+            print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")
+            return
+        for each in found:
+            print(
+                f"{each.name}: idle since {each.last_active:%Y-%m-%d %H:%M} UTC; "
+                f"deletes {each.comparisons:,} comparisons and {each.generations:,} texts, "
+                f"keeps {each.kept:,} texts that others use"
+            )
+        if not yes and not typer.confirm("Delete these campaigns for good?"):
+            print("nothing was deleted")
+            return
+        with database.writing() as session:
+            # Looked up anew under the write lock: one of them may have been resumed while we asked.
+            idle = {each.id for each in pruning.prunable(session, before=before, name=campaign)}
+            chosen = [each for each in found if each.id in idle]
+            pruning.prune(session, chosen, now=now(), is_gone=is_gone)
+    print(f"deleted {len(chosen)} of {len(found)} campaigns; winnow db vacuum gives the room back")
+
+
+def age(said: str) -> dt.timedelta:
+    """A length of time as users write it.
+
+    Raises:
+        SpecError: If it is not a number and a unit.
+    """
+    found = re.fullmatch(r"(\d{1,5})([hdw])", said.strip())
+    if found is None:
+        raise SpecError(
+            f"--older-than {said!r} is no age: give a number of hours, days or weeks, as 12h, 30d, 8w"
+        )
+    return dt.timedelta(**{UNITS[found[2]]: int(found[1])})

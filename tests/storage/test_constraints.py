@@ -63,7 +63,7 @@ def test_a_benchmark_pair_is_scored_once_per_campaign_even_across_rounds(campaig
     later = campaign.plan(1, [0], [0])
     store(campaign, Comparison, **comparison(campaign, round_, outcome=0.0))
     with pytest.raises(
-        ConflictingRecord, match="candidate_a_id, comparisons.example_id|uq_comparisons_candidate_example"
+        ConflictingRecord, match=r"candidate_a_id, comparisons.example_id|uq_comparisons_candidate_example"
     ):
         store(campaign, Comparison, **comparison(campaign, later, outcome=1.0))
 
@@ -85,12 +85,12 @@ def test_a_duel_may_meet_the_same_example_again(campaign, round_):
 def test_a_position_of_a_round_is_taken_once(campaign, round_):
     store(campaign, Comparison, **comparison(campaign, round_, outcome=1.0))
     elsewhere = comparison(campaign, round_, outcome=1.0, example_id=campaign.example_ids[1])
-    with pytest.raises(ConflictingRecord, match="round_id.*position"):
+    with pytest.raises(ConflictingRecord, match=r"round_id.*position"):
         store(campaign, Comparison, **elsewhere)
 
 
 def test_a_round_number_is_unique_in_its_campaign_only(campaign, round_):
-    with pytest.raises(ConflictingRecord, match="rounds.*number"):
+    with pytest.raises(ConflictingRecord, match=r"rounds.*number"):
         campaign.plan(round_.number, [1], [1])
     store_campaign(campaign.database, "other").plan(round_.number, [1], [1])
     assert rows(campaign, Round) == 2
@@ -101,7 +101,7 @@ def test_a_round_is_decided_once(campaign, round_):
     again = {"estimates": [], "lower": [], "upper": [], "stop": False, "reason": "running"}
     names = ("comparisons", "scored", "candidates", "generations", "input_tokens", "output_tokens", "seconds")
     again |= dict.fromkeys(names, 0)
-    with pytest.raises(ConflictingRecord, match="decisions.*round_id"):
+    with pytest.raises(ConflictingRecord, match=r"decisions.*round_id"):
         store(campaign, Decision, round_id=round_.id, decided_at=NOW, **again)
 
 
@@ -132,7 +132,7 @@ def generation(round_, **fields):
 def test_a_generation_key_is_unique_in_the_whole_database(campaign, round_, prompt):
     store(campaign, Generation, **generation(round_))
     other_round = store_campaign(campaign.database, "other").plan(0, [0], [0])
-    with pytest.raises(ConflictingRecord, match="generations.*key"):
+    with pytest.raises(ConflictingRecord, match=r"generations.*key"):
         store(campaign, Generation, **generation(other_round))
 
 
@@ -146,7 +146,7 @@ def test_no_count_of_a_generation_is_negative(campaign, round_, prompt, count):
     "column", ["round_id", "candidate_a_id", "candidate_b_id", "example_id", "generation_a_id"]
 )
 def test_a_comparison_refers_to_rows_that_are_there(campaign, round_, column):
-    with pytest.raises(ConflictingRecord, match="(?i)foreign key"):
+    with pytest.raises(ConflictingRecord, match=r"(?i)foreign key"):
         store(campaign, Comparison, **comparison(campaign, round_, outcome=1.0, **{column: 999}))
 
 
@@ -170,7 +170,7 @@ def test_a_game_that_contradicts_itself_is_refused(campaign, round_, game, broke
 
 
 def test_a_campaign_name_is_taken_once(campaign):
-    with pytest.raises(ConflictingRecord, match="campaigns.*name"):
+    with pytest.raises(ConflictingRecord, match=r"campaigns.*name"):
         store_campaign(campaign.database, campaign.record.name)
 
 

@@ -252,12 +252,12 @@ def test_who_opens_read_only_cannot_write(opened, url):
     upgrade(opened)
     reader = open_database(url, read_only=True)
     with (
-        pytest.raises(StorageUnavailable, match="readonly|read-only transaction"),
+        pytest.raises(StorageUnavailable, match=r"readonly|read-only transaction"),
         reader.writing() as session,
     ):
         session.add(Campaign(name="x"))
     with (
-        pytest.raises(StorageUnavailable, match="readonly|read-only transaction"),
+        pytest.raises(StorageUnavailable, match=r"readonly|read-only transaction"),
         reader.reading() as session,
     ):
         session.execute(update(Campaign).values(name="x"))

@@ -1,5 +1,7 @@
 """What is particular to PostgreSQL: how it is reached, what it says when it is not, and who may not write."""
 
+from contextlib import contextmanager
+
 import pytest
 from postgres_server import postgres_server
 from sqlalchemy import text
@@ -112,6 +114,14 @@ def test_a_role_that_may_only_select_can_ask_and_reach_no_file(postgresql, campa
     postgresql.execute("DROP ROLE reader")
 
 
+@contextmanager
+def killed_within_a_transaction(server, database):
+    with database.writing() as session:
+        session.execute(text("SELECT 1"))
+        server.kill()
+        yield session
+
+
 def test_a_server_killed_within_a_round_is_reported_and_the_round_is_stored_after_it_is_back():
     with postgres_server(fsync="on") as server:
         database = open_database(server.new_database())
@@ -119,11 +129,11 @@ def test_a_server_killed_within_a_round_is_reported_and_the_round_is_stored_afte
         campaign = store_campaign(database)
         round_ = campaign.plan(0, [0, 1], [0, 0])
         campaign.texts(round_)
-        with pytest.raises(StorageUnavailable, match="run the command again") as lost:
-            with database.writing() as session:
-                session.execute(text("SELECT 1"))
-                server.kill()
-                repository.set_execution(session, campaign.record.id, {"budget": 1})
+        with (
+            pytest.raises(StorageUnavailable, match="run the command again") as lost,
+            killed_within_a_transaction(server, database) as session,
+        ):
+            repository.set_execution(session, campaign.record.id, {"budget": 1})
         assert "\n" not in str(lost.value)
         server.start()
         with database.reading() as session:

@@ -347,5 +347,5 @@ def test_a_statement_that_cannot_run_is_refused_in_one_sentence(sql, statement, 
 def test_a_statement_that_fails_on_a_later_row_is_refused_too(sql):
     overflow = "CASE WHEN i = 2500 THEN abs(-9223372036854775807 - 1) ELSE i END"
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
-    with pytest.raises(QueryRefused, match="integer overflow|bigint out of range"):
+    with pytest.raises(QueryRefused, match=r"integer overflow|bigint out of range"):
         sql(f"{numbers} SELECT {overflow} FROM n")

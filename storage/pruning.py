@@ -1,0 +1,201 @@
+"""Deleting old campaigns, without taking a text from a campaign that stays."""
+
+import datetime as dt
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, text, update
+from sqlalchemy.orm import Session, aliased
+
+from storage.errors import LeaseHeld
+from storage.leases import find, is_live
+from storage.models import (
+    Arrival,
+    Campaign,
+    Candidate,
+    Comparison,
+    Decision,
+    Game,
+    Generation,
+    Lease,
+    Prompt,
+    Round,
+    Tally,
+)
+from storage.records import Holder
+
+# Foreign keys that only deleting looks up; no query of a campaign would use an index on them.
+_LOOKED_UP = {
+    "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
+    "games": ("generation_id",),
+    "decisions": ("best_candidate_id",),
+    "generations": ("prompt_id",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prunable:
+    """A campaign that would be deleted, and what with it."""
+
+    id: int
+    name: str
+    last_active: dt.datetime
+    comparisons: int
+    generations: int
+    """Texts that it paid for and no other campaign uses."""
+    kept: int
+    """Texts that it paid for and another campaign uses: they stay, as that one's."""
+
+
+def prunable(session: Session, *, before: dt.datetime, name: str | None = None) -> list[Prunable]:
+    """Campaigns with nothing planned or decided since a moment, oldest first.
+
+    Args:
+        session: Reads.
+        before: The moment.
+        name: Only the campaign of this name.
+    """
+    rows = session.execute(
+        select(
+            Campaign.id,
+            Campaign.name,
+            func.max(Campaign.created_at),
+            func.max(Round.planned_at),
+            func.max(Decision.decided_at),
+            func.coalesce(func.sum(Decision.comparisons), 0),
+        )
+        .outerjoin(Round, Round.campaign_id == Campaign.id)
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .where(Campaign.name == (Campaign.name if name is None else name))
+        .group_by(Campaign.id, Campaign.name)
+        .order_by(Campaign.id)
+    ).all()
+    found = []
+    for id_, campaign, *times, comparisons in rows:
+        last_active = max(moment for moment in times if moment is not None)
+        if last_active < before:
+            shared = _count(session, _paid_by(id_).where(_used_elsewhere(id_)))
+            found.append(
+                Prunable(
+                    id=id_,
+                    name=campaign,
+                    last_active=last_active,
+                    comparisons=int(comparisons),
+                    generations=_count(session, _paid_by(id_)) - shared,
+                    kept=shared,
+                )
+            )
+    return sorted(found, key=lambda each: each.last_active)
+
+
+def prune(
+    session: Session,
+    campaigns: Sequence[Prunable],
+    *,
+    now: dt.datetime,
+    is_gone: Callable[[Holder], bool],
+) -> None:
+    """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
+
+    A text that another campaign uses stays, and is then held to be paid for by the first round that uses it.
+
+    Args:
+        session: Writes; everything is deleted in its transaction, or nothing.
+        campaigns: As `prunable` listed them.
+        now: The present moment.
+        is_gone: Whether the holder of a lease is known to be dead.
+
+    Raises:
+        LeaseHeld: If one of them is being run.
+    """
+    for campaign in campaigns:
+        lease = find(session, campaign.id)
+        if lease is not None and is_live(lease, now=now, is_gone=is_gone):
+            raise LeaseHeld(campaign.name, str(lease.holder), lease.heartbeat_at, lease.expires_at)
+    with _indexed(session):
+        for campaign in campaigns:
+            _delete_campaign(session, campaign.id)
+        session.execute(delete(Prompt).where(~exists().where(Generation.prompt_id == Prompt.id)))
+
+
+def _delete_campaign(session: Session, campaign_id: int) -> None:
+    rounds = select(Round.id).where(Round.campaign_id == campaign_id)
+    candidates = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
+    comparisons = select(Comparison.id).where(Comparison.round_id.in_(rounds))
+    session.execute(delete(Game).where(Game.comparison_id.in_(comparisons)))
+    session.execute(delete(Comparison).where(Comparison.round_id.in_(rounds)))
+    # Whatever comparison or game is left belongs to another campaign, and inherits the text.
+    session.execute(
+        update(Generation)
+        .where(Generation.round_id.in_(rounds), _used_elsewhere(campaign_id))
+        .values(round_id=_heir())
+    )
+    session.execute(delete(Generation).where(Generation.round_id.in_(rounds)))
+    session.execute(delete(Tally).where(Tally.candidate_id.in_(candidates)))
+    session.execute(delete(Decision).where(Decision.round_id.in_(rounds)))
+    session.execute(delete(Round).where(Round.campaign_id == campaign_id))
+    for model in (Candidate, Arrival, Lease):
+        session.execute(delete(model).where(model.campaign_id == campaign_id))
+    session.execute(delete(Campaign).where(Campaign.id == campaign_id))
+
+
+def _paid_by(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Generation.id)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+def _used_elsewhere(campaign_id: int) -> ColumnElement[bool]:
+    user, played = aliased(Round), aliased(Comparison)
+    compared = (
+        exists()
+        .where(_compares(Comparison), user.id == Comparison.round_id, user.campaign_id != campaign_id)
+        .correlate(Generation)
+    )
+    judged = (
+        exists()
+        .where(
+            Game.generation_id == Generation.id,
+            played.id == Game.comparison_id,
+            user.id == played.round_id,
+            user.campaign_id != campaign_id,
+        )
+        .correlate(Generation)
+    )
+    return or_(compared, judged)
+
+
+def _heir() -> ColumnElement[int]:
+    played = aliased(Comparison)
+    compared = select(func.min(Comparison.round_id)).where(_compares(Comparison)).correlate(Generation)
+    judged = (
+        select(func.min(played.round_id))
+        .join(Game, Game.comparison_id == played.id)
+        .where(Game.generation_id == Generation.id)
+        .correlate(Generation)
+    )
+    return func.coalesce(compared.scalar_subquery(), judged.scalar_subquery())
+
+
+def _compares(comparison: type[Comparison]) -> ColumnElement[bool]:
+    return or_(comparison.generation_a_id == Generation.id, comparison.generation_b_id == Generation.id)
+
+
+def _count(session: Session, rows: Select[tuple[int]]) -> int:
+    return session.scalars(select(func.count()).select_from(rows.subquery())).one()
+
+
+@contextmanager
+def _indexed(session: Session) -> Generator[None, None, None]:
+    """Indexes for as long as rows are deleted: each deleted row is looked for in whatever may refer to it."""
+    made = []
+    for table, columns in _LOOKED_UP.items():
+        for column in columns:
+            made.append(f"ix_pruning_{table}_{column}")
+            session.execute(text(f"CREATE INDEX {made[-1]} ON {table} ({column})"))
+    yield
+    for name in made:
+        session.execute(text(f"DROP INDEX {name}"))

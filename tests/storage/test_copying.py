@@ -1,0 +1,96 @@
+"""A database moves to the other kind and back without a difference."""
+
+import pytest
+from hostile_texts import HOSTILE_TEXTS
+from sqlalchemy import Table, text
+from stored_campaigns import NOW, game, generation, store_campaign
+
+from storage import copying, repository, views
+from storage.copying import content, copy_database
+from storage.database import open_database
+from storage.errors import CopyRefused
+from storage.models import Base, Comparison
+from storage.schema import ensure_schema
+
+
+@pytest.fixture
+def elsewhere(backend, tmp_path, request):
+    """An empty database of the other kind."""
+    if backend == "postgresql":
+        database = open_database(f"sqlite:///{tmp_path / 'elsewhere.db'}")
+        yield database
+        database.close()
+        return
+    server = request.getfixturevalue("postgresql")
+    url = server.new_database()
+    database = open_database(url)
+    yield database
+    database.close()
+    server.drop_database(url)
+
+
+@pytest.fixture
+def full(campaign):
+    """A database with rows in nearly every table."""
+    campaign.finish(
+        campaign.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 1 / 3, None], best=0, estimates=[1, 0.5, None]
+    )
+    duels = store_campaign(campaign.database, "duels", objective="best-duel")
+    duels.finish_duels(
+        duels.plan(0, [[0, 1]], [2]), [(0.5, [game("original", 1.0), game("swapped", "lost")])]
+    )
+    with campaign.database.writing() as session:
+        hostile = [generation(f"h{i}", text=each, prompt=each) for i, each in enumerate(HOSTILE_TEXTS)]
+        repository.add_generations(session, 1, hostile, NOW)
+    return campaign.database
+
+
+def contents(database):
+    with database.reading() as session:
+        return {table.name: content(session, table) for table in Base.metadata.sorted_tables}
+
+
+def test_a_copy_holds_what_the_original_holds_and_can_be_written_to(full, elsewhere):
+    reported = {}
+    copy_database(full, elsewhere, report=reported.__setitem__)
+    assert contents(elsewhere) == contents(full) == reported
+    assert reported["comparisons"].rows == 4
+    later = store_campaign(elsewhere, "later")
+    later.finish(later.plan(0, [0], [0]), [1.0])
+    with elsewhere.reading() as session:
+        assert views.totals(session, later.record.id)["comparisons"] == 1
+
+
+def test_a_database_that_holds_rows_is_not_copied_into(full, elsewhere):
+    ensure_schema(elsewhere)
+    store_campaign(elsewhere, "mine")
+    before = contents(elsewhere)
+    with pytest.raises(CopyRefused, match=r"already holds rows of datasets; name an empty database"):
+        copy_database(full, elsewhere)
+    assert contents(elsewhere) == before
+
+
+def test_a_copy_that_arrives_changed_is_refused_and_leaves_nothing(full, elsewhere, monkeypatch):
+    insert_rows = copying.insert_rows
+
+    def drops_a_row(session, table, columns, rows):
+        kept = list(rows)
+        insert_rows(session, table, columns, kept[:-1] if table.name == "tallies" else kept)
+
+    monkeypatch.setattr(copying, "insert_rows", drops_a_row)
+    with pytest.raises(CopyRefused, match=r"tallies read back from .* differs"):
+        copy_database(full, elsewhere)
+    assert {each.rows for each in contents(elsewhere).values()} == {0}
+    monkeypatch.undo()
+    copy_database(full, elsewhere)
+
+
+@pytest.mark.parametrize("change", ["outcome = 0.9999999999999999 WHERE outcome = 1.0", "answer = ''"])
+def test_the_digest_of_a_table_sees_the_smallest_change(full, change):
+    comparisons = Comparison.__table__
+    assert isinstance(comparisons, Table)
+    with full.reading() as session:
+        before = content(session, comparisons)
+    with full.writing() as session:
+        session.execute(text(f"UPDATE comparisons SET {change}"))
+        assert content(session, comparisons) != before

@@ -1,0 +1,70 @@
+"""Whatever a model says is stored and read back as it is."""
+
+import pytest
+from hostile_texts import HOSTILE_TEXTS
+from stored_campaigns import NOW, decision, generation
+
+from storage import repository, views
+from storage.records import NewComparison
+
+
+def stored(campaign, texts):
+    """Store texts as prompt, output, answer and detail; return them as the comparisons view shows them."""
+    count = len(texts)
+    round_ = campaign.plan(0, [i % 3 for i in range(count)], [i // 3 for i in range(count)])
+    made = [generation(f"k{i}", prompt=each, text=each) for i, each in enumerate(texts)]
+    with campaign.database.writing() as session:
+        repository.add_generations(session, round_.id, made, NOW)
+        ids = repository.texts_by_key(session, [each.key for each in made])
+        found = [
+            NewComparison(
+                position=i,
+                candidate_a_id=campaign.candidate_ids[round_.arms[i]],
+                example_id=campaign.example_ids[round_.examples[i]],
+                generation_a_id=ids[f"k{i}"].id,
+                judge="exact",
+                answer=each,
+                reason="no_answer",
+                detail=each,
+            )
+            for i, each in enumerate(texts)
+        ]
+        repository.add_outcomes(session, round_.id, found, decision(), NOW)
+    with campaign.database.reading() as session:
+        rows = list(views.comparisons(session, campaign.record.id))
+    return [(row["prompt"], row["text"], row["answer"], row["detail"]) for row in rows]
+
+
+def test_hostile_texts_come_back_character_by_character(campaign):
+    assert stored(campaign, HOSTILE_TEXTS) == [(each,) * 4 for each in HOSTILE_TEXTS]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("a\0b", "a\N{REPLACEMENT CHARACTER}b"),
+        ("\0é", "\N{REPLACEMENT CHARACTER}é"),
+        ("half \ud83d", "half ?"),
+    ],
+)
+def test_what_is_no_text_anywhere_is_replaced_and_the_rest_kept(campaign, given, kept):
+    assert stored(campaign, [given]) == [(kept,) * 4]
+
+
+def test_names_keys_and_json_keep_everything_but_what_is_no_text(campaign):
+    content = {"nul": "a\0b", "half": "\ud83d", "all": "".join(HOSTILE_TEXTS[:9])}
+    with campaign.database.writing() as session:
+        repository.set_execution(session, campaign.record.id, content)
+    with campaign.database.reading() as session:
+        assert repository.get_campaign(session, "letters").execution == content
+
+
+def test_a_prompt_is_stored_once_however_often_it_is_shown(campaign):
+    round_ = campaign.plan(0, [0], [0])
+    for portion in ("one", "two"):
+        with campaign.database.writing() as session:
+            made = [generation(f"{portion}{i}", prompt="the same") for i in range(3)]
+            repository.add_generations(session, round_.id, [*made, generation(portion, prompt=portion)], NOW)
+    with campaign.database.reading() as session:
+        _, rows = views.run_sql(session, "SELECT text FROM prompts ORDER BY text")
+        assert list(rows) == [("one",), ("the same",), ("two",)]
