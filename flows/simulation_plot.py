@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from algorithms.protocols import FloatArray
 from tasks.simulation_results import Curve
 
 CACHE = Path(".winnow") / "cache" / "matplotlib"
@@ -17,16 +18,24 @@ MARKERS = "osD^vPX*"
 
 
 def save_plot(
-    path: Path, curves: Sequence[Curve], budgets: Sequence[int], *, grid: int | None, metric: str, title: str
+    path: Path,
+    curves: Sequence[Curve],
+    places: FloatArray,
+    *,
+    axis: str,
+    metric: str,
+    limits: tuple[float, float] | None,
+    title: str,
 ) -> None:
     """Write a PNG: averages over seeds as lines, one standard error to either side as bands.
 
     Args:
         path: Where to.
         curves: One per selector.
-        budgets: Shape (T,), comparisons.
-        grid: Comparisons in the whole table, of which the axis shows shares; None for an axis of counts.
+        places: Shape (T,), where on the horizontal axis.
+        axis: Its name.
         metric: Name of the vertical axis.
+        limits: The lowest and the highest value that there can be; None where the values say how far to show.
         title: Above the picture.
     """
     os.environ.setdefault("MPLCONFIGDIR", str(CACHE.absolute()))
@@ -35,17 +44,18 @@ def save_plot(
 
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    places = np.asarray(budgets) if grid is None else 100.0 * np.asarray(budgets) / grid
     for number, curve in enumerate(curves):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         axes.plot(places, curve.means, color=colour, marker=marker, markersize=4, label=curve.label)
         if curve.runs > 1:
-            low, high = curve.means - curve.errors, curve.means + curve.errors
-            axes.fill_between(
-                places, low.clip(0.0), high.clip(max=1.0), color=colour, alpha=0.15, linewidth=0
+            band = np.clip(
+                [curve.means - curve.errors, curve.means + curve.errors], *(limits or (None, None))
             )
-    label = "budget, duels" if grid is None else "budget, % of all pairs"
-    axes.set(xlabel=label, ylabel=metric, ylim=(-0.02, 1.02))
+            axes.fill_between(places, *band, color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel=axis, ylabel=metric)
+    if limits is not None:
+        margin = 0.02 * (limits[1] - limits[0])
+        axes.set_ylim(limits[0] - margin, limits[1] + margin)
     axes.set_title(title, fontsize="medium")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize="small")

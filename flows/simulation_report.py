@@ -4,21 +4,29 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from algorithms.metrics import hardness, true_means
 from algorithms.protocols import FloatArray
 from flows.output import print_json, print_rows
+from flows.picks_plot import save_picks
 from flows.simulation_plot import save_plot
 from tasks.errors import WinnowError
 from tasks.preference_tables import PreferenceTable
+from tasks.route_results import average_picks, parts
+from tasks.route_worlds import ORACLE, RouteWorld
 from tasks.score_tables import ScoreTable
 from tasks.simulation import Run
-from tasks.simulation_results import TARGET, Curve, Metric, average
+from tasks.simulation_results import IN_SCORE_UNITS, TARGET, Curve, Metric, average
+
+if TYPE_CHECKING:
+    from tasks.simulation_types import PromptTypes
 
 RUNS, PICTURE = "runs.parquet", "curve.png"
+PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
+"""Where types of prompts are known: who was given which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +41,26 @@ class Subject:
     """What else there is to know of it."""
     grid: int | None
     """Comparisons in the whole table; None where there is no end to them."""
+    unit: str
+    """What is counted as comparisons, in the plural."""
+    types: tuple[str, ...] = ()
+    """G types of examples, where they are known."""
 
     @property
     def size(self) -> str:
         """In words."""
         candidates = f"{len(self.candidates)} candidates"
         return f"{candidates} x {self.n_examples} examples" if self.n_examples else candidates
+
+    @property
+    def axis(self) -> str:
+        """The name of the axis of budgets, on which of all pairs shares are shown, and else counts."""
+        return "budget, % of all pairs" if self.unit == "pairs" else f"budget, {self.unit}"
+
+    def places(self, budgets: Sequence[int]) -> FloatArray:
+        """Where budgets are on that axis."""
+        counts = np.asarray(budgets, dtype=np.float64)
+        return 100.0 * counts / self.grid if self.unit == "pairs" and self.grid else counts
 
 
 def score_subject(table: ScoreTable) -> Subject:
@@ -49,6 +71,7 @@ def score_subject(table: ScoreTable) -> Subject:
         n_examples=table.scores.shape[1],
         facts={"hardness": hardness(true_means(table.scores))},
         grid=table.grid,
+        unit="pairs",
     )
 
 
@@ -61,6 +84,23 @@ def preference_subject(table: PreferenceTable) -> Subject:
         n_examples=None,
         facts={"best_wins": float(worst.max())},
         grid=None,
+        unit="duels",
+    )
+
+
+def route_subject(table: ScoreTable, world: RouteWorld, types: "PromptTypes | None") -> Subject:
+    """A table of scores whose examples come as prompts: the best mean, and that of the best for each one."""
+    return Subject(
+        source=table.source,
+        candidates=table.candidates,
+        n_examples=table.scores.shape[1],
+        facts={
+            "best_mean": float(true_means(table.scores).max()),
+            "best_for_each": float(world.expected().max(axis=0).mean()),
+        },
+        grid=table.scores.shape[1],
+        unit="prompts",
+        types=() if types is None else types.names,
     )
 
 
@@ -83,10 +123,19 @@ class SimulationReport:
         self._rows: list[dict[str, Any]] = []
         self._stops: dict[str, list[Stop]] = defaultdict(list)
         self._values: dict[str, list[FloatArray]] = defaultdict(list)
+        self._picks: dict[str, list[FloatArray]] = defaultdict(list)
 
-    def add(self, run: Run, values: FloatArray) -> None:
-        """Take in a run and its metric at every budget, shape (T,)."""
+    def add(self, run: Run, values: FloatArray, picks: FloatArray | None = None) -> None:
+        """Take in a run.
+
+        Args:
+            run: Of one contestant.
+            values: Shape (T,), its metric at every budget.
+            picks: Shape (W, G, K), see `tasks.route_results.picks_by`; None where there are no types.
+        """
         self._values[run.label].append(values)
+        if picks is not None and run.label != ORACLE:
+            self._picks[run.label].append(picks)
         separated = run.reason.startswith("separated")
         self._stops[run.label].append(Stop(int(run.spent[-1]), separated, bool(values[-1] == 1.0)))
         for position, budget in enumerate(self._budgets):
@@ -106,7 +155,7 @@ class SimulationReport:
             )
 
     def write(self, folder: Path) -> None:
-        """Write the runs, one row per selector, seed and budget, and the picture into an existing folder.
+        """Write the runs, one row per selector, seed and budget, and pictures into an existing folder.
 
         Raises:
             WinnowError: If a file cannot be written.
@@ -117,14 +166,36 @@ class SimulationReport:
             save_plot(
                 folder / PICTURE,
                 self._curves(),
-                self._budgets,
-                grid=self._subject.grid,
+                self._subject.places(self._budgets),
+                axis=self._subject.axis,
                 metric=self._metric,
+                limits=None if self._metric in IN_SCORE_UNITS else (0.0, 1.0),
                 title=title,
             )
+            self._write_picks(folder)
         except OSError as error:
             problem = error.strerror or error
             raise WinnowError(f"{folder} cannot be written: {problem}; name another with --out") from error
+
+    def _write_picks(self, folder: Path) -> None:
+        if not self._picks:
+            return
+        names, types = self._subject.candidates, self._subject.types
+        until = parts(self._budgets[-1])
+        shares = {label: average_picks(found) for label, found in self._picks.items()}
+        rows = [
+            {
+                "selector": label,
+                "until": until[part],
+                "type": types[kind],
+                "candidate": names[arm],
+                "share": float(share),
+            }
+            for label, found in shares.items()
+            for (part, kind, arm), share in np.ndenumerate(found)
+        ]
+        print_rows(rows, "parquet", folder / PICKS)
+        save_picks(folder / PICKS_PICTURE, shares, until, types=types, candidates=names)
 
     def print(self, folder: Path, *, json: bool) -> None:
         """Print the averages over seeds, and where the files are."""
@@ -134,7 +205,8 @@ class SimulationReport:
         facts = "".join(f", {key} {value:.4g}" for key, value in self._subject.facts.items())
         print(f"{self._subject.source}: {self._subject.size}{facts}")
         print_rows([self._line(curve) for curve in self._curves()], "table")
-        print(f"{self._metric}; runs in {folder / RUNS}, picture in {folder / PICTURE}")
+        shares = f"; who was given which type in {folder / PICKS_PICTURE}" if self._picks else ""
+        print(f"{self._metric}; runs in {folder / RUNS}, picture in {folder / PICTURE}{shares}")
 
     def _curves(self) -> list[Curve]:
         return [average(label, values) for label, values in self._values.items()]
@@ -145,8 +217,11 @@ class SimulationReport:
             spread = f" ±{error:.3f}" if curve.runs > 1 else ""
             share = f" ({budget / self._subject.grid:.3g})" if self._subject.grid else ""
             line[f"{budget}{share}"] = f"{mean:.3f}{spread}"
-        line[f"reaches {TARGET:g} at"] = curve.budget_to_target(self._budgets)
+        line[f"reaches {TARGET:g} at"] = self._budget_to_target(curve)
         return line | self._stopping(curve.label)
+
+    def _budget_to_target(self, curve: Curve) -> int | None:
+        return None if self._metric in IN_SCORE_UNITS else curve.budget_to_target(self._budgets)
 
     def _stopping(self, label: str) -> dict[str, Any]:
         """How runs that stop by themselves did; nothing where none is asked to."""
@@ -167,17 +242,20 @@ class SimulationReport:
             **self._subject.facts,
             "metric": self._metric,
             "budgets": list(self._budgets),
-            "target": TARGET,
+            "target": None if self._metric in IN_SCORE_UNITS else TARGET,
             "selectors": [
                 {
                     "selector": curve.label,
                     "runs": curve.runs,
                     "means": curve.means.tolist(),
                     "standard_errors": curve.errors.tolist() if curve.runs > 1 else None,
-                    "budget_to_target": curve.budget_to_target(self._budgets),
+                    "budget_to_target": self._budget_to_target(curve),
                     **self._stopping(curve.label),
                 }
                 for curve in self._curves()
             ],
-            "files": [str(folder / RUNS), str(folder / PICTURE)],
+            "files": [
+                str(folder / name)
+                for name in (RUNS, PICTURE, *((PICKS, PICKS_PICTURE) if self._picks else ()))
+            ],
         }

@@ -14,7 +14,16 @@ import numpy as np
 
 from algorithms.errors import AlgorithmError
 from algorithms.metrics import NOBODY
-from algorithms.protocols import Batch, Decision, FloatArray, IntArray, Reason, Selector, round_rng
+from algorithms.protocols import (
+    EMPTY_BATCH,
+    Batch,
+    Decision,
+    FloatArray,
+    IntArray,
+    Reason,
+    Selector,
+    round_rng,
+)
 from algorithms.registry import create_selector, describe
 from tasks.errors import SpecError, WinnowError
 from tasks.worlds import World
@@ -26,6 +35,7 @@ SET_BY_SIMULATION = {
     "budget": "--budgets",
     "history": "--history or --history-share",
     "features": "the table",
+    "dim": "--contexts or --embed",
 }
 """Parameters a contestant may not set itself, and what sets them."""
 
@@ -58,6 +68,8 @@ class Run:
     seed: int
     spent: IntArray
     """Shape (T,), pairs told by then: the most whole batches that the budget paid for."""
+    told: Batch
+    """Those pairs, in the order they were told."""
     best: IntArray
     """Shape (T,), the recommended arm; `NOBODY` where there is none."""
     estimates: FloatArray
@@ -79,9 +91,10 @@ def contestant(label: str, selector: str, params: Mapping[str, Any]) -> Contesta
     try:
         description = describe(selector)
         accepted = {parameter.name for parameter in description.parameters}
-        # Some need features; the table's are not at hand here, and any two arms can be told apart by these.
-        stand_in = {"features": np.eye(2)} if "features" in accepted - declined else {}
-        create_selector(selector, n_arms=2, n_examples=2, **own, **stand_in)
+        # Some need features or contexts; the table's are not at hand here, and any will do to check the rest.
+        stand_ins: dict[str, object] = {"features": np.eye(2), "dim": 1}
+        given = {name: value for name, value in stand_ins.items() if name in accepted - declined}
+        create_selector(selector, n_arms=2, n_examples=2, **own, **given)
     except AlgorithmError as error:
         raise SpecError(f"--selector {label}: {error}") from error
     for name in sorted(declined - accepted):
@@ -144,9 +157,8 @@ def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed
     """
     where = f"selector {contestant.label!r} with seed {seed}"
     given = {name: value for name, value in world.knowledge.items() if name in contestant.uses}
-    if world.objective == "best-mean" and not contestant.params.keys() & {"delta", "intervals"}:
-        given["intervals"] = False  # nobody looks at those of a run that does not stop by them
     spent, best, estimates = [], [], []
+    batches: list[Batch] = []
     referee = world.referee()
     told = round_ = 0
     with _failures_named(where, "at the start"):
@@ -157,14 +169,17 @@ def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed
             n_examples=n_examples,
             budget=budgets[-1],
             **given,
+            **world.settings(contestant.params),
             **contestant.params,
         )
+        selector = world.entrant(selector, seed)
     batch = _ask(selector, seed, round_, referee, where)
     for budget in budgets:
         while len(batch) and told + len(batch) <= budget:
             with _failures_named(where, f"in round {round_}"):
                 selector.tell(batch, world.outcomes(batch, seed, round_))
             told += len(batch)
+            batches.append(batch)
             round_ += 1
             batch = _ask(selector, seed, round_, referee, where)
         with _failures_named(where, f"after round {round_}"):
@@ -176,6 +191,7 @@ def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed
         label=contestant.label,
         seed=seed,
         spent=np.array(spent),
+        told=_joined(batches),
         best=np.array(best),
         estimates=np.array(estimates),
         reason=decision.reason,
@@ -189,6 +205,15 @@ def _ask(selector: Selector, seed: int, round_: int, referee: Callable[[Batch], 
         if len(batch):
             referee(batch)
     return batch
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    if not batches:
+        return EMPTY_BATCH
+    return Batch(
+        np.concatenate([batch.arms for batch in batches]),
+        np.concatenate([batch.examples for batch in batches]),
+    )
 
 
 def _checked(decision: Decision, n_arms: int) -> Decision:

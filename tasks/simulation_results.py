@@ -1,6 +1,6 @@
 """What runs of a simulation come to: a metric per run and budget, and its average over seeds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,17 +17,41 @@ from algorithms.metrics import (
     true_means,
 )
 from algorithms.protocols import FloatArray
+from tasks.errors import SpecError
+from tasks.route_results import optimal_picks_by, outscore_by, regret_by
+from tasks.route_worlds import RouteWorld
 from tasks.simulation import Run
 from tasks.worlds import DuelWorld, ScoreWorld, World
 
-Metric = Literal["accuracy", "top1-eps", "top1-mcnemar", "ndcg"]
-"""What is measured of a run, each in [0, 1] and 1 at best:
+Metric = Literal[
+    "accuracy", "top1-eps", "top1-mcnemar", "ndcg", "outscore-the-best", "optimal-pick-ratio", "regret"
+]
+"""What is measured of a run, in [0, 1] and 1 at best:
 
 * accuracy: whether the recommended arm has the highest mean, or of duels does best against its best rival.
 * top1-eps: whether its mean is at most a gap below the highest.
 * top1-mcnemar: whether it is not significantly worse than the best one.
 * ndcg: how much of the ten best arms the estimates rank first.
+* optimal-pick-ratio: the share of the prompts that went to the arm of which most is expected there.
+
+Or in score units:
+
+* outscore-the-best: how far the mean score is above that of the arm that is best over all examples.
+* regret: what was lost in all to giving each prompt to the arm of which most is expected there.
 """
+
+METRICS: Mapping[str, tuple[Metric, ...]] = {
+    "best-mean": ("accuracy", "top1-eps", "top1-mcnemar", "ndcg"),
+    "best-duel": ("accuracy",),
+    "route": ("outscore-the-best", "optimal-pick-ratio", "regret"),
+}
+"""What can be measured where, by objective; the first is the default."""
+
+KINDS = {"best-mean": "tables of scores", "best-duel": "duels", "route": "routes"}
+"""What a user calls the worlds of an objective."""
+
+IN_SCORE_UNITS = ("outscore-the-best", "regret")
+"""Metrics that have no best value which a run could reach."""
 
 TARGET = 0.95
 """The level of the "budget to reach": that of the PULSE paper."""
@@ -50,18 +74,33 @@ class Curve:
         return int(reached) if np.isfinite(reached) else None
 
 
+def metric_for(objective: str, chosen: Metric | None) -> Metric:
+    """The chosen metric, or the objective's own.
+
+    Raises:
+        SpecError: If the objective has no such metric.
+    """
+    if chosen is None or chosen in METRICS[objective]:
+        return chosen or METRICS[objective][0]
+    where = " and ".join(kind for key, kind in KINDS.items() if chosen in METRICS[key])
+    known = ", ".join(METRICS[objective])
+    raise SpecError(f"--metric {chosen} is for {where}; {KINDS[objective]} have {known}")
+
+
 def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Callable[[Run], FloatArray]:
     """A function that gives the metric of a run at each of its T budgets, shape (T,).
 
     Args:
-        metric: What to measure.
-        world: What was simulated; duels have an accuracy only.
+        metric: What to measure, one of `METRICS` for the world's objective.
+        world: What was simulated.
         gap: Of top1-eps, in score units.
         level: Of top1-mcnemar, in (0, 1).
 
     Raises:
         InvalidParameter: If the gap or the level is out of range, or an arm has no score.
     """
+    if isinstance(world, RouteWorld):
+        return _ROUTE_METRICS[metric](world)
     if isinstance(world, DuelWorld):
         best = best_arms(
             worst_preferences(world.preferences, np.ones(len(world.preferences), dtype=np.bool_))
@@ -78,6 +117,13 @@ def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Cal
     else:
         right = arms_not_worse(world.scores, level)
     return lambda run: hits(run.best, right).astype(np.float64)
+
+
+_ROUTE_METRICS: Mapping[Metric, Callable[[RouteWorld], Callable[[Run], FloatArray]]] = {
+    "outscore-the-best": outscore_by,
+    "optimal-pick-ratio": optimal_picks_by,
+    "regret": regret_by,
+}
 
 
 def average(label: str, values: Sequence[FloatArray]) -> Curve:

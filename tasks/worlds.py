@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from algorithms.protocols import Batch, FloatArray
+from algorithms.protocols import Batch, FloatArray, Selector
 
 NOISE = 1
 """Tells the generator of a round's outcomes from the one that the selector draws from."""
@@ -15,7 +15,9 @@ NOISE = 1
 class World(Protocol):
     """Answers batches; the same for every run, so that many processes can share it."""
 
-    objective: str
+    @property
+    def objective(self) -> str:
+        """Whose selectors can be replayed on it."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -24,6 +26,12 @@ class World(Protocol):
     @property
     def knowledge(self) -> Mapping[str, FloatArray]:
         """What selectors may be given beside outcomes, by the name of their parameter."""
+
+    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Parameters that a selector gets here, beside those that were chosen for it."""
+
+    def entrant(self, selector: Selector, seed: int) -> Selector:
+        """The selector as it takes part in one run."""
 
     def referee(self) -> Callable[[Batch], None]:
         """For one run: raises ValueError or IndexError at a batch that may not be asked."""
@@ -52,6 +60,14 @@ class ScoreWorld:
     def knowledge(self) -> Mapping[str, FloatArray]:
         """The history, where there is one."""
         return {} if self.history is None else {"history": self.history}
+
+    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+        """No intervals, unless asked for: nobody looks at those of a run that does not stop by them."""
+        return {} if chosen.keys() & {"delta", "intervals"} else {"intervals": False}
+
+    def entrant(self, selector: Selector, seed: int) -> Selector:
+        """The selector itself."""
+        return selector
 
     def referee(self) -> Callable[[Batch], None]:
         """Refuses pairs outside the table and pairs asked before."""
@@ -89,6 +105,14 @@ class DuelWorld:
     def knowledge(self) -> Mapping[str, FloatArray]:
         """The features, where there are some."""
         return {} if self.features is None else {"features": self.features}
+
+    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+        """None."""
+        return {}
+
+    def entrant(self, selector: Selector, seed: int) -> Selector:
+        """The selector itself."""
+        return selector
 
     def referee(self) -> Callable[[Batch], None]:
         """Refuses arms that do not exist, and an arm against itself."""

@@ -12,19 +12,20 @@ from flows.exits import FORCED
 from tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from algorithms.protocols import FloatArray
     from flows.simulation_report import Subject
-    from tasks.score_tables import ScoreTable
     from tasks.simulation import Contestant, Run
     from tasks.worlds import World
 
 
-SHARES, COUNTS = "0.05,0.1,0.2,0.4", "500,1000,2000,5000,10000"
-"""Where to look unless told otherwise, in tables of scores and of preferences."""
-
-MOST_MISSING = 0.5
-"""Share of unscored pairs beyond which selectors set a candidate aside, unless told otherwise."""
+BUDGETS = {
+    "best-mean": "0.05,0.1,0.2,0.4",
+    "best-duel": "500,1000,2000,5000,10000",
+    "route": "0.1,0.2,0.4,0.6,0.8,1.0",
+}
+"""Where to look unless told otherwise, by objective."""
 
 
 class MetricChoice(StrEnum):
@@ -34,6 +35,9 @@ class MetricChoice(StrEnum):
     top1_eps = "top1-eps"
     top1_mcnemar = "top1-mcnemar"
     ndcg = "ndcg"
+    outscore_the_best = "outscore-the-best"
+    optimal_pick_ratio = "optimal-pick-ratio"
+    regret = "regret"
 
 
 def simulate(
@@ -53,13 +57,20 @@ def simulate(
     budgets: Annotated[
         str | None,
         typer.Option(
-            help=f"Where to look: shares of all pairs (0.05) or counts (500), by commas; by default "
-            f"{SHARES}, for duels {COUNTS}."
+            help="Where to look: shares of all pairs (0.05) or counts (500), by commas; for routes, of "
+            f"prompts. By default {BUDGETS['best-mean']}; for duels {BUDGETS['best-duel']}; for routes "
+            f"{BUDGETS['route']}."
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each selector.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
-    metric: Annotated[MetricChoice, typer.Option(help="What to measure.")] = MetricChoice.accuracy,
+    metric: Annotated[
+        MetricChoice | None,
+        typer.Option(
+            help="What to measure; by default accuracy. The last three are for routes: outscore-the-best by "
+            "default."
+        ),
+    ] = None,
     gap: Annotated[float, typer.Option(help="Of top1-eps: how far below the best still counts.")] = 0.001,
     level: Annotated[float, typer.Option(help="Of top1-mcnemar: the significance level.")] = 0.01,
     history: Annotated[
@@ -69,6 +80,29 @@ def simulate(
     history_share: Annotated[
         float | None, typer.Option(help="Take this share of the candidates, at random, as history instead.")
     ] = None,
+    contexts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of routes: vectors of the examples, as columns id and vector (.jsonl, .json, .parquet) or "
+            "an array in their order (.npy, .npz[:KEY]); or campaign:NAME, which embeds them as it routes.",
+        ),
+    ] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEMPLATE",
+            help="Of routes, where TABLE is a campaign: embed its examples instead, as in '{{ input }}'.",
+        ),
+    ] = None,
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|FIELD",
+            help="Of routes: of which type each example is, as columns id and type or an array; or a field "
+            "of the examples, where TABLE is a campaign.",
+        ),
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
     storage: Storage = DEFAULT_STORAGE,
     json: Json = False,
@@ -76,34 +110,50 @@ def simulate(
     """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
 
     Selectors for duels (best-duel) take a table of preferences: how often each row is preferred to each
-    column.
+    column. To selectors that route, the examples of a table of scores come as prompts, each once and one by
+    one, in an order that depends on the seed; beside them runs the oracle, which gives every prompt to the
+    candidate that is best over all of them.
     """
+    from itertools import chain
+
     from algorithms.errors import InvalidParameter
     from flows.simulation_report import SimulationReport
+    from flows.simulation_tables import Given, make_world
     from tasks.simulation import simulate as runs_of
-    from tasks.simulation_results import measure_by
+    from tasks.simulation_results import measure_by, metric_for
 
     contestants = _contestants(selector)
-    if contestants[0].objective == "certify":
+    objective = contestants[0].objective
+    if objective == "certify":
         raise SpecError(
             f"--selector {contestants[0].selector} certifies, which no table of scores can show; "
             "compare selectors for best-mean or best-duel"
         )
-    if contestants[0].objective == "best-duel":
-        world, subject = _duels(table, storage, metric, history, history_share)
-    else:
-        world, subject = _scores(table, contestants, history, history_share, storage, seed)
-    looks = _budgets(budgets or (SHARES if subject.grid else COUNTS), subject.grid)
+    measured = metric_for(objective, None if metric is None else metric.value)
+    given = Given(
+        table=table,
+        storage=storage,
+        history=history,
+        history_share=history_share,
+        seed=seed,
+        contexts=contexts,
+        embed=embed,
+        types=types,
+    )
+    world, subject = make_world(objective, contestants, given)
+    looks = _budgets(budgets or BUDGETS[objective], subject)
     try:
-        measure = measure_by(metric.value, world, gap=gap, level=level)
+        measure = measure_by(measured, world, gap=gap, level=level)
     except InvalidParameter as error:
         raise SpecError(f"--{error.parameter}: {error}") from error
     _make_folder(out)
-    runs = runs_of(world, contestants, budgets=looks, seeds=range(seed, seed + seeds), workers=workers)
-    report = SimulationReport(subject=subject, metric=metric.value, budgets=looks)
+    picks = _picks_by(world, looks[-1])
+    all_seeds = range(seed, seed + seeds)
+    runs = runs_of(world, contestants, budgets=looks, seeds=all_seeds, workers=workers)
+    report = SimulationReport(subject=subject, metric=measured, budgets=looks)
     try:
-        for run in _with_progress(runs, seeds * len(contestants)):
-            report.add(run, measure(run))
+        for run in chain(_with_progress(runs, seeds * len(contestants)), _oracles(world, looks, all_seeds)):
+            report.add(run, measure(run), picks(run))
     except KeyboardInterrupt:
         print("stopped; nothing was written", file=sys.stderr)
         raise typer.Exit(FORCED) from None
@@ -111,38 +161,21 @@ def simulate(
     report.print(out, json=json)
 
 
-def _duels(
-    table: str, storage: str, metric: MetricChoice, history: str | None, share: float | None
-) -> "tuple[World, Subject]":
-    from flows.simulation_report import preference_subject
-    from tasks.preference_tables import load_preference_table
-    from tasks.worlds import DuelWorld
+def _oracles(world: "World", budgets: "Sequence[int]", seeds: "Sequence[int]") -> "Iterator[Run]":
+    """The runs of the one-arm oracle, where prompts are routed: it needs no selector."""
+    from tasks.route_worlds import RouteWorld, one_arm_oracle
 
-    if metric is not MetricChoice.accuracy:
-        raise SpecError(f"--metric {metric.value} is for tables of scores; duels have accuracy alone")
-    if history is not None or share is not None:
-        raise SpecError("duels have no history; leave --history and --history-share out")
-    read = load_preference_table(table, storage)
-    return DuelWorld(preferences=read.preferences, features=read.features), preference_subject(read)
+    if isinstance(world, RouteWorld):
+        yield from (one_arm_oracle(world, budgets=budgets, seed=seed) for seed in seeds)
 
 
-def _scores(
-    table: str,
-    contestants: "Sequence[Contestant]",
-    history: str | None,
-    share: float | None,
-    storage: str,
-    seed: int,
-) -> "tuple[World, Subject]":
-    from flows.simulation_report import score_subject
-    from tasks.score_tables import load_score_table
-    from tasks.worlds import ScoreWorld
+def _picks_by(world: "World", budget: int) -> "Callable[[Run], FloatArray | None]":
+    """What tells of a run who was given which type of prompt, where there are types."""
+    from tasks.route_results import picks_by
+    from tasks.route_worlds import RouteWorld
 
-    read, past = _with_history(load_score_table(table, storage), history, share, storage, seed)
-    _require_use(past, contestants)
-    _require_scores(read)
-    world = ScoreWorld(scores=read.scores, history=None if past is None else past.scores)
-    return world, score_subject(read)
+    found = picks_by(world, budget) if isinstance(world, RouteWorld) else None
+    return found or (lambda _: None)
 
 
 def _contestants(selectors: "Sequence[str]") -> "list[Contestant]":
@@ -175,49 +208,9 @@ def _parameter(selector: str, setting: str) -> tuple[str, Any]:
         return name, text
 
 
-def _with_history(
-    table: "ScoreTable", history: str | None, share: float | None, storage: str, seed: int
-) -> "tuple[ScoreTable, ScoreTable | None]":
-    """The table to replay, and the history to learn from: another table, or a part of this one."""
-    from numpy.random import default_rng
-
-    from tasks.score_tables import load_score_table, require_same_examples
-
-    if history is not None and share is not None:
-        raise SpecError("--history and --history-share exclude each other; give one of them")
-    if history is not None:
-        past = load_score_table(history, storage)
-        require_same_examples(table, past)
-        return table, past
-    if share is None:
-        return table, None
-    count = len(table.candidates)
-    held = round(share * count)
-    if not 1 <= held <= count - 2:
-        problem = f"leaves {count - held} of {count} candidates to compare and {held} as history"
-        raise SpecError(f"--history-share {share:g} {problem}; at least 2 and 1 are needed")
-    order = default_rng(seed).permutation(count)
-    return table.rows(order[held:]), table.rows(order[:held])
-
-
-def _require_use(history: "ScoreTable | None", contestants: "Sequence[Contestant]") -> None:
-    if history is not None and not any("history" in each.uses for each in contestants):
-        raise SpecError("none of the selectors learns from a history; leave it out, or add one such as pulse")
-
-
-def _require_scores(table: "ScoreTable") -> None:
-    if len(table.candidates) < 2:
-        raise SpecError(f"{table.source} has one candidate; two are the fewest to compare")
-    worst = int(table.missing.argmax())
-    if table.missing[worst] > MOST_MISSING:
-        raise SpecError(
-            f"{table.source}: candidate {table.candidates[worst]!r} lacks {table.missing[worst]:.0%} of its "
-            "scores, so that every selector would set it aside; leave it out or complete the table"
-        )
-
-
-def _budgets(text: str, grid: int | None) -> list[int]:
+def _budgets(text: str, subject: "Subject") -> list[int]:
     """Counts of comparisons, increasing: a number with a point is a share of the grid, else a count."""
+    grid = subject.grid
     found = set()
     for part in text.split(","):
         try:
@@ -226,7 +219,7 @@ def _budgets(text: str, grid: int | None) -> list[int]:
             example = "0.05,0.1 or 500,1000" if grid else "500,1000: of duels there are no shares"
             raise SpecError(f"--budgets: {part!r} is no number; for example {example}") from None
         if not 1 <= count <= (grid or count):
-            raise SpecError(f"--budgets: {part.strip()} is {count} pairs, the table has 1 to {grid}")
+            raise SpecError(f"--budgets: {part.strip()} is {count} {subject.unit}, the table has 1 to {grid}")
         found.add(count)
     return sorted(found)
 

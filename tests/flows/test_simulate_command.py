@@ -186,3 +186,87 @@ def test_what_is_no_question_of_duels_is_refused(tmp_path, change, told):
     result = simulate("wins.csv", "--selector", "llm-po", "--out", "results", *options)
     assert (result.returncode, result.stdout) == (2, "")
     assert told in result.stderr
+
+
+@pytest.fixture
+def routed(tmp_path):
+    """Two experts and one who scores 0.75 on everything, on examples of two types; vectors that tell them."""
+    kinds = np.arange(40) % 2
+    table = pd.DataFrame([kinds == 0, kinds == 1, np.full(40, 0.75)], dtype=float)
+    table.columns = [f"e{i}" for i in range(40)]
+    table.insert(0, "name", ["even", "odd", "both"])
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    np.save(tmp_path / "vectors.npy", np.eye(2)[kinds])
+    np.save(tmp_path / "types.npy", np.array([r"$\even$", "odd"])[kinds])  # no formula
+
+
+ROUTES = [
+    "scores.csv", "--contexts", "vectors.npy", "--selector", "pak-ucb:kernel=linear,eta=1",
+    "--selector", "random", "--seeds", "2", "--workers", "2", "--out", "results",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("routed")
+def test_routes_are_simulated_beside_the_one_arm_oracle():
+    result = simulate(*ROUTES, "--budgets", "0.5,40", "--types", "types.npy")
+    assert (result.returncode, result.stderr) == (0, "")
+    title, header, _, _, oracle, files = result.stdout.splitlines()
+    assert title == "scores.csv: 3 candidates x 40 examples, best_mean 0.75, best_for_each 1"
+    assert "reaches" not in header
+    assert oracle.split() == ["oracle", "2", "0.000", "±0.000", "0.000", "±0.000"]
+    assert files.endswith("who was given which type in results/picks.png")
+    runs = pd.read_parquet("results/runs.parquet")
+    assert set(runs.metric) == {"outscore-the-best"}
+    assert set(runs[runs.selector == "oracle"].best) == {"both"}
+    assert runs[(runs.selector.str.startswith("pak")) & (runs.budget == 40)].value.min() > 0.0
+    picks = pd.read_parquet("results/picks.parquet")
+    assert list(picks) == ["selector", "until", "type", "candidate", "share"]
+    assert set(picks.selector) == {"pak-ucb:kernel=linear,eta=1", "random"}
+    shares = picks.groupby(["selector", "until", "type", "candidate"]).share.sum()
+    assert shares["pak-ucb:kernel=linear,eta=1", 36, "odd", "odd"] == 1.0
+    assert shares.groupby(["selector", "until", "type"]).sum().tolist() == pytest.approx([1.0] * 2 * 10 * 2)
+    for name in ("curve.png", "picks.png"):
+        with open(f"results/{name}", "rb") as picture:
+            assert picture.read(8) == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.usefixtures("routed")
+def test_regret_is_summed_up_over_prompts_and_has_no_target(tmp_path):
+    summary = json.loads(simulate(*ROUTES, "--budgets", "20,40", "--metric", "regret", "--json").stdout)
+    oracle = summary["selectors"][-1]
+    assert (oracle["selector"], oracle["means"]) == ("oracle", [5.0, 10.0])
+    assert (summary["target"], oracle["budget_to_target"]) == (None, None)
+    assert summary["files"] == ["results/runs.parquet", "results/curve.png"]
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["curve.png", "runs.parquet"]
+
+
+BAD_ROUTES = {
+    "no vectors": (["--contexts"], [], "give one of --contexts FILE, --embed TEMPLATE"),
+    "two vectors": ([], ["--embed", "{{ input }}"], "give one of --contexts FILE, --embed TEMPLATE"),
+    "embedded file": (["--contexts"], ["--embed", "x"], "nothing is known of the examples of scores.csv"),
+    "history": ([], ["--history-share", "0.5"], "routes have no history"),
+    "metric": ([], ["--metric", "ndcg"], "--metric ndcg is for tables of scores; routes have outscore-the-b"),
+    "budget": ([], ["--budgets", "41"], "--budgets: 41 is 41 prompts, the table has 1 to 40"),
+    "types": ([], ["--types", "vectors.npy"], "needs shape (40,), a row for each example"),
+    "mixed": ([], ["--selector", "ucb-e"], "ucb-e answers best-mean and pak-ucb route: no table serves both"),
+    "parameter": ([], ["--selector", "random:dim=2"], "dim is set by --contexts or --embed; leave it out"),
+}
+
+
+@pytest.mark.usefixtures("routed")
+@pytest.mark.parametrize(("without", "changed", "told"), BAD_ROUTES.values(), ids=BAD_ROUTES)
+def test_what_cannot_be_routed_gets_one_sentence_and_no_files(without, changed, told, tmp_path):
+    words = list(ROUTES)
+    for option in without:
+        del words[words.index(option) : words.index(option) + 2]
+    result = simulate(*words, *changed)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not list((tmp_path / "results").glob("*"))
+
+
+@pytest.mark.usefixtures("routed")
+def test_vectors_of_examples_are_for_routes_alone():
+    result = simulate("steps.npz", "--selector", "ucb-e", "--out", "o", "--contexts", "vectors.npy")
+    assert "--contexts, --embed and --types are for selectors that route" in result.stderr

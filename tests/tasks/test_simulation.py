@@ -259,3 +259,8 @@ def test_features_reach_those_who_use_them():
     assert replay(structured, world, budgets=[5], seed=0).spent.tolist() == [5]
     with pytest.raises(SelectorFailed, match="at the start: InvalidParameter: features must be given"):
         replay(structured, bare, budgets=[5], seed=0)
+
+
+def test_intervals_are_left_out_where_nobody_looks_at_them():
+    assert TABLE.settings({"a": 0.5}) == {"intervals": False}
+    assert TABLE.settings({"delta": 0.1}) == TABLE.settings({"intervals": True}) == {}

@@ -1,0 +1,203 @@
+"""Prompts that arrive while a campaign routes: answered, learned from, refused, cut off."""
+
+import json
+import re
+
+import campaign_processes as processes
+import pytest
+import route_campaigns as route
+from campaign_processes import Kill, rows
+from route_campaigns import write_route
+from route_commands import asked, chosen, copy_of, done, everything, prepared, refused, spell
+
+from storage.database import open_database
+from storage.leases import acquire
+from storage.records import Holder
+from tasks.engines.providers import PROVIDERS
+from tasks.leasing import LIFETIME, is_gone, now
+from tasks.routing.router import Router
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+
+def test_a_prompt_that_arrives_is_answered_stored_and_learned_from(answered):
+    before = asked(answered, "comparisons")
+    told = done(answered, *spell(99)).splitlines()
+    assert told == ["speller/plain (score 1)", route.answer(99)]
+    (new,) = [row for row in asked(answered, "comparisons") if row not in before]
+    assert (new["candidate"], new["outcome"], new["text"]) == ("speller/plain", 1.0, route.answer(99))
+    assert new["example"] == "arrival-1-1"
+    assert rows(answered, "SELECT fields, targets FROM examples ORDER BY id DESC LIMIT 1") == [
+        (json.dumps({"input": route.text("spell", 99), "type": "spell"}), json.dumps([route.answer(99)]))
+    ]
+    assert chosen(answered, range(60, 70), "spell") == {"speller/plain"}
+    (answer,) = json.loads(done(answered, *spell(100, "--json")))
+    assert answer == {
+        "prompt": route.text("spell", 100),
+        "candidate": "speller/plain",
+        "text": route.answer(100),
+        "score": 1.0,
+        "reason": None,
+    }
+
+
+def test_what_arrives_changes_what_is_believed_later(answered, monkeypatch):
+    def believed():
+        done(answered, "route", "survivor", "--export", "policy")
+        return Router.load("policy").scores(route.text("spell", 61))["speller/plain"]
+
+    monkeypatch.chdir(answered)
+    before = believed()
+    wrong = [{"input": route.text("spell", n), "target": "never", "type": "spell"} for n in range(10)]
+    (answered / "wrong.jsonl").write_text("".join(json.dumps(row) + "\n" for row in wrong))
+    told = json.loads(done(answered, "route", "survivor", "--prompts", "wrong.jsonl", "--json"))
+    assert [each["prompt"] for each in told] == [row["input"] for row in wrong]
+    assert {each["score"] for each in told} == {0.0}
+    assert rows(answered, "SELECT count(*) FROM arrivals") == [(1,)]
+    sizes = rows(answered, "SELECT json_array_length(arms) FROM rounds ORDER BY number DESC LIMIT 3")
+    assert sizes == [(2,), (route.BATCH_SIZE,), (route.BATCH_SIZE,)]
+    assert believed() < before - 0.1
+
+
+def test_a_prompt_of_no_known_type_is_answered_too(answered):
+    untyped = ["route", "survivor", "--prompt", route.text("count", 8), "--target", route.answer(8)]
+    assert done(answered, *untyped).startswith("counter/plain")
+    assert done(answered, *spell(98)).startswith("speller/plain")
+    assert None in {row["prompt_type"] for row in asked(answered, "picks")}
+    assert re.search("candidate +count +no type +spell", done(answered, "report", "survivor"))
+
+
+ARRIVALS_REFUSED = {
+    "no target": (
+        ["--prompt", "count 1", "--field", "hint="],
+        "the judge exact scores an answer to 'count 1' against a target",
+    ),
+    "an empty target": (["--prompt", "count 1", "--target", "", "--field", "hint="], "give it with --target"),
+    "a missing field": (
+        ["--prompt", "count 1", "--target", "b", "--field", "type=count"],
+        "the prompt 'count 1' has no field 'hint', which a template uses; give it with --field hint=VALUE",
+    ),
+    "a field that is none": (["--prompt", "x", "--target", "b", "--field", "hint"], "is not key=value"),
+    "half a character": (["--prompt", "\udcff", "--target", "b"], "holds half a character"),
+    "a prompt without tokens": (["--prompt", "", "--target", "b", "--field", "hint=h"], "has no tokens"),
+    "no such file": (["--prompts", "none.jsonl"], "there is no file none.jsonl"),
+    "a file without the columns": (["--prompts", "bad.jsonl"], "bad.jsonl, line 1: unknown column 'target'"),
+    "nothing to do": ([], "give one of --prompt TEXT, --prompts FILE and --export DIR"),
+    "too much to do": (["--prompt", "x", "--export", "policy"], "give one of --prompt"),
+    "a target of a file": (
+        ["--prompts", "bad.jsonl", "--target", "x"],
+        "--target and --field belong to --prompt",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def hinted(prefect_api, tmp_path_factory):
+    """A stored campaign whose prompts are made of a field that may be null."""
+    folder = tmp_path_factory.mktemp("hinted")
+    template = "{{ input }} {{ hint | default('', true) }}"
+    write_route(folder, prompts=[{"name": "plain", "template": template}])
+    data = [json.loads(line) | {"hint": None} for line in (folder / "data.jsonl").read_text().splitlines()]
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data))
+    (folder / "bad.jsonl").write_text('{"input": "count 1"}\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, path in route.PROVIDERS.items():
+            patch.setitem(PROVIDERS, name, path)
+        processes.store(folder / "campaign.yaml")
+    return folder
+
+
+@pytest.mark.parametrize("case", ARRIVALS_REFUSED)
+def test_a_prompt_that_cannot_be_answered_is_refused_in_a_sentence_and_nothing_is_stored(hinted, case):
+    arguments, message = ARRIVALS_REFUSED[case]
+    before = everything(hinted)
+    code = 1 if case == "a prompt without tokens" else 2
+    assert message in refused(hinted, "route", "survivor", *arguments, code=code)
+    assert everything(hinted) == before
+
+
+def test_a_prompt_for_an_unknown_campaign_or_one_of_another_objective_is_refused(tmp_path):
+    processes.store(processes.write_campaign(tmp_path))
+    before = everything(tmp_path)
+    told = refused(tmp_path, *spell(1), code=1)
+    assert "'survivor' is a best-mean campaign; only route campaigns answer prompts" in told
+    told = refused(tmp_path, "route", "survivor", "--export", "policy", code=1)
+    assert "'survivor' is a best-mean campaign; only route campaigns have a policy" in told
+    assert not (tmp_path / "policy").exists()
+    told = refused(tmp_path, "route", "survivr", "--prompt", "x", "--target", "y", code=1)
+    assert "no campaign is named 'survivr'; there are: survivor" in told
+    assert "picks is asked of route campaigns" in refused(tmp_path, "query", "survivor", "picks")
+    assert everything(tmp_path) == before
+
+
+def test_a_prompt_for_a_campaign_that_another_process_runs_is_refused_and_not_stored(answered):
+    elsewhere = Holder(host="elsewhere", pid=1, process_started_at=0.0)
+    database = open_database(f"sqlite:///{answered}/winnow.db")
+    acquire(database, 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=is_gone)
+    database.close()
+    before = everything(answered)
+    assert "is being run by process 1 on elsewhere" in refused(answered, *spell(1), code=1)
+    assert everything(answered) == before
+
+
+@pytest.fixture
+def unfinished(answered):
+    """A campaign that has prompts and budget left, and its storage."""
+    return answered, prepared(answered)
+
+
+def test_prompts_whose_process_was_killed_before_their_round_are_taken_up_by_the_next_run(forks, unfinished):
+    folder, storage = unfinished
+    process = route.begin_answering(forks, folder, storage, Kill(commit=2, after=True))
+    process.join(120)
+    assert process.exitcode == -9
+    assert rows(folder, "SELECT count(*) FROM arrivals") == [(1,)]
+    assert rows(folder, "SELECT count(*) FROM rounds") == [(6,)]
+    done(folder, "run", "campaign.yaml", "--set", f"stopping.budget={route.N_EXAMPLES + 1}")
+    (answer,) = [row for row in asked(folder, "comparisons") if row["example"] == "arrival-1-1"]
+    assert (answer["candidate"], answer["outcome"]) == ("speller/plain", 1.0)
+    assert len(asked(folder, "comparisons")) == route.N_EXAMPLES + 1
+
+
+def test_prompts_whose_process_was_killed_in_their_round_are_answered_as_without_a_kill(
+    forks, unfinished, tmp_path_factory
+):
+    folder, _ = unfinished
+    place = tmp_path_factory.mktemp("copies")
+    histories = []
+    kills = [Kill(commit=commit, after=after) for commit, after in ((4, True), (5, False), (5, True))]
+    for number, kill in enumerate([None, *kills]):
+        copy, storage = copy_of(folder, place / str(number))
+        process = route.begin_answering(forks, copy, storage, kill)
+        process.join(120)
+        assert process.exitcode == (-9 if kill else 0)
+        assert rows(copy, "SELECT count(*) FROM rounds") == [(7,)]
+        assert rows(copy, "SELECT count(*) FROM decisions") == [(6 if kill else 7,)]
+        process = route.begin(forks, copy, storage)
+        process.join(120)
+        assert process.exitcode == 0
+        histories.append(route.history(copy))
+    assert len(histories[0]["comparisons"]) == route.BUDGET
+    assert all(history == histories[0] for history in histories)
+
+
+@pytest.mark.parametrize(
+    ("budget", "commit"), [(1000, 2), (24, 4)], ids=["no-prompt-was-left", "no-budget-was-left"]
+)
+def test_prompts_that_were_cut_off_after_the_campaign_had_ended_are_answered_on_resume(
+    forks, tmp_path, budget, commit
+):
+    write_route(tmp_path, stopping={"budget": budget})
+    done(tmp_path, "run", "campaign.yaml")
+    storage = f"sqlite:///{tmp_path}/winnow.db"
+    process = route.begin_answering(forks, tmp_path, storage, Kill(commit=commit, after=True))
+    process.join(120)
+    assert process.exitcode == -9
+    assert asked(tmp_path, "comparisons")[-1]["example"] != "arrival-1-1"
+    assert done(tmp_path, "resume", "survivor").startswith("survivor: decided")
+    last = asked(tmp_path, "comparisons")[-1]
+    assert (last["example"], last["outcome"]) == ("arrival-1-1", 1.0)
+    before = everything(tmp_path)
+    done(tmp_path, "resume", "survivor")
+    assert everything(tmp_path) == before
