@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 LOCK := infra/locks/$(TARGET).txt
 READY := $(VENV)/.ready-$(TARGET)
 BENCH_OUT ?= .winnow/bench
+COMPARISONS ?= 10000000
 
 # Caches and settings that libraries would otherwise put in the home folder.
 export PREFECT_HOME ?= $(CURDIR)/.winnow/prefect
@@ -20,7 +21,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route bench-storage lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -61,6 +62,8 @@ bench-route: install ## Measure the routing selectors on real prompts: make benc
 	@test -n "$(DATA)" || { echo "name the folder of tasks: make bench-route DATA=path"; exit 2; }
 	@test -d .winnow/demo || { echo "the demo's models are routed to: run make demo first"; exit 2; }
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.route --data "$(DATA)" --out $(BENCH_OUT)
+bench-storage: install ## Measure ten million comparisons in SQLite and PostgreSQL: make bench-storage COMPARISONS=n.
+	@$(BIN)/python -m tests.benchmarks.storage --out $(BENCH_OUT) --comparisons $(COMPARISONS)
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh

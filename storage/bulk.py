@@ -59,10 +59,15 @@ def _copy(driver: Any, dialect: Dialect, statement: str, rows: Iterable[Sequence
 
 
 def _converted(rows: Iterable[Sequence[Any]], converts: Mapping[int, Convert]) -> Iterator[tuple[Any, ...]]:
+    # One moment is written to every row of a group: what is the very same value is converted once.
+    last: dict[int, tuple[Any, Any]] = dict.fromkeys(converts, (None, None))
     for row in rows:
         values = list(row)
         for position, convert in converts.items():
-            values[position] = convert(values[position])
+            given = values[position]
+            if given is not last[position][0]:
+                last[position] = given, convert(given)
+            values[position] = last[position][1]
         yield tuple(values)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import URL, Engine
 from sqlalchemy.engine import make_url
@@ -29,6 +29,13 @@ class Database:
     url: str
     """As given, with the password hidden: safe to print."""
     engine: Engine
+    _reader: Engine = field(init=False, repr=False)
+    _writer: Engine = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        reads = READS if self.is_postgresql else {}
+        object.__setattr__(self, "_reader", self.engine.execution_options(**reads))
+        object.__setattr__(self, "_writer", self.engine.execution_options(**{WRITES: True}))
 
     @property
     def is_postgresql(self) -> bool:
@@ -38,8 +45,7 @@ class Database:
     @contextmanager
     def reading(self) -> Generator[Session, None, None]:
         """A session that sees one consistent state and writes nothing."""
-        reads = READS if self.is_postgresql else {}
-        with _named_errors(self.url), Session(self.engine.execution_options(**reads)) as session:
+        with _named_errors(self.url), Session(self._reader) as session:
             yield session
             session.rollback()
 
@@ -51,11 +57,7 @@ class Database:
             ConflictingRecord: If a row breaks a constraint.
             StorageUnavailable: If the database cannot be reached, locked or written.
         """
-        with (
-            _named_errors(self.url),
-            Session(self.engine.execution_options(**{WRITES: True})) as session,
-            session.begin(),
-        ):
+        with _named_errors(self.url), Session(self._writer) as session, session.begin():
             yield session
 
     @contextmanager

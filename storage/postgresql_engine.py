@@ -12,9 +12,11 @@ of the role's rights: pg_read_file, lo_export and the like are refused to every 
 Whoever lets strangers ask in SQL does it with a role that may only SELECT.
 """
 
+import time
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from storage.errors import StorageUnavailable
@@ -24,6 +26,10 @@ LOCK_OF_WRITERS = 0x77696E6E6F77
 """The advisory lock's number: "winnow" in ASCII."""
 
 CONNECT_TIMEOUT_S = 10
+
+IDLE_SINCE = "winnow_idle_since"
+IDLE_UNSEEN_S = 5.0
+"""An idle connection is trusted for as long; asking each time would cost a round's transactions a tenth."""
 
 IDLE_WRITER = "60s"
 """How long a writer that is frozen in a transaction, or whose machine is gone, may lock out all others."""
@@ -48,7 +54,6 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         },
         # Nothing that a reader's statement set lives on in a connection of the next one.
         poolclass=NullPool if read_only else QueuePool,
-        pool_pre_ping=not read_only,
     )
     settings = SETTINGS | {
         "lock_timeout": f"{wait_ms}ms",
@@ -68,12 +73,32 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             connection.execute("SELECT set_config(%s, %s, false)", [name, value])
         connection.autocommit = False
 
+    @event.listens_for(engine, "checkin")
+    def note_when(_: Any, record: Any) -> None:  # noqa: ANN401
+        record.info[IDLE_SINCE] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def look_after_idle(connection: Any, record: Any, _: Any) -> None:  # noqa: ANN401
+        # Models may generate for minutes between two transactions, in which a server or a firewall forgets.
+        if time.monotonic() - record.info.get(IDLE_SINCE, time.monotonic()) > IDLE_UNSEEN_S:
+            _require_alive(connection)
+
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         if connection.get_execution_options().get(WRITES, False) and not read_only:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK_OF_WRITERS})")
 
     return engine.execution_options(**READS) if read_only else engine
+
+
+def _require_alive(connection: Any) -> None:  # noqa: ANN401
+    import psycopg
+
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except psycopg.Error as error:
+        raise DisconnectionError from error  # the pool then opens another
 
 
 READS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}

@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from sqlalchemy import Table, select
+from sqlalchemy import Table
 from sqlalchemy.orm import Session
 
 from storage.bulk import insert_rows
+from storage.lookups import rows_with
 from storage.models import Prompt, storable
-
-DIGESTS_PER_QUERY = 500
-"""Below the number of bound parameters every supported database accepts."""
 
 
 def digest_of(text: str) -> str:
@@ -25,8 +23,7 @@ def ensure_prompts(session: Session, digests: Iterable[str], texts: Iterable[str
     """
     wanted = dict(zip(digests, texts, strict=True))
     found = _stored(session, list(wanted))
-    new = [digest for digest in wanted if digest not in found]
-    if new:
+    if new := [digest for digest in wanted if digest not in found]:
         table = Prompt.__table__
         assert isinstance(table, Table)
         insert_rows(session, table, ("digest", "text"), ((digest, wanted[digest]) for digest in new))
@@ -35,9 +32,4 @@ def ensure_prompts(session: Session, digests: Iterable[str], texts: Iterable[str
 
 
 def _stored(session: Session, digests: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for start in range(0, len(digests), DIGESTS_PER_QUERY):
-        some = digests[start : start + DIGESTS_PER_QUERY]
-        rows = session.execute(select(Prompt.digest, Prompt.id).where(Prompt.digest.in_(some)))
-        found.update(dict(rows.tuples().all()))
-    return found
+    return {digest: id_ for digest, id_ in rows_with(session, "digest, id", "prompts", "digest", digests)}

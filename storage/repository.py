@@ -1,6 +1,7 @@
 """Every query of a running campaign. Frozen records come out, in a stated order."""
 
 import datetime as dt
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
@@ -12,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from storage.bulk import insert_rows
 from storage.errors import CampaignNotFound
+from storage.lookups import rows_with
 from storage.models import (
     Base,
     Campaign,
@@ -43,12 +45,12 @@ from storage.tallies import add_to_tallies, round_counts
 ROWS_AT_ONCE = 10_000
 """Rows fetched together when a whole campaign is read."""
 
-KEYS_PER_QUERY = 500
-"""Below the number of bound parameters every supported database accepts."""
-
 GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
 GAME_FIELDS = tuple(field.name for field in fields(NewGame))
+
+_ADD_ROUND = insert(Round).returning(Round.id)
+_ADD_DECISION = insert(Decision)
 
 _generation_fields = attrgetter(*GENERATION_FIELDS)
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
@@ -227,12 +229,10 @@ def add_round(
     now: dt.datetime,
 ) -> RoundRecord:
     """Store the plan of a round."""
-    row = Round(
-        campaign_id=campaign_id, number=number, arms=list(arms), examples=list(examples), planned_at=now
-    )
-    session.add(row)
-    session.flush()
-    return _round(row)
+    values = {"campaign_id": campaign_id, "number": number, "arms": list(arms), "examples": list(examples)}
+    id_ = session.connection().scalar(_ADD_ROUND, {**values, "planned_at": now})
+    assert id_ is not None
+    return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples))
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
@@ -283,17 +283,14 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
 
 def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
     """The stored generations among `keys`."""
-    found: dict[str, StoredText] = {}
-    for start in range(0, len(keys), KEYS_PER_QUERY):
-        rows = session.execute(
-            select(Generation.key, Generation.id, Generation.text, Generation.choice_logprobs).where(
-                Generation.key.in_(keys[start : start + KEYS_PER_QUERY])
-            )
+    rows = rows_with(session, "key, id, text, choice_logprobs", "generations", "key", keys)
+    return {
+        # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
+        key: StoredText(
+            id=id_, text=text, choice_logprobs=json.loads(odds) if isinstance(odds, str) else odds
         )
-        found.update(
-            {key: StoredText(id=id_, text=text, choice_logprobs=odds) for key, id_, text, odds in rows}
-        )
-    return found
+        for key, id_, text, odds in rows
+    }
 
 
 def add_generations(
@@ -301,7 +298,7 @@ def add_generations(
 ) -> None:
     """Store texts. One that another campaign stored meanwhile stays as it is: its key determines it."""
     keys = [generation.key for generation in generations]
-    known = _known_keys(session, keys)
+    known = {key for (key,) in rows_with(session, "key", "generations", "key", keys)}
     new = list({row.key: row for row in generations if row.key not in known}.values())
     digests = [digest_of(row.prompt) for row in new]
     prompt_ids = ensure_prompts(session, digests, (row.prompt for row in new))
@@ -329,9 +326,8 @@ def add_outcomes(
     _add_games(session, round_id, comparisons)
     add_to_tallies(session, round_id)
     counts = round_counts(session, round_id, comparisons, decision)
-    session.execute(
-        insert(Decision), [{"round_id": round_id, "decided_at": now, **_columns(decision), **counts}]
-    )
+    decided = {"round_id": round_id, "decided_at": now, **_columns(decision), **counts}
+    session.connection().execute(_ADD_DECISION, decided)
 
 
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
@@ -398,14 +394,6 @@ def _columns(
 ) -> dict[str, Any]:
     """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
-
-
-def _known_keys(session: Session, keys: Sequence[str]) -> set[str]:
-    known: set[str] = set()
-    for start in range(0, len(keys), KEYS_PER_QUERY):
-        some = keys[start : start + KEYS_PER_QUERY]
-        known.update(session.scalars(select(Generation.key).where(Generation.key.in_(some))))
-    return known
 
 
 def _table(model: type[Base]) -> Table:

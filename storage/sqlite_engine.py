@@ -13,6 +13,9 @@ WRITES = "winnow_writes"
 WRITER_CACHE_KIB = 64 * 1024
 """Keys of generations come in no order: pages of their index are kept from one round to the next."""
 
+WAL_PAGES = 8_000
+"""Pages in the write-ahead log before they move to the file: one that several rounds change moves once."""
+
 _READING_PRAGMAS = {
     "foreign_key_check",
     "foreign_key_list",
@@ -57,6 +60,7 @@ def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

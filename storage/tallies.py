@@ -8,10 +8,9 @@ whoever sees the one sees the others, and `storage.maintenance.problems` counts 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from storage.models import Candidate, Generation
 from storage.records import NewComparison, NewDecision
 
 SIDES = """
@@ -42,28 +41,25 @@ _ADD_ROUND = text(f"""
         detail = coalesce(tallies.detail, excluded.detail)
 """)
 
+_PAID = text("""
+    SELECT count(*) AS generations, coalesce(sum(input_tokens), 0) AS input_tokens,
+        coalesce(sum(output_tokens), 0) AS output_tokens, coalesce(sum(seconds), 0) AS seconds
+    FROM generations WHERE round_id = :round_id
+""")
+_POSITION = text("SELECT position FROM candidates WHERE id = :id")
+
 
 def add_to_tallies(session: Session, round_id: int) -> None:
     """Add a round's comparisons, which have just been stored, to the tallies of its candidates."""
-    session.execute(_ADD_ROUND, {"round_id": round_id})
+    session.connection().execute(_ADD_ROUND, {"round_id": round_id})
 
 
 def round_counts(
     session: Session, round_id: int, comparisons: Sequence[NewComparison], decision: NewDecision
 ) -> dict[str, Any]:
     """What a round adds up to, as columns of its decision."""
-    paid = (
-        session.execute(
-            select(
-                func.count().label("generations"),
-                func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
-                func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
-                func.coalesce(func.sum(Generation.seconds), 0.0).label("seconds"),
-            ).where(Generation.round_id == round_id)
-        )
-        .mappings()
-        .one()
-    )
+    connection = session.connection()
+    paid = connection.execute(_PAID, {"round_id": round_id}).mappings().one()
     first = {each.candidate_a_id for each in comparisons}
     second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
     return {
@@ -76,7 +72,7 @@ def round_counts(
 
 
 def _of_the_best(session: Session, decision: NewDecision) -> dict[str, float | None]:
-    position = session.scalar(select(Candidate.position).where(Candidate.id == decision.best_candidate_id))
+    position = session.connection().scalar(_POSITION, {"id": decision.best_candidate_id})
     if position is None:
         return {"best_estimate": None, "best_lower": None, "best_upper": None}
     return {

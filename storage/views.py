@@ -159,30 +159,32 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
 
 def totals(session: Session, campaign_id: int) -> Row:
     """What a campaign has spent so far, and the size of its full grid."""
-    finished = select(
-        func.coalesce(func.sum(Decision.comparisons), 0).label("comparisons"),
-        func.coalesce(func.sum(Decision.scored), 0).label("scored"),
-        func.count(Decision.id).label("rounds"),
-        func.coalesce(func.sum(Decision.generations), 0).label("generations"),
-        func.coalesce(func.sum(Decision.input_tokens), 0).label("input_tokens"),
-        func.coalesce(func.sum(Decision.output_tokens), 0).label("output_tokens"),
-        func.coalesce(func.sum(Decision.seconds), 0.0).label("engine_seconds"),
-    ).join(Round, Round.id == Decision.round_id)
-    unfinished = (
+    finished = (
         select(
-            func.count(Generation.id).label("generations"),
-            func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
-            func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
-            func.coalesce(func.sum(Generation.seconds), 0.0).label("engine_seconds"),
+            func.coalesce(func.sum(Decision.comparisons), 0).label("comparisons"),
+            func.coalesce(func.sum(Decision.scored), 0).label("scored"),
+            func.count(Decision.id).label("rounds"),
+            func.coalesce(func.sum(Decision.generations), 0).label("generations"),
+            func.coalesce(func.sum(Decision.input_tokens), 0).label("input_tokens"),
+            func.coalesce(func.sum(Decision.output_tokens), 0).label("output_tokens"),
+            func.coalesce(func.sum(Decision.seconds), 0.0).label("engine_seconds"),
         )
-        .join(Round, Round.id == Generation.round_id)
-        .outerjoin(Decision, Decision.round_id == Round.id)
-        .where(Decision.id.is_(None))
+        .join(Round, Round.id == Decision.round_id)
+        .where(Round.campaign_id == campaign_id)
     )
-    spent, more = (
-        session.execute(part.where(Round.campaign_id == campaign_id)).mappings().one()
-        for part in (finished, unfinished)
+    unfinished = select(
+        func.count(Generation.id).label("generations"),
+        func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
+        func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
+        func.coalesce(func.sum(Generation.seconds), 0.0).label("engine_seconds"),
+    ).where(
+        Generation.round_id.in_(
+            select(Round.id)
+            .outerjoin(Decision, Decision.round_id == Round.id)
+            .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
+        )
     )
+    spent, more = (session.execute(part).mappings().one() for part in (finished, unfinished))
     candidates = session.scalars(
         select(func.count()).select_from(Candidate).where(Candidate.campaign_id == campaign_id)
     ).one()

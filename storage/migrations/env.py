@@ -12,8 +12,8 @@ with rewriting(database) as connection:
         connection=connection,
         target_metadata=Base.metadata,
         render_as_batch=True,  # SQLite alters a table by rewriting it
-        # Where tables are made within transactions, all steps are one: no other process comes between two.
-        transaction_per_migration=not database.is_postgresql,
+        # All steps are one transaction, in SQLite too: no other process comes between two of them.
+        transactional_ddl=True,
         compare_type=True,
     )
     with context.begin_transaction():

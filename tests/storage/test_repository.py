@@ -122,9 +122,8 @@ def test_the_latest_decision_is_that_of_the_highest_round(campaign):
     assert latest.decided_at == NOW
 
 
-def test_texts_are_found_by_more_keys_than_one_query_takes(campaign, monkeypatch):
-    monkeypatch.setattr(repository, "KEYS_PER_QUERY", 4)
-    keys = [f"k{number}" for number in range(10)]
+def test_texts_are_found_by_more_keys_than_a_statement_takes_parameters(campaign):
+    keys = [f"k{number}" for number in range(70_000)]
     round_ = campaign.plan(0, [0], [0])
     with campaign.database.writing() as session:
         repository.add_generations(session, round_.id, [generation(key) for key in keys], NOW)

@@ -1,0 +1,247 @@
+"""`make bench-storage`: millions of comparisons in SQLite and PostgreSQL, how fast they are stored and read.
+
+python -m tests.benchmarks.storage --out .winnow/bench --comparisons 10000000
+"""
+
+import argparse
+import multiprocessing
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import text
+
+from algorithms.protocols import Batch
+from algorithms.registry import create_selector
+from storage import maintenance, repository, views
+from storage.database import Database, open_database
+from storage.records import NewComparison, NewDecision, NewGeneration
+from storage.schema import ensure_schema
+from tasks.leasing import now
+from tests.benchmarks.storage_filling import (
+    CANDIDATES,
+    CANDIDATES_PER_PROMPT,
+    PROMPT,
+    TEXT,
+    fill,
+    prepared,
+)
+from tests.benchmarks.tables import Row, told, write
+from tests.postgres_server import postgres_server
+
+TITLES = {"storage": "Comparisons with their generations and prompts, 200 candidates"}
+INSERTED = 61_440
+"""Comparisons that are stored round by round, as a campaign stores them."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
+    parser.add_argument("--comparisons", type=int, default=10_000_000)
+    parser.add_argument("--databases", nargs="+", default=["sqlite", "postgresql"])
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows = told(
+        row for kind in options.databases for row in _measured(kind, options.out, options.comparisons)
+    )
+    write("storage", TITLES, {"storage": rows}, options.out)
+
+
+def _measured(kind: str, folder: Path, comparisons: int) -> Iterator[Row]:
+    with _place(kind, folder) as new_url:
+        for size in (64, 1024):
+            yield _row(kind, f"stored per second, rounds of {size}", *_insert_rate(new_url(), size))
+        url = new_url()
+        with _opened(url) as database:
+            start = time.perf_counter()
+            campaign = fill(database, comparisons)
+            filled = time.perf_counter() - start
+            with database.reading() as session:
+                each = maintenance.size_in_bytes(session) / comparisons
+        yield _row(kind, f"bytes per comparison, of {comparisons:,}", f"{each:.0f}", "stated")
+        yield _row(kind, "filled in bulk within", f"{filled:.0f} s", "none")
+        for what, ask, target in QUESTIONS:
+            seconds, peak = _in_its_own_process(ask, url, campaign)
+            yield _row(kind, what, f"{seconds:.3f} s, {peak:.0f} MiB at most", target)
+        for size in (64, 1024):
+            rate, target = _insert_rate(url, size, f"more in rounds of {size}")
+            yield _row(kind, f"stored per second beside the others, rounds of {size}", rate, target)
+
+
+@contextmanager
+def _place(kind: str, folder: Path) -> Iterator[Callable[[], str]]:
+    """Where databases of a kind come from: a function that gives the URL of a new one."""
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory(dir=folder) as files:
+            numbers = iter(range(100))
+            yield lambda: f"sqlite:///{files}/{next(numbers)}.db"
+        return
+    # As an administrator would have it, but for the memory: commits reach the disk.
+    durable = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "512MB", "max_wal_size": "4GB"}
+    with postgres_server(parent=tempfile.gettempdir(), **durable) as server:
+        yield server.new_database
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Database]:
+    database = open_database(url)
+    try:
+        ensure_schema(database)
+        yield database
+    finally:
+        database.close()
+
+
+def _row(kind: str, what: str, measured: str, target: str) -> Row:
+    return {"database": kind, "what": what, "measured": measured, "target": target}
+
+
+def _insert_rate(url: str, size: int, name: str = "bench") -> tuple[str, str]:
+    """Comparisons with their generations per second, in the three transactions of each real round."""
+    with _opened(url) as database:
+        campaign = prepared(database, INSERTED // CANDIDATES + 1, name)
+        rounds = [_made_up(name, start, size) for start in range(0, INSERTED, size)]
+        with database.reading() as session:
+            candidates = repository.candidate_ids(session, campaign)
+            examples = repository.example_ids(session, repository.get_campaign(session, name).dataset_id)
+        start = time.perf_counter()
+        for number, (arms, positions, made) in enumerate(rounds):
+            with database.writing() as session:
+                round_ = repository.add_round(
+                    session, campaign, number=number, arms=arms, examples=positions, now=now()
+                )
+            with database.writing() as session:
+                repository.add_generations(session, round_.id, made, now())
+                texts = repository.texts_by_key(session, [generation.key for generation in made])
+            scored = [
+                NewComparison(
+                    position=position,
+                    candidate_a_id=candidates[arms[position]],
+                    example_id=examples[positions[position]],
+                    generation_a_id=texts[generation.key].id,
+                    judge="exact:0123456789ab",
+                    answer="forty-two",
+                    outcome=position % 3 / 2,
+                )
+                for position, generation in enumerate(made)
+            ]
+            with database.writing() as session:
+                repository.add_outcomes(session, round_.id, scored, _decision(candidates[0]), now())
+        return f"{INSERTED / (time.perf_counter() - start):,.0f}", "at least 20,000"
+
+
+def _made_up(name: str, start: int, size: int) -> tuple[list[int], list[int], list[NewGeneration]]:
+    pairs = range(start, min(start + size, INSERTED))
+    arms, examples = [i % CANDIDATES for i in pairs], [i // CANDIDATES for i in pairs]
+    rng = np.random.default_rng([len(name), start])
+    made = [
+        NewGeneration(
+            key=rng.bytes(32).hex(),
+            model="model",
+            prompt=f"{name}: " + PROMPT.replace("%", str(i // CANDIDATES_PER_PROMPT)),
+            seed=0,
+            replicate=0,
+            text=TEXT.replace("%", str(i)),
+            finish_reason="stop",
+            input_tokens=20,
+            output_tokens=10,
+            seconds=0.01,
+            engine="vllm 0.32.0 cpu float32",
+        )
+        for i in pairs
+    ]
+    return arms, examples, made
+
+
+def _decision(best: int) -> NewDecision:
+    values = [number / CANDIDATES for number in range(CANDIDATES)]
+    return NewDecision(
+        best_candidate_id=best, estimates=values, lower=values, upper=values, stop=False, reason="running"
+    )
+
+
+def _in_its_own_process(
+    ask: Callable[[Database, int], float], url: str, campaign: int
+) -> tuple[float, float]:
+    """Seconds that a question takes, and the most memory (MiB) of a process that only asks it."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_asked, (ask, url, campaign))
+
+
+def _asked(ask: Callable[[Database, int], float], url: str, campaign: int) -> tuple[float, float]:
+    database = open_database(url, read_only=True)
+    seconds = ask(database, campaign)
+    database.close()
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _leaderboard(database: Database, campaign: int) -> float:
+    return _timed(database, lambda session: views.leaderboard(session, campaign), CANDIDATES)
+
+
+def _leaderboard_in_sql(database: Database, _: int) -> float:
+    query = text("SELECT * FROM v_leaderboard WHERE campaign = 'bench'")
+    return _timed(database, lambda session: session.execute(query), CANDIDATES)
+
+
+def _curve(database: Database, campaign: int) -> float:
+    return _timed(database, lambda session: views.curve(session, campaign), 1)
+
+
+def _totals(database: Database, campaign: int) -> float:
+    return _timed(database, lambda session: views.totals(session, campaign), 1)
+
+
+def _one_comparison(database: Database, _: int) -> float:
+    """The slowest of twenty, from all over the campaign, each with its prompt and text."""
+    query = text(
+        "SELECT prompt, text FROM v_comparisons WHERE campaign = 'bench' AND round = :round AND position = 7"
+    )
+    with database.reading() as session:
+        rounds = repository.next_round_number(session, 1)
+        slowest = 0.0
+        for number in np.linspace(0, rounds - 1, 20, dtype=int).tolist():
+            start = time.perf_counter()
+            assert len(session.execute(query, {"round": number}).all()) == 1
+            slowest = max(slowest, time.perf_counter() - start)
+    return slowest
+
+
+def _resumed(database: Database, campaign: int) -> float:
+    """Tell a new selector all stored rounds, as `winnow resume` does."""
+    start = time.perf_counter()
+    with database.reading() as session:
+        record = repository.get_campaign(session, "bench")
+        n_examples = len(repository.example_ids(session, record.dataset_id))
+        selector = create_selector("row-mean", n_arms=CANDIDATES, n_examples=n_examples)
+        for each in repository.told_rounds(session, campaign):
+            outcomes = np.array([np.nan if score is None else score for score in each.outcomes])
+            selector.tell(Batch(np.array(each.arms), np.array(each.examples)), outcomes)
+    return time.perf_counter() - start
+
+
+def _timed(database: Database, ask: Callable[..., object], at_least: int) -> float:
+    with database.reading() as session:
+        session.execute(text("SELECT 1"))
+        start = time.perf_counter()
+        assert len(list(ask(session))) >= at_least  # type: ignore[call-overload]
+        return time.perf_counter() - start
+
+
+QUESTIONS = (
+    ("leaderboard", _leaderboard, "under 1 s"),
+    ("leaderboard, as the view v_leaderboard", _leaderboard_in_sql, "under 1 s"),
+    ("curve", _curve, "under 1 s"),
+    ("totals, as `winnow status` asks", _totals, "none"),
+    ("one comparison with its texts, the slowest of 20", _one_comparison, "under 0.02 s"),
+    ("resume: a new selector is told all rounds", _resumed, "under 60 s, 2,048 MiB"),
+)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""A campaign of millions of comparisons, made by the database itself: for measuring how it is read."""
+
+import sqlite3
+from collections.abc import Iterator
+
+import numpy as np
+from sqlalchemy import Table, text
+
+from storage import repository
+from storage.bulk import insert_rows
+from storage.database import Database
+from storage.models import Decision, Round
+from storage.records import NewCandidate, NewExample
+from tasks.leasing import now
+
+CANDIDATES = 200
+CANDIDATES_PER_PROMPT = 10
+"""Candidates that differ only in their model: they share each rendered prompt."""
+ROUND = 1024
+
+PROMPT = "Question %: what is the answer to life, the universe and everything? Think step by step. Answer: "
+TEXT = "The answer to question % is, as everybody knows, forty-two."
+
+TALLIES = """
+    INSERT INTO tallies
+        (candidate_id, reason, comparisons, points, input_tokens, output_tokens, seconds, detail)
+    SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), 20 * count(*),
+        10 * count(*), 0.01 * count(*), NULL
+    FROM comparisons GROUP BY candidate_a_id, coalesce(reason, '')
+"""
+
+
+def prepared(database: Database, n_examples: int, name: str = "bench") -> int:
+    """A campaign without rounds; its id."""
+    with database.writing() as session:
+        rows = [
+            NewExample(key=str(i), fields={"input": f"question {i}"}, targets=["1"])
+            for i in range(n_examples)
+        ]
+        dataset = repository.ensure_dataset(
+            session, fingerprint=f"{n_examples:064d}", name="bench", path="bench", examples=rows, now=now()
+        )
+        new = [NewCandidate(name=f"c{i}", model={}, prompt={}, sampling={}) for i in range(CANDIDATES)]
+        return repository.add_campaign(
+            session,
+            name=name,
+            objective="best-mean",
+            dataset_id=dataset,
+            seed=0,
+            spec={"stopping": {"delta": 0.05}},
+            execution={"budget": n_examples * CANDIDATES},
+            versions={},
+            candidates=new,
+            now=now(),
+        ).id
+
+
+def fill(database: Database, comparisons: int) -> int:
+    """Fill an empty database with one campaign that scored this many pairs; its id."""
+    campaign = prepared(database, -(-comparisons // CANDIDATES))
+    sizes = [min(ROUND, comparisons - start) for start in range(0, comparisons, ROUND)]
+    with database.writing() as session:
+        insert_rows(
+            session,
+            _table(Round),
+            ("campaign_id", "number", "arms", "examples", "planned_at"),
+            _plans(campaign, sizes),
+        )
+        insert_rows(session, _table(Decision), DECISION, _decisions(sizes))
+    statements = _statements(database, comparisons)
+    if database.is_postgresql:
+        with database.writing() as session:
+            for statement in statements:
+                session.execute(text(statement))
+        with database.outside_transactions() as run:
+            run("VACUUM ANALYZE")
+            run("CHECKPOINT")
+    else:
+        database.close()
+        _fill_file(database.url.removeprefix("sqlite:///"), statements)
+    return campaign
+
+
+def _fill_file(path: str, statements: list[str]) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-1500000"):
+        connection.execute(f"PRAGMA {pragma}")
+    for statement in ("BEGIN", *statements, "COMMIT"):
+        connection.execute(statement)
+    connection.close()
+
+
+DECISION = (
+    "round_id", "best_candidate_id", "estimates", "lower", "upper", "stop", "reason", "decided_at",
+    "best_estimate", "best_lower", "best_upper", "comparisons", "scored", "candidates", "generations",
+    "input_tokens", "output_tokens", "seconds",
+)  # fmt: skip
+
+
+def _plans(campaign: int, sizes: list[int]) -> Iterator[tuple[object, ...]]:
+    for number, size in enumerate(sizes):
+        pairs = np.arange(number * ROUND, number * ROUND + size)
+        yield campaign, number, (pairs % CANDIDATES).tolist(), (pairs // CANDIDATES).tolist(), now()
+
+
+def _decisions(sizes: list[int]) -> Iterator[tuple[object, ...]]:
+    rng = np.random.default_rng(0)
+    for number, size in enumerate(sizes):
+        estimates, lower, upper = np.sort(rng.random((3, CANDIDATES)), axis=0)[[1, 0, 2]].tolist()
+        best = number % CANDIDATES
+        yield (
+            number + 1, best + 1, estimates, lower, upper, False, "running", now(), estimates[best],
+            lower[best], upper[best], size, size - size // 50, min(size, CANDIDATES), size, 20 * size,
+            10 * size, 0.01 * size,
+        )  # fmt: skip
+
+
+def _statements(database: Database, comparisons: int) -> list[str]:
+    """What makes the prompts, the generations and the comparisons; keys look as random as real ones."""
+    if database.is_postgresql:
+        numbers = f"generate_series(0, {comparisons - 1}) AS n(i)"
+        prompts = f"generate_series(0, {comparisons // CANDIDATES_PER_PROMPT}) AS n(i)"
+        key, moment = "encode(sha256(('{}' || i)::bytea), 'hex')", "now()"
+    else:
+        numbers, prompts = (
+            f"(WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {last}) "
+            "SELECT i FROM n)"
+            for last in (comparisons - 1, comparisons // CANDIDATES_PER_PROMPT)
+        )
+        key, moment = "lower(hex(randomblob(32)))", "'2026-01-02 03:04:05.000678'"
+    prompt, answer = (f"replace('{each}', '%', CAST(i AS TEXT))" for each in (PROMPT, TEXT))
+    return [
+        f"INSERT INTO prompts (id, digest, text) SELECT i + 1, {key.format('p')}, {prompt} FROM {prompts}",
+        "INSERT INTO generations (id, key, round_id, model, prompt_id, seed, replicate, text, finish_reason, "
+        "input_tokens, output_tokens, seconds, engine, created_at) "
+        f"SELECT i + 1, {key.format('g')}, i / {ROUND} + 1, 'model', i / {CANDIDATES_PER_PROMPT} + 1, 0, 0, "
+        f"{answer}, 'stop', 20, 10, 0.01, 'vllm 0.32.0 cpu float32', {moment} FROM {numbers}",
+        "INSERT INTO comparisons (id, round_id, position, candidate_a_id, example_id, generation_a_id, judge, "
+        "answer, outcome, reason) "
+        f"SELECT i + 1, i / {ROUND} + 1, i % {ROUND}, i % {CANDIDATES} + 1, i / {CANDIDATES} + 1, i + 1, "
+        "'exact:0123456789ab', 'forty-two', CASE WHEN i % 50 = 7 THEN NULL ELSE i % 3 / 2.0 END, "
+        f"CASE WHEN i % 50 = 7 THEN 'no_answer' END FROM {numbers}",
+        TALLIES,
+    ]
+
+
+def _table(model: type[Round] | type[Decision]) -> Table:
+    table = model.__table__
+    assert isinstance(table, Table)
+    return table
