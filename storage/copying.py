@@ -63,7 +63,7 @@ def copy_database(
                 )
             report(table.name, wanted)
         if target.is_postgresql:
-            _set_sequences(writer)
+            set_sequences(writer)
 
 
 def content(session: Session, table: Table) -> Content:
@@ -115,7 +115,7 @@ def _canonical(value: Any) -> Any:  # noqa: ANN401 -- any column's value
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _set_sequences(session: Session) -> None:
+def set_sequences(session: Session) -> None:
     """Let the next row of each table get the id after the last copied one."""
     for table in Base.metadata.sorted_tables:
         if "id" not in table.columns:

@@ -39,8 +39,6 @@ SETTINGS = {
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
-    # A plan made for the few rows of a young campaign must not serve the millions of an old one.
-    "plan_cache_mode": "force_custom_plan",
 }
 
 
@@ -51,6 +49,8 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         connect_args={
             "connect_timeout": int(url.query.get("connect_timeout", CONNECT_TIMEOUT_S)),  # type: ignore[arg-type]
             "client_encoding": "UTF8",
+            # A plan made for the few rows of a young campaign must not serve the millions of an old one.
+            "prepare_threshold": None,
         },
         # Nothing that a reader's statement set lives on in a connection of the next one.
         poolclass=NullPool if read_only else QueuePool,

@@ -8,6 +8,7 @@ from sqlalchemy import Table, text
 
 from storage import repository
 from storage.bulk import insert_rows
+from storage.copying import set_sequences
 from storage.database import Database
 from storage.models import Decision, Round
 from storage.records import NewCandidate, NewExample
@@ -72,6 +73,7 @@ def fill(database: Database, comparisons: int) -> int:
         with database.writing() as session:
             for statement in statements:
                 session.execute(text(statement))
+            set_sequences(session)
         with database.outside_transactions() as run:
             run("VACUUM ANALYZE")
             run("CHECKPOINT")

@@ -1,9 +1,6 @@
 import pytest
-from stored_campaigns import new_database, store_campaign
-
-from storage.database import open_database
-
-BOTH = ["sqlite", "postgresql"]
+from both_databases import BOTH, fresh_database
+from stored_campaigns import store_campaign
 
 
 @pytest.fixture
@@ -27,17 +24,8 @@ def backend(request):
 @pytest.fixture
 def database(backend, tmp_path, request):
     """A new database with all tables and no rows."""
-    if backend == "sqlite":
-        database = new_database(tmp_path / "results.db")
+    with fresh_database(backend, tmp_path, request) as database:
         yield database
-        database.close()
-        return
-    server = request.getfixturevalue("postgresql")
-    url = server.new_database(request.getfixturevalue("postgresql_template"))
-    database = open_database(url)
-    yield database
-    database.close()
-    server.drop_database(url)
 
 
 @pytest.fixture

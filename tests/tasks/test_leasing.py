@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from both_databases import BOTH, fresh_database
 
 from storage import leases, repository
 from storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
@@ -17,6 +18,12 @@ from tasks import leasing
 from tasks.leasing import LIFETIME, holding, is_gone, now, this_process
 
 ELSEWHERE = Holder(host="another-machine", pid=1, process_started_at=1.0)
+
+
+@pytest.fixture(params=BOTH)
+def database(request, tmp_path):
+    with fresh_database(request.param, tmp_path, request) as database:
+        yield database
 
 
 @pytest.fixture
