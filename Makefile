@@ -62,6 +62,7 @@ bench-route: install ## Measure the routing selectors on real prompts: make benc
 	@test -n "$(DATA)" || { echo "name the folder of tasks: make bench-route DATA=path"; exit 2; }
 	@test -d .winnow/demo || { echo "the demo's models are routed to: run make demo first"; exit 2; }
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.route --data "$(DATA)" --out $(BENCH_OUT)
+
 bench-storage: install ## Measure ten million comparisons in SQLite and PostgreSQL: make bench-storage COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.storage --out $(BENCH_OUT) --comparisons $(COMPARISONS)
 
