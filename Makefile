@@ -35,6 +35,7 @@ demo: install ## Train small models and find the best of them.
 	@$(BIN)/winnow demo
 
 test: install lint ## Run linters, type checks and the whole suite.
+	@sh infra/chromium.sh
 	@$(BIN)/python -m pytest tests
 
 lint: install ## Run linters and type checks.

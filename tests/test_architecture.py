@@ -11,21 +11,24 @@ ROOT = Path(__file__).parent.parent
 
 MAY_IMPORT = {
     "algorithms": {"algorithms", "numpy", "scipy", "torch"},
-    "storage": {"storage", "sqlalchemy", "alembic"},
+    "storage": {"storage", "sqlalchemy", "alembic", "psycopg"},
     "tasks": {
         "tasks", "algorithms", "storage",
-        "jinja2", "numpy", "psutil", "pyarrow", "pydantic", "pydantic_core", "regex", "sqlalchemy",
+        "jinja2", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core", "regex", "sqlalchemy",
         "torch", "transformers", "vllm", "yaml",
     },
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",
         "choreographer", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas", "plotly",
-        "prefect", "rich", "sqlalchemy", "typer", "uvicorn", "yaml",
+        "prefect", "pyarrow", "rich", "sqlalchemy", "streamlit", "typer", "uvicorn", "yaml",
     },
     "infra": {"infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
 
 ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm_worker.py"}
+
+ONE_FOLDER_ONLY = {"streamlit": "flows/dashboard"}
+"""Extras: whoever does without them can still use everything outside of their folders."""
 
 
 def imported(path):
@@ -56,6 +59,13 @@ def test_is_imported_in_one_file_only(package):
     paths = [path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")]
     importers = [str(path.relative_to(ROOT)) for path in paths if package in imported(path)]
     assert importers == [ONE_FILE_ONLY[package]]
+
+
+@pytest.mark.parametrize("package", ONE_FOLDER_ONLY)
+def test_is_imported_in_one_folder_only(package):
+    paths = [path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")]
+    importers = {str(path.parent.relative_to(ROOT)) for path in paths if package in imported(path)}
+    assert importers == {ONE_FOLDER_ONLY[package]}
 
 
 def test_no_code_lives_outside_the_known_folders():

@@ -5,6 +5,7 @@ import typer
 from flows.commands import (
     campaigns,
     catalogue,
+    dashboards,
     databases,
     demo,
     init,
@@ -34,6 +35,7 @@ app.command()(reading.status)
 app.command(name="list")(reading.list_campaigns)
 app.command()(reading.show)
 app.command()(reading.report)
+app.command()(dashboards.view)
 app.command()(queries.query)
 app.command()(simulate.simulate)
 app.command()(catalogue.selectors)

@@ -1,0 +1,148 @@
+"""view: a live page on a results database, served by streamlit in a process of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from flows.commands.options import DEFAULT_STORAGE, Storage
+from tasks.errors import WinnowError
+
+FIRST_PORT, PORTS = 8501, 20
+"""Where a free port is looked for when none is named, and how many are tried."""
+
+START_TIMEOUT = 60.0
+"""Seconds until a page that does not answer is given up; a slow disk may need many of them."""
+
+STOP_TIMEOUT = 5.0
+"""Seconds until a server that does not end is killed."""
+
+SETTINGS = {
+    "browser.gatherUsageStats": "false",
+    "client.showErrorDetails": "none",
+    "client.showErrorLinks": "false",
+    "client.toolbarMode": "viewer",
+    "global.developmentMode": "false",
+    "logger.hideWelcomeMessage": "true",
+    "logger.level": "warning",
+    "runner.magicEnabled": "false",
+    "server.fileWatcherType": "none",
+    "server.headless": "true",
+    "server.showEmailPrompt": "false",
+    # One each: a colour for both would be a theme of its own, which is always light.
+    "theme.light.primaryColor": "#0072b2",
+    "theme.dark.primaryColor": "#56a8dc",
+}
+"""Nothing is sent anywhere, asked for or watched; errors that are bugs go to the terminal."""
+
+
+def view(
+    storage: Storage = DEFAULT_STORAGE,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help=f"Port to serve at; the first free one from {FIRST_PORT}."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to serve at; anyone who reaches it can read all results.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Serve a live page on a database: campaigns, figures, single comparisons and SQL. It only reads."""
+    if find_spec("streamlit") is None:
+        raise WinnowError("view needs Streamlit, which is not installed; run: pip install 'winnow[view]'")
+    chosen = _first_free_port(host) if port is None else port
+    if not _is_free(host, chosen):
+        raise WinnowError(f"{host}:{chosen} cannot be served at; is it taken? name another one with --port")
+    # Else the server would outlive a command that is told to end.
+    signal.signal(signal.SIGTERM, _interrupt)
+    server = _start(storage, host, chosen)
+    try:
+        _wait_until_up(server, host, chosen)
+        url = f"http://{_in_url(host)}:{chosen}"
+        print(f"serving {url}; Ctrl-C ends it", flush=True)
+        if browser:
+            typer.launch(url)
+        server.wait()
+        raise _ended(server)
+    except KeyboardInterrupt:
+        return
+    finally:
+        _stop(server)
+
+
+def _start(storage: str, host: str, port: int) -> subprocess.Popen[bytes]:
+    from flows.dashboard import SCRIPT, STORAGE_VARIABLE
+
+    settings = {**SETTINGS, "server.address": host, "server.port": str(port)}
+    options = [f"--{name}={value}" for name, value in settings.items()]
+    return subprocess.Popen(
+        # -P: a folder named `flows` where the user stands must not shadow ours.
+        [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT), *options],
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, STORAGE_VARIABLE: storage},
+    )
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(timeout=STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> None:
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise _ended(server)
+        with suppress(OSError), socket.create_connection((_reachable(host), port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise WinnowError(f"the page did not start within {START_TIMEOUT:g} s; try again on a less busy machine")
+
+
+def _ended(server: subprocess.Popen[bytes]) -> WinnowError:
+    return WinnowError(
+        f"Streamlit ended by itself (exit code {server.returncode}); if it said why, that stands above"
+    )
+
+
+def _first_free_port(host: str) -> int:
+    ports = range(FIRST_PORT, FIRST_PORT + PORTS)
+    return next((port for port in ports if _is_free(host, port)), FIRST_PORT)
+
+
+def _is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        # As the server does: a port that was just given back counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _reachable(host: str) -> str:
+    """Where a server that listens at this address can be reached from here."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+
+
+def _in_url(host: str) -> str:
+    reachable = _reachable(host)
+    return f"[{reachable}]" if ":" in reachable else reachable

@@ -1,0 +1,9 @@
+"""A live page on a results database, which only reads it."""
+
+from pathlib import Path
+
+SCRIPT = Path(__file__).parent / "app.py"
+"""What streamlit runs."""
+
+STORAGE_VARIABLE = "WINNOW_STORAGE"
+"""Holds the URL of the database: on a command line every user of the machine could read its password."""

@@ -1,0 +1,85 @@
+"""One campaign as it stands: its answer, its leaderboard and the figures of its report, live."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from flows.dashboard.asking import asking, problems_shown
+from flows.dashboard.choosing import choose_campaign
+from flows.dashboard.looking import Look, look_at
+from flows.dashboard.showing import show_figure, show_heading, show_rows, show_soft
+from flows.html_report.page import KEY_WIDTH, LEFT_OUT
+from flows.html_report.parts import Section
+from flows.summary import summary_lines
+from storage import repository
+from tasks.status import CampaignStatus
+
+EVERY = 2.0
+"""Seconds between two looks; nothing is computed or drawn again unless a round was finished."""
+
+LAST_LOOK = "last look"
+"""In the reader's session."""
+
+
+def show() -> None:
+    """The page."""
+    with problems_shown():
+        with asking() as session:
+            names = [each.name for each in repository.campaigns(session)]
+        if name := choose_campaign(names):
+            look = _look(name)
+            _head(look.status)
+            _leaderboard(look)
+            _sections(look.sections)
+            st.fragment(_wait, run_every=EVERY)(name, look)
+
+
+def _look(name: str) -> Look:
+    look = look_at(name, st.session_state.get(LAST_LOOK))
+    st.session_state[LAST_LOOK] = look
+    return look
+
+
+def _wait(name: str, drawn: Look) -> None:
+    """Draw the whole page again once there is something new; until then it stays as the reader left it."""
+    with problems_shown():
+        if _look(name) is not drawn:
+            st.rerun()
+
+
+def _head(status: CampaignStatus) -> None:
+    show_heading(status.name, key="campaign")
+    show_soft(f"{status.objective} campaign, {status.state}", key="campaign")
+    with st.container(border=True, key="answer"):
+        for word, sentence in answer_lines(status):
+            left, right = st.columns([1, 8])
+            with left:
+                show_soft(word, key=f"word-{word}")
+            right.text(sentence)
+
+
+def answer_lines(status: CampaignStatus) -> list[tuple[str, str]]:
+    """The summary as pairs of a word and a sentence, without what needs a terminal beside the database."""
+    _, *lines = summary_lines(status, "")
+    pairs = [(line[:KEY_WIDTH].strip(), line[KEY_WIDTH:]) for line in lines]
+    return [(word, sentence) for word, sentence in pairs if word and word not in LEFT_OUT]
+
+
+def _leaderboard(look: Look) -> None:
+    st.subheader("Leaderboard")
+    if look.leaderboard:
+        show_rows(look.leaderboard, key="leaderboard")
+
+
+def _sections(sections: Sequence[Section]) -> None:
+    for section in sections:
+        if section.figure is None and not section.table:
+            continue
+        st.subheader(section.title)
+        show_soft(section.note, key=section.name)
+        if section.figure is not None:
+            show_figure(section.figure, key=f"figure-{section.name}")
+        if section.table:
+            show_rows(section.table, key=f"table-{section.name}")
+    if not sections:
+        st.text("No round is finished yet: there is nothing more to show.")

@@ -1,0 +1,59 @@
+"""All campaigns of the database, and where each stands."""
+
+from collections.abc import Callable
+
+import streamlit as st
+from sqlalchemy.orm import Session
+
+from flows.dashboard.asking import asking, problems_shown
+from flows.dashboard.choosing import remember_campaign
+from flows.dashboard.showing import Row, pick_row
+from storage import repository
+from tasks.status import campaign_status
+
+EVERY = 5.0
+"""Seconds between two looks."""
+
+
+def show(open_campaign: Callable[[], None]) -> None:
+    """The page.
+
+    Args:
+        open_campaign: Leaves for the page of a campaign, once it is remembered which.
+    """
+    st.title("Campaigns")
+    st.fragment(_table, run_every=EVERY)(open_campaign)
+
+
+def _table(open_campaign: Callable[[], None]) -> None:
+    with problems_shown():
+        with asking() as session:
+            rows = campaign_rows(session)
+        if not rows:
+            st.text("There are no campaigns in this database yet.")
+            return
+        chosen = pick_row(rows, key="campaigns")
+        if chosen is not None:
+            remember_campaign(rows[chosen]["campaign"])
+            open_campaign()
+        st.caption("Click the box before a campaign to look at it.")
+
+
+def campaign_rows(session: Session) -> list[Row]:
+    """One row per campaign, newest first."""
+    rows = []
+    for record in reversed(repository.campaigns(session)):
+        each = campaign_status(session, record)
+        rows.append(
+            {
+                "campaign": each.name,
+                "objective": each.objective,
+                "state": each.state,
+                "best": each.best,
+                "estimate": each.estimate,
+                "comparisons": each.totals["comparisons"],
+                "of grid": f"{each.share_of_grid:.1%}",
+                "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
+            }
+        )
+    return rows

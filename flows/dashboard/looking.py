@@ -1,0 +1,74 @@
+"""A campaign as it was after a round: what the page draws, computed once however often it is looked at."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from flows.dashboard.asking import asking
+from flows.dashboard.showing import Row
+from flows.html_report.parts import Section
+from flows.html_report.sections import sections_of
+from storage import leases, repository
+from storage.records import CampaignRecord
+from tasks.leasing import is_gone, now
+from tasks.status import CampaignStatus, campaign_status
+from tasks.views import ask
+
+PATIENCE = 60.0
+"""Seconds that the figures of a campaign may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What tells one look from the next."""
+
+    campaign_id: int
+    rounds: int
+    """Finished ones."""
+    decided_at: dt.datetime | None
+    is_live: bool
+    """Whether a process runs it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """All that the page of a campaign shows."""
+
+    moment: Moment
+    status: CampaignStatus
+    leaderboard: Sequence[Row]
+    sections: Sequence[Section]
+
+
+def look_at(name: str, last: Look | None) -> Look:
+    """The campaign as it stands; `last` itself where nothing has changed since.
+
+    All is read from one state of the database, so that no part of the page is ahead of another.
+
+    Raises:
+        StorageError: If the database cannot be read, or has no campaign of that name.
+    """
+    with asking(PATIENCE) as session:
+        campaign = repository.get_campaign(session, name)
+        moment = _moment(session, campaign)
+        if last is not None and last.moment == moment:
+            return last
+        return Look(
+            moment=moment,
+            status=campaign_status(session, campaign),
+            leaderboard=list(ask(session, campaign, "leaderboard")),
+            sections=sections_of(session, campaign),
+        )
+
+
+def _moment(session: Session, campaign: CampaignRecord) -> Moment:
+    decision = repository.latest_decision(session, campaign.id)
+    lease = leases.find(session, campaign.id)
+    return Moment(
+        campaign_id=campaign.id,
+        rounds=decision.round_number + 1 if decision else 0,
+        decided_at=decision.decided_at if decision else None,
+        is_live=lease is not None and leases.is_live(lease, now=now(), is_gone=is_gone),
+    )

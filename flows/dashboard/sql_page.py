@@ -1,0 +1,60 @@
+"""Questions in SQL. The connection only reads; the text of a statement is not looked at."""
+
+from itertools import islice
+from typing import Any
+
+import streamlit as st
+
+from flows.dashboard.asking import PATIENCE, asking, problems_shown
+from flows.dashboard.frames import table_frame
+from flows.dashboard.showing import show_rows
+from storage import browse_views, views
+
+MOST_ROWS = 1_000
+
+EXAMPLE = """\
+SELECT c.name AS campaign, count(*) AS comparisons, avg(k.outcome) AS mean
+FROM comparisons k
+JOIN rounds r ON r.id = k.round_id
+JOIN campaigns c ON c.id = r.campaign_id
+GROUP BY c.id, c.name"""
+
+
+def show() -> None:
+    """The page."""
+    st.title("SQL")
+    st.caption(
+        f"The database is read-only here. The first {MOST_ROWS:,} rows are shown; what takes longer than "
+        f"{PATIENCE:g} seconds is broken off."
+    )
+    with st.form("sql", border=False, enter_to_submit=False):
+        statement = st.text_area("Statement", EXAMPLE, height=180)
+        asked = st.form_submit_button("Ask", type="primary")
+    if asked and statement.strip():
+        with problems_shown():
+            _answer(statement)
+    with problems_shown(), st.expander("Tables and columns"):
+        with asking() as session:
+            known = browse_views.columns(session)
+        show_rows(known, key="columns")
+
+
+def _answer(statement: str) -> None:
+    columns, rows = first_rows(statement)
+    if not rows:
+        st.text("No rows.")
+        return
+    more = len(rows) > MOST_ROWS
+    st.dataframe(table_frame(columns, rows[:MOST_ROWS]), hide_index=True, key="answer")
+    st.caption(f"The first {MOST_ROWS:,} rows; there are more." if more else f"{len(rows):,} rows")
+
+
+def first_rows(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Columns of an answer, and its rows up to one more than are shown.
+
+    Raises:
+        QueryRefused: If the database refuses the statement, or it takes too long.
+    """
+    with asking() as session:
+        columns, rows = views.run_sql(session, statement)
+        return columns, list(islice(rows, MOST_ROWS + 1))

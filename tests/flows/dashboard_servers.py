@@ -1,0 +1,28 @@
+"""`winnow view` in a process of its own, as a user starts it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+
+@contextmanager
+def serving(storage: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
+    """The process, which leads a group of its own as a terminal's does, and the URL of its page."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "flows.main", "view", "--no-browser", "--storage", storage],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said = server.stdout.readline()
+        assert said.startswith("serving http://"), server.communicate()[1]
+        yield server, said.removeprefix("serving ").partition(";")[0]
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGINT)
+            server.communicate(timeout=20)

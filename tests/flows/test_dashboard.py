@@ -1,0 +1,289 @@
+"""The pages of the dashboard, run without a browser, and the command that serves them."""
+
+import os
+import signal
+import socket
+import sys
+import urllib.request
+
+import pandas as pd
+import pytest
+from dashboard_servers import serving
+from report_campaigns import change, duelled_campaign, scored_campaign
+from stored_campaigns import new_database, store_campaign
+from streamlit.testing.v1 import AppTest
+from test_command_line import winnow
+
+from flows.dashboard import STORAGE_VARIABLE, asking, comparisons_page, frames
+from flows.dashboard.looking import look_at
+
+HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
+SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"
+
+
+@pytest.fixture(autouse=True)
+def storage(tmp_path, monkeypatch):
+    monkeypatch.setenv(STORAGE_VARIABLE, f"sqlite:///{tmp_path}/winnow.db")
+    # A script takes the main module's place, and processes of later tests would begin by running it.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+
+def shown(page):
+    """Run a page of the dashboard, by the name of its module."""
+    code = f"from flows.dashboard import {page}; {page}.show()"
+    return AppTest.from_string(code, default_timeout=20).run()
+
+
+def campaigns():
+    code = "from flows.dashboard import campaigns_page; campaigns_page.show(lambda: None)"
+    return AppTest.from_string(code, default_timeout=20).run()
+
+
+def texts(page):
+    assert not page.exception
+    return [each.value for each in page.text]
+
+
+def table(page, number=0):
+    return page.dataframe[number].value
+
+
+def test_the_campaigns_are_listed_newest_first(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    store_campaign(campaign.database, "later")
+    page = campaigns()
+    assert list(table(page)["campaign"]) == ["later", "letters"]
+    assert list(table(page)["state"]) == ["new", "undecided"]
+    assert list(table(page)["of grid"]) == ["0.0%", "40.0%"]
+
+
+def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_report(tmp_path):
+    scored_campaign(tmp_path)
+    page = shown("campaign_page")
+    said = texts(page)
+    assert "best-mean campaign, undecided" in said
+    assert "b" in said
+    assert not [each for each in said if "sqlite:" in each]
+    board = table(page)
+    assert list(board["candidate"]) == ["b", "a", "c"]
+    assert list(board["best"]) == ["yes", "", ""]
+    titles = [each.value for each in page.subheader]
+    assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Where the budget went"]
+    assert len(page.get("plotly_chart")) == 5
+
+
+def test_a_look_is_computed_again_only_after_a_round(tmp_path):
+    campaign = duelled_campaign(tmp_path)
+    first = look_at("letters", None)
+    assert look_at("letters", first) is first
+    campaign.plan(1, [[0, 1]], [0])
+    assert look_at("letters", first) is first
+    campaign.finish_duels(campaign.plan(2, [[0, 1]], [0]), [(1.0, [])], best=0)
+    second = look_at("letters", first)
+    assert second.status.totals["comparisons"] == first.status.totals["comparisons"] + 1
+
+
+@pytest.mark.parametrize("page", ["campaign_page", "comparisons_page"])
+def test_the_newest_campaign_is_shown_first_and_another_can_be_chosen(page, tmp_path):
+    campaign = scored_campaign(tmp_path)
+    other = store_campaign(campaign.database, "later")
+    other.finish(other.plan(0, [0], [0]), [1.0])
+    app = shown(page)
+    assert app.sidebar.selectbox[0].value == "later"
+    rows = len(table(app))
+    app.sidebar.selectbox[0].select("letters").run()
+    assert not app.exception
+    assert (len(table(app)) != rows) == (page == "comparisons_page")
+    assert app.query_params["campaign"] == "letters"
+
+
+def test_the_campaign_named_in_the_address_is_shown(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    store_campaign(campaign.database, "later")
+    app = AppTest.from_string("from flows.dashboard import campaign_page; campaign_page.show()")
+    app.query_params["campaign"] = "letters"
+    assert "letters" in texts(app.run())
+
+
+def test_comparisons_are_filtered_and_found(tmp_path):
+    duelled_campaign(tmp_path)
+    page = shown("comparisons_page")
+    assert list(table(page)["example"]) == ["e3", "e2", "e1", "e0"]
+    search = page.main.text_input[0]
+    assert list(table(search.set_value("letters-0-1-B").run())["example"]) == ["e1"]
+    search.set_value("").run()
+    ending = page.main.selectbox[2]
+    assert list(table(ending.select("has none").run())["example"]) == ["e3"]
+    assert list(table(ending.select("none: verdict_missing").run())["example"]) == ["e3"]
+    ending.select("has an outcome").run()
+    assert list(table(page.main.slider[0].set_value((0.0, 0.5)).run())["example"]) == ["e2", "e1"]
+    assert "No comparison is like this." in texts(search.set_value("nowhere").run())
+
+
+def test_a_duel_is_shown_with_both_texts_and_every_game(tmp_path):
+    duelled_campaign(tmp_path)
+    page = shown("comparisons_page")
+    page.main.text_input[0].set_value("letters-0-0-a").run()
+    said = texts(page)
+    assert "a against b on example e0" in said
+    assert "a preferred · round 0, position 0 · judge llm" in said
+    assert {"text of letters-0-0-a", "text of letters-0-0-b"} <= {each.value for each in page.code}
+    assert [each for each in said if each.startswith("j, ")] == [
+        "j, original: a preferred",
+        "j, swapped: b preferred",
+    ]
+
+
+def test_pages_turn_and_stay_where_they_are_while_a_campaign_grows(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparisons_page, "PAGE", 2)
+    campaign = duelled_campaign(tmp_path)
+    page = shown("comparisons_page")
+    older = page.button[2]
+    assert list(table(older.click().run())["example"]) == ["e1", "e0"]
+    campaign.finish_duels(campaign.plan(1, [[0, 2]], [4]), [(1.0, [])], best=0)
+    assert list(table(page.button[1].click().run())["example"]) == ["e3", "e2"]
+    assert list(table(page.button[0].click().run())["example"]) == ["e4", "e3"]
+
+
+def test_a_long_text_is_cut_until_the_whole_is_asked_for(tmp_path):
+    scored_campaign(tmp_path)
+    change(tmp_path, "UPDATE generations SET text = ?", "z" * 1_000_000)
+    page = shown("comparisons_page")
+    assert "answer of c, the first 20,000 of 1,000,000 characters" in texts(page)
+    assert max(len(each.value) for each in page.code) == 20_000
+    page.toggle[0].set_value(True).run()
+    assert max(len(each.value) for each in page.code) == 1_000_000
+
+
+def test_names_and_texts_of_others_are_never_markdown_or_html(tmp_path):
+    scored_campaign(tmp_path)
+    for change_ in (
+        "UPDATE campaigns SET name = ?",
+        "UPDATE candidates SET name = ? WHERE name = 'b'",
+        "UPDATE examples SET key = ? WHERE key = 'e2'",
+        "UPDATE generations SET text = ?",
+        "UPDATE prompts SET text = ?",
+        "UPDATE comparisons SET judge = ?",
+    ):
+        change(tmp_path, change_, HOSTILE)
+    pages = [campaigns(), shown("campaign_page"), shown("comparisons_page")]
+    pages[2].main.selectbox[0].select_index(1).run()
+    for page in pages:
+        assert not page.exception
+        marked = [*page.markdown, *page.caption, *page.title, *page.subheader, *page.get("html")]
+        assert not [each.value for each in marked if "evil.example" in each.value]
+    assert table(pages[0])["campaign"][0] == SHOWN
+    assert SHOWN in texts(pages[1])
+    assert f"{SHOWN} on example {SHOWN}" in texts(pages[2])
+    assert {SHOWN} <= {each.value for each in pages[2].code}
+
+
+@pytest.mark.parametrize("page", ["campaign_page", "comparisons_page", "sql_page"])
+def test_a_database_that_is_not_there_is_a_sentence(page):
+    said = texts(shown(page))
+    assert len([each for each in said if "is unavailable" in each and "check that the path" in each]) == 1
+
+
+def test_a_database_of_an_older_release_is_a_sentence(tmp_path):
+    scored_campaign(tmp_path)
+    change(tmp_path, "UPDATE alembic_version SET version_num = '0001'")
+    for page in (campaigns(), shown("campaign_page"), shown("comparisons_page")):
+        (said,) = texts(page)
+        assert "run: winnow db upgrade" in said
+
+
+@pytest.mark.parametrize("page", ["campaign_page", "comparisons_page"])
+def test_a_database_without_campaigns_is_a_sentence(page, tmp_path):
+    new_database(tmp_path / "winnow.db").close()
+    assert texts(shown(page)) == texts(campaigns()) == ["There are no campaigns in this database yet."]
+
+
+def test_a_campaign_without_a_round_says_so(tmp_path):
+    store_campaign(new_database(tmp_path / "winnow.db"))
+    assert "No round is finished yet: there is nothing more to show." in texts(shown("campaign_page"))
+    assert "No comparison is like this." in texts(shown("comparisons_page"))
+
+
+def asked(statement):
+    page = shown("sql_page")
+    page.text_area[0].set_value(statement)
+    page.button[0].click().run()
+    assert not page.exception
+    return page
+
+
+def test_a_statement_is_answered(tmp_path):
+    scored_campaign(tmp_path)
+    found = table(asked("SELECT name, position AS name FROM candidates WHERE name <> ':x' ORDER BY 2"))
+    assert found.to_dict("list") == {"name": ["a", "b", "c"], "name (2)": [0, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM comparisons",
+        "PRAGMA query_only = OFF",
+        "ATTACH '/tmp/other.db' AS other",
+        "SELECT nothing FROM nowhere",
+    ],
+)
+def test_a_statement_that_would_write_is_refused_in_a_sentence(statement, tmp_path):
+    campaign = scored_campaign(tmp_path)
+    assert any("the statement was refused" in each for each in texts(asked(statement)))
+    with campaign.database.reading() as session:
+        assert look_at("letters", None).status.totals["comparisons"] == 6, session
+
+
+def test_an_endless_statement_is_broken_off(tmp_path, monkeypatch):
+    scored_campaign(tmp_path)
+    monkeypatch.setattr(asking, "PATIENCE", 0.2)
+    page = asked("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
+    assert any("interrupted" in each for each in texts(page))
+
+
+def test_a_frame_holds_whatever_a_database_holds(monkeypatch):
+    monkeypatch.setattr(frames, "LONGEST_CELL", 3)
+    found = frames.table_frame(["x", "x", "y"], [[1, None, b"abc"], ["long", 2**60, {"a": 1}]])
+    assert found.fillna("").to_dict("list") == {
+        "x": ["1", "lon… (4 characters)"],
+        "x (2)": ["", str(2**60)],
+        "y": ["3 bytes", '{"a… (8 characters)'],
+    }
+
+
+def test_numbers_stay_numbers_and_empty_columns_go():
+    found = frames.as_frame([{"a_b": 1, "c": None, "d": 0.5}, {"a_b": 2, "c": None, "d": None}])
+    assert list(found.columns) == ["a b", "d"]
+    assert pd.api.types.is_numeric_dtype(found["a b"])
+    assert pd.api.types.is_numeric_dtype(found["d"])
+
+
+def test_the_command_without_streamlit_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("flows.commands.dashboards.find_spec", lambda name: None)
+    result = winnow(tmp_path, "view")
+    assert result.returncode == 1
+    assert "pip install 'winnow[view]'" in result.stderr
+
+
+def test_a_port_that_is_taken_is_a_sentence(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = winnow(tmp_path, "view", "--port", str(taken.getsockname()[1]), "--no-browser")
+    assert result.returncode == 1
+    assert "name another one with --port" in result.stderr
+
+
+CTRL_C = {"kill": os.killpg, "number": signal.SIGINT}
+TERMINATE = {"kill": os.kill, "number": signal.SIGTERM}
+
+
+@pytest.mark.parametrize("way", [CTRL_C, TERMINATE], ids=["ctrl-c", "terminate"])
+def test_the_server_answers_and_ends_without_a_traceback(tmp_path, way):
+    with serving(f"sqlite:///{tmp_path}/winnow.db") as (server, url):
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=10) as answer:
+            assert answer.read() == b"ok"
+        way["kill"](server.pid, way["number"])
+        said, complaints = server.communicate(timeout=20)
+    assert (server.returncode, complaints) == (0, "")
+    assert set(said.split()) <= {"Stopping..."}
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=10)

@@ -1,0 +1,146 @@
+"""The dashboard in a real browser, beside a campaign that runs in a process of its own."""
+
+import os
+import shutil
+import signal
+import time
+
+import campaign_processes as processes
+import duel_campaigns
+import pytest
+import scripted_engines
+from dashboard_servers import serving
+from duel_campaigns import model, model_judge, write_duels
+from playwright.sync_api import expect, sync_playwright
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+ATTACK = "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
+PATIENCE = 20_000
+"""Milliseconds that the page may take to show what is expected, on a busy machine."""
+
+
+def chromium():
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    pytest.fail("these tests need a browser, and there is none here: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def folder(prefect_api, tmp_path_factory):
+    """A campaign of duels, stopped in its midst, whose prompts and answers are also HTML."""
+    folder = tmp_path_factory.mktemp("live")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in scripted_engines.SCRIPTED:
+            scripted_engines.provide(patch, name)
+        spec = write_duels(
+            folder,
+            models=[model("one", "honest", "model-1"), model("two", "partial", "model-2")],
+            prompts=[{"name": "plain", "template": f"{ATTACK} {{{{ input }}}}="}],
+            judge=model_judge("reader"),
+            selector={"name": "random-pair"},
+            stopping={"budget": 240, "delta": None},
+        )
+        storage = processes.store(spec)
+    process = duel_campaigns.start(processes.fork_server(), folder, storage)
+    while not processes.rows(folder, "SELECT 1 FROM decisions"):
+        assert process.is_alive(), "the campaign ended before its first decision"
+        time.sleep(0.001)
+    os.kill(process.pid, signal.SIGSTOP)
+    yield folder, process
+    process.kill()
+    process.join()
+
+
+@pytest.fixture(scope="module")
+def browser(folder):
+    with (
+        serving(f"sqlite:///{folder[0]}/winnow.db") as (_, url),
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as chrome,
+    ):
+        context = chrome.new_context(base_url=url, viewport={"width": 1400, "height": 1000})
+        context.set_default_timeout(PATIENCE)
+        yield context
+
+
+@pytest.fixture
+def page(browser):
+    """A page that must do no harm, and ask nothing of other machines."""
+    expect.set_options(timeout=PATIENCE)
+    page = browser.new_page()
+    strangers, dialogs = [], []
+    page.on("request", lambda request: strangers.append(request.url))
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    yield page
+    assert page.evaluate("window.harmed") is None
+    assert dialogs == []
+    assert {url.split("/")[2].split(":")[0] for url in strangers if url.startswith("http")} == {"127.0.0.1"}
+    page.close()
+
+
+def said(page, text):
+    return page.get_by_test_id("stText").filter(has_text=text)
+
+
+def board(page):
+    """The leaderboard's cells, as the browser tells those who cannot see its canvas."""
+    return page.get_by_test_id("stDataFrame").first.locator("td").all_text_contents()
+
+
+def test_a_running_campaign_is_seen_to_go_on(folder, page):
+    _, process = folder
+    page.goto("/")
+    expect(page.get_by_test_id("stDataFrame").locator("td", has_text="survivor")).to_have_count(1)
+    page.get_by_role("link", name="Campaign", exact=True).click()
+    expect(said(page, "best-duel campaign, running")).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    before, cost = board(page), said(page, "comparisons in").text_content()
+    os.kill(process.pid, signal.SIGCONT)
+    expect(said(page, cost)).to_have_count(0)
+    expect(said(page, "240 comparisons in 30 rounds")).to_be_visible()
+    expect(said(page, "best-duel campaign, decided")).to_be_visible()
+    assert board(page) != before
+
+
+def test_a_duel_is_read_with_both_texts_and_its_games(page):
+    page.goto("/comparisons?campaign=survivor")
+    search = page.get_by_role("textbox", name="Search")
+    search.fill("honest work on <SCRIPT>")
+    search.press("Enter")
+    expect(said(page, "against")).to_be_visible()
+    texts = page.get_by_test_id("stCode")
+    expect(texts.filter(has_text=f"honest work on {ATTACK}").first).to_be_visible()
+    expect(page.get_by_text("Games", exact=True)).to_be_visible()
+    expect(said(page, "judge, original:")).to_have_count(1)
+    expect(said(page, "judge, swapped:")).to_have_count(1)
+    expect(texts.filter(has_text="Hence [[")).to_have_count(2)
+    search.fill("nowhere to be found")
+    search.press("Enter")
+    expect(said(page, "No comparison is like this.")).to_be_visible()
+
+
+def test_another_row_is_read_once_it_is_clicked(page):
+    page.goto("/comparisons?campaign=survivor")
+    where = said(page, "position")
+    expect(where).to_be_visible()
+    first = where.text_content()
+    # The table is a picture: the box of the second row is found by its place.
+    page.get_by_test_id("stDataFrame").first.click(position={"x": 16, "y": 36 + 35 + 17})
+    expect(said(page, first)).to_have_count(0)
+    expect(where).to_be_visible()
+
+
+def test_statements_are_answered_and_those_that_write_are_refused(folder, page):
+    page.goto("/sql")
+    statement = page.get_by_label("Statement")
+    statement.fill("SELECT count(*) AS found, min(name) AS name FROM candidates")
+    page.get_by_role("button", name="Ask").click()
+    cells = page.get_by_test_id("stDataFrame").first.locator("td")
+    expect(cells.filter(has_text="one/plain/greedy")).to_have_count(1)
+    statement.fill("DELETE FROM games")
+    page.get_by_role("button", name="Ask").click()
+    expect(said(page, "the statement was refused")).to_be_visible()
+    assert processes.rows(folder[0], "SELECT count(*) FROM games") != [(0,)]

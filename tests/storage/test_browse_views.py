@@ -1,0 +1,149 @@
+"""The browser of comparisons: filters, pages, one comparison with its games, and a bound on the wait."""
+
+import time
+
+import pytest
+from stored_campaigns import NOW, game, generation, new_database, store_campaign
+
+from storage import browse_views, repository
+from storage.browse_views import Filters
+from storage.errors import QueryRefused
+from storage.views import run_sql
+
+
+@pytest.fixture
+def duelled(database):
+    return duels_in(database)
+
+
+def duels_in(database):
+    """Four duels in two rounds: a beats b, b loses to a after two games, a ties with c, b and c unscored."""
+    campaign = store_campaign(database, objective="best-duel")
+    first = campaign.plan(0, [[0, 1], [1, 0]], [0, 1])
+    campaign.finish_duels(first, [(1.0, []), (0.0, swapped_games(campaign, first))])
+    campaign.finish_duels(campaign.plan(1, [[0, 2], [1, 2]], [2, 3]), [(0.5, []), (None, [])])
+    return campaign
+
+
+def swapped_games(campaign, round_):
+    with campaign.database.writing() as session:
+        made = [generation("reply", text="B, I think", prompt="which?")]
+        repository.add_generations(session, round_.id, made, NOW)
+        reply = repository.texts_by_key(session, ["reply"])["reply"].id
+    return [game("original", 0.0, reply=reply), game("swapped", "verdict_missing")]
+
+
+def places(campaign, filters=Filters(), *, before=None, most=10):  # noqa: B008 -- frozen
+    with campaign.database.reading() as session:
+        rows = browse_views.comparisons(
+            session, campaign.record.id, filters, before=before, most=most, characters=5
+        )
+    return [(row["round"], row["position"]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (Filters(), [(1, 1), (1, 0), (0, 1), (0, 0)]),
+        (Filters(candidate="c"), [(1, 1), (1, 0)]),
+        (Filters(candidate="a"), [(1, 0), (0, 1), (0, 0)]),
+        (Filters(judge="llm"), [(1, 1), (1, 0), (0, 1), (0, 0)]),
+        (Filters(judge="j"), [(0, 1)]),
+        (Filters(lowest=0.5), [(1, 0), (0, 0)]),
+        (Filters(lowest=0.5, highest=0.9), [(1, 0)]),
+        (Filters(is_scored=True), [(1, 0), (0, 1), (0, 0)]),
+        (Filters(is_scored=False), [(1, 1)]),
+        (Filters(reason="verdict_missing"), [(1, 1)]),
+        (Filters(reason="nothing"), []),
+        (Filters(words="e3"), [(1, 1)]),
+        (Filters(words="TEXT OF letters-1"), [(1, 1), (1, 0)]),
+        (Filters(words="letters-0-1-b"), [(0, 1)]),
+        (Filters(words="100%"), []),
+        (Filters(words="letters_0"), []),
+    ],
+)
+def test_a_filter_keeps_what_is_like_it_newest_first(duelled, filters, found):
+    assert places(duelled, filters) == found
+
+
+def test_pages_follow_each_other_without_gap_or_repetition(duelled):
+    first = places(duelled, most=3)
+    assert first + places(duelled, before=first[-1], most=3) == places(duelled)
+
+
+def test_another_campaign_of_the_database_is_not_looked_into(duelled):
+    other = store_campaign(duelled.database, "other")
+    other.finish(other.plan(0, [0], [0]), [1.0])
+    assert places(other) == [(0, 0)]
+    with duelled.database.reading() as session:
+        (row,) = browse_views.comparisons(
+            session, other.record.id, Filters(), before=None, most=1, characters=5
+        )
+        assert browse_views.comparison(session, duelled.record.id, row["id"], characters=5) is None
+        assert browse_views.comparison(session, other.record.id, row["id"], characters=5)["text"] == "text "
+
+
+def test_the_choices_are_what_the_campaign_has(duelled):
+    with duelled.database.reading() as session:
+        found = browse_views.choices(session, duelled.record.id)
+    assert found == browse_views.Choices(
+        candidates=["a", "b", "c"], judges=["j", "llm"], reasons=["verdict_missing"]
+    )
+
+
+def test_the_choices_are_those_of_the_newest_comparisons(duelled, monkeypatch):
+    monkeypatch.setattr(browse_views, "LOOKED_THROUGH", 2)
+    with duelled.database.reading() as session:
+        assert browse_views.choices(session, duelled.record.id).judges == ["llm"]
+
+
+def test_one_comparison_comes_with_both_texts_and_all_its_games(duelled):
+    with duelled.database.reading() as session:
+        (row,) = browse_views.comparisons(
+            session, duelled.record.id, Filters(judge="j"), before=None, most=5, characters=4
+        )
+        whole = browse_views.comparison(session, duelled.record.id, row["id"], characters=None)
+        played = browse_views.games(session, row["id"], characters=3)
+    assert (row["text"], row["text_b"]) == ("text", "text")
+    assert (whole["text"], whole["text_b"]) == ("text of letters-0-1-a", "text of letters-0-1-b")
+    assert (whole["fields"], whole["targets"], whole["label"]) == ({"input": "1"}, ["x"], None)
+    assert (whole["model"], whole["seconds_b"], whole["text_length"]) == ("m", 0.25, 21)
+    assert [(each["placement"], each["verdict"], each["reason"], each["reply"]) for each in played] == [
+        ("original", 0.0, None, "B, "),
+        ("swapped", None, "verdict_missing", None),
+    ]
+    assert (played[0]["reply_length"], played[0]["prompt"]) == (10, "whi")
+
+
+def test_the_columns_of_all_tables_are_listed(duelled):
+    with duelled.database.reading() as session:
+        found = browse_views.columns(session)
+    (verdict,) = [row for row in found if (row["table"], row["column"]) == ("games", "verdict")]
+    assert verdict["type"] in ("FLOAT", "DOUBLE PRECISION")
+    assert found == sorted(found, key=lambda row: row["table"])
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+def test_an_endless_statement_is_broken_off(duelled):
+    begun = time.monotonic()
+    with (
+        duelled.database.reading() as session,
+        browse_views.give_up_after(session, 0.1),
+        pytest.raises(QueryRefused, match=r"interrupted|timeout"),
+    ):
+        run_sql(session, ENDLESS)
+    assert time.monotonic() - begun < 5.0
+
+
+def test_a_search_that_takes_too_long_says_so_and_the_next_one_may_take_its_time(tmp_path, monkeypatch):
+    duelled = duels_in(new_database(tmp_path / "winnow.db"))
+    monkeypatch.setattr(browse_views, "STEPS_BETWEEN_CLOCKS", 1)
+    with duelled.database.reading() as session:
+        with (
+            browse_views.give_up_after(session, -1.0),
+            pytest.raises(QueryRefused, match="the search was broken off"),
+        ):
+            browse_views.choices(session, duelled.record.id)
+        assert browse_views.choices(session, duelled.record.id).candidates == ["a", "b", "c"]
