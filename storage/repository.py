@@ -40,7 +40,7 @@ from storage.records import (
     StoredText,
     ToldRound,
 )
-from storage.tallies import add_to_tallies, round_counts
+from storage.tallies import add_to_tallies, decide
 
 ROWS_AT_ONCE = 10_000
 """Rows fetched together when a whole campaign is read."""
@@ -50,7 +50,6 @@ COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field
 GAME_FIELDS = tuple(field.name for field in fields(NewGame))
 
 _ADD_ROUND = insert(Round).returning(Round.id)
-_ADD_DECISION = insert(Decision)
 
 _generation_fields = attrgetter(*GENERATION_FIELDS)
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
@@ -325,9 +324,7 @@ def add_outcomes(
     insert_rows(session, _table(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
     _add_games(session, round_id, comparisons)
     add_to_tallies(session, round_id)
-    counts = round_counts(session, round_id, comparisons, decision)
-    decided = {"round_id": round_id, "decided_at": now, **_columns(decision), **counts}
-    session.connection().execute(_ADD_DECISION, decided)
+    decide(session, round_id, comparisons, decision, now)
 
 
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:

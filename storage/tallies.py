@@ -5,12 +5,16 @@ its candidates' tallies and writes its own counts beside its decision, in the tr
 whoever sees the one sees the others, and `storage.maintenance.problems` counts all of it again.
 """
 
+import datetime as dt
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import ColumnElement, ScalarSelect, bindparam, func, insert, select, text
 from sqlalchemy.orm import Session
 
+from storage.errors import ConflictingRecord
+from storage.models import Decision, Generation
 from storage.records import NewComparison, NewDecision
 
 SIDES = """
@@ -41,42 +45,60 @@ _ADD_ROUND = text(f"""
         detail = coalesce(tallies.detail, excluded.detail)
 """)
 
-_PAID = text("""
-    SELECT count(*) AS generations, coalesce(sum(input_tokens), 0) AS input_tokens,
-        coalesce(sum(output_tokens), 0) AS output_tokens, coalesce(sum(seconds), 0) AS seconds
-    FROM generations WHERE round_id = :round_id
-""")
-_POSITION = text("SELECT position FROM candidates WHERE id = :id")
-
 
 def add_to_tallies(session: Session, round_id: int) -> None:
     """Add a round's comparisons, which have just been stored, to the tallies of its candidates."""
     session.connection().execute(_ADD_ROUND, {"round_id": round_id})
 
 
-def round_counts(
-    session: Session, round_id: int, comparisons: Sequence[NewComparison], decision: NewDecision
-) -> dict[str, Any]:
-    """What a round adds up to, as columns of its decision."""
-    connection = session.connection()
-    paid = connection.execute(_PAID, {"round_id": round_id}).mappings().one()
+def decide(
+    session: Session,
+    round_id: int,
+    comparisons: Sequence[NewComparison],
+    decision: NewDecision,
+    now: dt.datetime,
+) -> None:
+    """Store what is decided after a round, and what the round adds up to, beside it."""
     first = {each.candidate_a_id for each in comparisons}
     second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
-    return {
-        **paid,
-        **_of_the_best(session, decision),
-        "comparisons": len(comparisons),
-        "scored": sum(each.outcome is not None for each in comparisons),
-        "candidates": len(first | second),
-    }
+    session.connection().execute(
+        _DECIDE,
+        {
+            **{field.name: getattr(decision, field.name) for field in fields(decision)},
+            "paying_round_id": round_id,
+            "round_id": round_id,
+            "decided_at": now,
+            "comparisons": len(comparisons),
+            "scored": sum(each.outcome is not None for each in comparisons),
+            "candidates": len(first | second),
+            **_of_the_best(session, decision),
+        },
+    )
+
+
+def _paid(value: ColumnElement[Any]) -> ScalarSelect[Any]:
+    return select(value).where(Generation.round_id == bindparam("paying_round_id")).scalar_subquery()
+
+
+_DECIDE = insert(Decision).values(
+    generations=_paid(func.count()),
+    input_tokens=_paid(func.coalesce(func.sum(Generation.input_tokens), 0)),
+    output_tokens=_paid(func.coalesce(func.sum(Generation.output_tokens), 0)),
+    seconds=_paid(func.coalesce(func.sum(Generation.seconds), 0.0)),
+)
 
 
 def _of_the_best(session: Session, decision: NewDecision) -> dict[str, float | None]:
+    if decision.best_candidate_id is None:
+        return {"best_estimate": None, "best_lower": None, "best_upper": None}
     position = session.connection().scalar(_POSITION, {"id": decision.best_candidate_id})
     if position is None:
-        return {"best_estimate": None, "best_lower": None, "best_upper": None}
+        raise ConflictingRecord(f"the best candidate {decision.best_candidate_id} is none of any campaign")
     return {
         "best_estimate": decision.estimates[position],
         "best_lower": decision.lower[position],
         "best_upper": decision.upper[position],
     }
+
+
+_POSITION = text("SELECT position FROM candidates WHERE id = :id")

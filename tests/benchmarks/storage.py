@@ -5,7 +5,6 @@ python -m tests.benchmarks.storage --out .winnow/bench --comparisons 10000000
 
 import argparse
 import multiprocessing
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -177,7 +176,8 @@ def _asked(ask: Callable[[Database, int], float], url: str, campaign: int) -> tu
     database = open_database(url, read_only=True)
     seconds = ask(database, campaign)
     database.close()
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    status = Path("/proc/self/status").read_text()
+    return seconds, int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def _leaderboard(database: Database, campaign: int) -> float:

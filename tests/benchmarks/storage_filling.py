@@ -135,9 +135,9 @@ def _statements(database: Database, comparisons: int) -> list[str]:
         f"INSERT INTO prompts (id, digest, text) SELECT i + 1, {key.format('p')}, {prompt} FROM {prompts}",
         "INSERT INTO generations (id, key, round_id, model, prompt_id, seed, replicate, text, finish_reason, "
         "input_tokens, output_tokens, seconds, engine, created_at) "
-        f"SELECT i + 1, {key.format('g')}, i / {ROUND} + 1, 'model', i / {CANDIDATES_PER_PROMPT} + 1, 0, 0, "
+        f"SELECT i + 1, {key.format('g')}, i / {ROUND} + 1, 'model', i / {CANDIDATES_PER_PROMPT} + 1, 0, 0,"
         f"{answer}, 'stop', 20, 10, 0.01, 'vllm 0.32.0 cpu float32', {moment} FROM {numbers}",
-        "INSERT INTO comparisons (id, round_id, position, candidate_a_id, example_id, generation_a_id, judge, "
+        "INSERT INTO comparisons (id, round_id, position, candidate_a_id, example_id, generation_a_id, judge,"
         "answer, outcome, reason) "
         f"SELECT i + 1, i / {ROUND} + 1, i % {ROUND}, i % {CANDIDATES} + 1, i / {CANDIDATES} + 1, i + 1, "
         "'exact:0123456789ab', 'forty-two', CASE WHEN i % 50 = 7 THEN NULL ELSE i % 3 / 2.0 END, "

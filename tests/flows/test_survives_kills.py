@@ -8,6 +8,7 @@ import time
 import campaign_processes as processes
 import pytest
 from campaign_processes import Kill
+from postgres_server import postgres_server
 
 ENOUGH = 60
 """Processes after which a campaign that does not end is stuck."""
@@ -88,6 +89,27 @@ def test_killed_at_random_moments(forks, uninterrupted, prepared, tmp_path):
             break
     assert processes.history(tmp_path) == uninterrupted
     assert kills >= 3
+
+
+def test_a_server_killed_within_a_round_ends_the_run_and_resume_completes_it(forks, uninterrupted, tmp_path):
+    with postgres_server(fsync="on") as server:
+        storage = processes.store(processes.write_campaign(tmp_path, storage=server.new_database()))
+        process = processes.start(forks, tmp_path, storage)
+        while not processes.rows(tmp_path, "SELECT 1 FROM generations"):
+            time.sleep(0.001)
+        os.kill(process.pid, signal.SIGSTOP)
+        server.kill()
+        os.kill(process.pid, signal.SIGCONT)
+        process.join(60)
+        assert process.exitcode == 1
+        server.start()
+        assert not processes.has_ended(tmp_path)
+        stored_before = processes.stored_texts(tmp_path)
+        again = processes.start(forks, tmp_path, storage)
+        again.join(60)
+        assert again.exitcode == 0
+        assert_nothing_is_made_twice(tmp_path, stored_before)
+        assert processes.history(tmp_path) == uninterrupted
 
 
 def test_a_second_process_is_refused_and_changes_nothing(forks, prepared, tmp_path):

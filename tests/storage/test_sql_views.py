@@ -20,7 +20,9 @@ def played(campaign):
         lower=[0.5, 0.0, None],
         upper=[1.0, 0.4, None],
     )
-XX    campaign.plan(2, [0], [4])
+    believed = {"best": 1, "estimates": [0.4, 0.5, None], "stop": True}
+    campaign.finish(campaign.plan(1, [1, 0], [1, 1]), [1.0, None], **believed)
+    campaign.plan(2, [0], [4])
     duels = store_campaign(campaign.database, "duels", objective="best-duel")
     first = duels.plan(0, [[0, 1], [1, 0], [0, 1]], [0, 1, 2])
     with campaign.database.writing() as session:
@@ -92,7 +94,9 @@ def test_a_view_says_what_the_query_of_that_name_says(played, view, query, order
     found, expected = asked(campaign, view, order), answered(campaign, query)
     names = [name for name in expected[0] if name in found[0]]
     assert len(names) >= 4
-    assert [[row[name] for name in names] for row in found] == [[row[name] for name in names] for row in expected]
+    assert [[row[name] for name in names] for row in found] == [
+        [row[name] for name in names] for row in expected
+    ]
 
 
 def test_rounds_are_null_where_they_are_unfinished(played):

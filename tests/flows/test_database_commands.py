@@ -1,0 +1,96 @@
+"""winnow db: what it prints, refuses and leaves behind."""
+
+import io
+import json
+import sqlite3
+
+import pytest
+from stored_campaigns import new_database, store_campaign
+from test_command_line import one_message, winnow
+
+MOMENTS = (("campaigns", "created_at"), ("rounds", "planned_at"), ("decisions", "decided_at"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A working directory whose winnow.db holds one finished round, of long ago."""
+    database = new_database(tmp_path / "winnow.db")
+    campaign = store_campaign(database)
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, None])
+    database.close()
+    with sqlite3.connect(tmp_path / "winnow.db") as connection:
+        for table, column in MOMENTS:
+            connection.execute(f"UPDATE {table} SET {column} = '2020-01-02 03:04:05.000000'")
+    connection.close()
+    return tmp_path
+
+
+def names(folder, *storage):
+    return [row["campaign"] for row in json.loads(winnow(folder, "list", "--json", *storage).stdout)]
+
+
+def test_a_database_is_copied_to_a_server_and_back_and_answers_alike(folder, postgresql):
+    server = postgresql.new_database()
+    there = winnow(folder, "db", "copy", "sqlite:///winnow.db", server)
+    assert there.returncode == 0, there.stderr
+    assert "every table was read back and is equal" in there.stdout
+    back = winnow(folder, "db", "copy", server, "sqlite:///back.db")
+    assert back.returncode == 0, back.stderr
+    boards = [
+        winnow(folder, "query", "letters", "leaderboard", "--json", "--storage", storage).stdout
+        for storage in ("sqlite:///winnow.db", server, "sqlite:///back.db")
+    ]
+    assert boards[0] == boards[1] == boards[2]
+    assert winnow(folder, "db", "check", "--storage", server).returncode == 0
+    again = winnow(folder, "db", "copy", "sqlite:///winnow.db", server)
+    assert again.returncode == 1
+    assert "already holds rows" in one_message(again)
+
+
+def test_a_source_that_is_not_there_is_named_and_makes_no_file(folder):
+    refused = winnow(folder, "db", "copy", "sqlite:///absent.db", "sqlite:///new.db")
+    assert refused.returncode == 1
+    assert "absent.db is unavailable" in one_message(refused)
+    assert not (folder / "absent.db").exists()
+
+
+def test_sizes_are_told_per_table_and_per_comparison(folder):
+    told = json.loads(winnow(folder, "db", "stats", "--json").stdout)
+    comparisons = next(row for row in told["tables"] if row["table"] == "comparisons")
+    assert comparisons["rows"] == 2
+    assert comparisons["bytes_per_comparison"] == comparisons["bytes"] / 2 > 0
+    assert sum(row["bytes"] for row in told["tables"]) <= told["bytes"]
+    assert "bytes per comparison" in winnow(folder, "db", "stats").stdout
+
+
+def test_pruning_says_what_it_would_delete_and_deletes_it_only_when_told(folder, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    asked = winnow(folder, "db", "prune", "--older-than", "30d")
+    assert "letters: idle since 2020-01-02 03:04 UTC; deletes 2 comparisons and 2 texts" in asked.stdout
+    assert names(folder) == ["letters"]
+    done = winnow(folder, "db", "prune", "--older-than", "30d", "--yes")
+    assert "deleted 1 of 1 campaigns" in done.stdout
+    assert names(folder) == []
+    assert "nothing to delete" in winnow(folder, "db", "prune", "--older-than", "30d").stdout
+    assert winnow(folder, "db", "vacuum").stdout.endswith("MiB now\n")
+
+
+def test_what_is_young_or_named_otherwise_is_not_pruned(folder):
+    assert "nothing to delete" in winnow(folder, "db", "prune", "--older-than", "9999w", "--yes").stdout
+    unknown = winnow(folder, "db", "prune", "--older-than", "1h", "--campaign", "words", "--yes")
+    assert "no campaign is named 'words'" in one_message(unknown)
+    assert names(folder) == ["letters"]
+
+
+@pytest.mark.parametrize("age", ["30", "d", "-1d", "1.5d", "30 days", "1y"])
+def test_an_age_that_cannot_be_read_is_refused(folder, age):
+    refused = winnow(folder, "db", "prune", f"--older-than={age}", "--yes")
+    assert refused.returncode == 2
+    assert "give a number of hours, days or weeks" in one_message(refused)
+    assert names(folder) == ["letters"]
+
+
+def test_upgrading_says_which_revision_a_database_is_at(folder):
+    assert "is at revision" in winnow(folder, "db", "upgrade").stdout
+    created = winnow(folder, "db", "upgrade", "--storage", "sqlite:///new.db")
+    assert "was brought from no tables" in created.stdout
