@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Result, Select, case, func, select, text
+from sqlalchemy import CursorResult, Result, Select, case, func, select, text
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.orm import Session
 
@@ -266,10 +266,11 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[C
 
 def stream(session: Session, statement: Select[Any]) -> Iterator[Row]:
     """The rows of a statement, fetched some at a time."""
-    return _dictionaries(session.execute(statement.execution_options(yield_per=ROWS_AT_ONCE)))
+    streamed = statement.execution_options(yield_per=ROWS_AT_ONCE)
+    return _dictionaries(session.connection().execute(streamed))
 
 
-def _dictionaries(result: Result[Any]) -> Iterator[Row]:
+def _dictionaries(result: CursorResult[Any]) -> Iterator[Row]:
     # Closed even where the asker has seen enough: PostgreSQL keeps a cursor open behind it.
     with result:
         for row in result.mappings():
