@@ -11,9 +11,10 @@ from sqlalchemy import Table, func, select, text
 from sqlalchemy.orm import Session
 
 from storage.bulk import insert_rows
+from storage.columns import storable
 from storage.database import Database
 from storage.errors import CopyRefused
-from storage.models import Base, storable
+from storage.models import Base
 from storage.schema import ensure_schema, require_schema
 
 ROWS_AT_ONCE = 5_000

@@ -10,13 +10,9 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
-    BigInteger,
     CheckConstraint,
-    DateTime,
-    Dialect,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
     String,
@@ -25,7 +21,8 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.types import TypeDecorator
+
+from storage.columns import LARGE, NAME, AnyText, UtcDateTime
 
 NAMING_CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -34,59 +31,6 @@ NAMING_CONVENTION = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s",
     "pk": "pk_%(table_name)s",
 }
-
-
-class UtcDateTime(TypeDecorator[dt.datetime]):
-    """An aware datetime, kept in UTC; SQLite drops time zones, so it is given and read back there as UTC."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
-        """Refuse naive times: nobody can say later which clock they were read from."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"a time without a zone cannot be stored: {value!r}")
-        in_utc = value.astimezone(dt.UTC)
-        return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
-
-    def process_result_value(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
-        """Give back what was stored, aware."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
-
-
-class AnyText(TypeDecorator[str]):
-    """Text of any length and content, as every database can hold it.
-
-    NUL, which PostgreSQL cannot store, becomes U+FFFD, and half a surrogate pair, which is no character, a
-    question mark; all else comes back as it was.
-    """
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replace what cannot be stored."""
-        return None if value is None else storable(value)
-
-
-def storable(text: str) -> str:
-    """The text as every database can hold it."""
-    if text.isascii():
-        return text if "\0" not in text else text.replace("\0", REPLACEMENT)
-    return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode("utf-8")
-
-
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-
-NAME = String(255).with_variant(Text(), "postgresql")
-"""What users call something. SQLite holds names to no length, so PostgreSQL does not either."""
-
-LARGE = Integer().with_variant(BigInteger(), "postgresql")
-"""Any integer of 64 bits, which in SQLite each INTEGER is."""
 
 
 class Base(DeclarativeBase):

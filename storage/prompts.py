@@ -7,8 +7,9 @@ from sqlalchemy import Table
 from sqlalchemy.orm import Session
 
 from storage.bulk import insert_rows
+from storage.columns import storable
 from storage.lookups import rows_with
-from storage.models import Prompt, storable
+from storage.models import Prompt
 
 
 def digest_of(text: str) -> str:
