@@ -61,8 +61,9 @@ def view(
     chosen = _first_free_port(host) if port is None else port
     if not _is_free(host, chosen):
         raise WinnowError(f"{host}:{chosen} cannot be served at; is it taken? name another one with --port")
-    # Else the server would outlive a command that is told to end.
-    signal.signal(signal.SIGTERM, _interrupt)
+    # Else the server would outlive a command that is told to end, or whose terminal is closed.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     server = _start(storage, host, chosen)
     try:
         _wait_until_up(server, host, chosen)
@@ -87,6 +88,8 @@ def _start(storage: str, host: str, port: int) -> subprocess.Popen[bytes]:
         # -P: a folder named `flows` where the user stands must not shadow ours.
         [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT), *options],
         stdin=subprocess.DEVNULL,
+        # A terminal's Ctrl-C reaches this process alone, which then ends that one.
+        start_new_session=True,
         env={**os.environ, STORAGE_VARIABLE: storage},
     )
 

@@ -51,7 +51,7 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
             "best-mean",
             "best-meen",
             2,
-            "objective: input should be 'best-mean', 'best-duel' or 'certify' (got 'best-meen')",
+            "objective: input should be 'best-mean', 'best-duel', 'certify' or 'route' (got 'best-meen')",
         ),
         ("temperature: 1.0", "temperature: .nan", 15, "generate_configs[1].temperature: input should"),
         (
