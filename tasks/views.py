@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import SpecError
+from tasks.suggestions import did_you_mean
 
 if TYPE_CHECKING:  # the command line reads the names alone
     from sqlalchemy.orm import Session
@@ -29,11 +30,17 @@ VIEWS: dict[str, dict[str, str]] = {
     "curve": {ANY: "storage.views:curve"},
     "coverage": {ANY: "storage.views:coverage"},
     "costs": {ANY: "storage.cost_views:costs"},
+    "reuse": {ANY: "storage.reuse_views:reuse"},
+    "history": {ANY: "storage.history_views:history"},
     "head-to-head": {"best-duel": "storage.duel_views:head_to_head"},
     "strengths": {"best-duel": "tasks.strengths:strengths"},
     "games": {"best-duel": "storage.duel_views:games"},
     "judges": {"best-duel": "storage.duel_views:judges"},
     "verdicts": {"best-duel": "storage.duel_views:verdicts"},
+    "agreement": {
+        "best-duel": "tasks.agreement:agreement",
+        "certify": "storage.agreement_views:human_agreement",
+    },
     "e-values": {"certify": "tasks.certifying.evidence:e_values"},
     "weights": {"certify": "tasks.certifying.evidence:weights"},
     "labels": {"certify": "tasks.certifying.evidence:label_rows"},
@@ -43,6 +50,11 @@ VIEWS: dict[str, dict[str, str]] = {
 
 FILTERED = "comparisons"
 """The view that can be asked of one candidate, and for the first rows alone."""
+
+
+def answered_by(objective: str) -> list[str]:
+    """The views that campaigns of an objective answer."""
+    return [view for view, by_objective in VIEWS.items() if ANY in by_objective or objective in by_objective]
 
 
 def ask(
@@ -63,8 +75,11 @@ def ask(
         limit: Only the first so many comparisons.
 
     Raises:
-        SpecError: If campaigns of this objective cannot answer it.
+        SpecError: If campaigns of this objective cannot answer it, it cannot be limited, or there is no such
+            candidate.
     """
+    if candidate is not None:
+        _require_candidate(session, campaign, candidate)
     by_objective = VIEWS[view]
     path = by_objective.get(campaign.objective, by_objective.get(ANY))
     if path is None:
@@ -72,9 +87,26 @@ def ask(
             f"{view} is asked of {' and '.join(by_objective)} campaigns, and '{campaign.name}' is a "
             f"{campaign.objective} campaign"
         )
+    filters = {"candidate": candidate, "limit": limit}
+    if view != FILTERED:
+        if any(value is not None for value in filters.values()):
+            raise SpecError(f"{view} cannot be limited to a candidate or a number; only {FILTERED} can")
+        filters = {}
     module, _, name = path.partition(":")
     # Storage knows campaigns by their ids.
     subject = campaign.id if module.startswith("storage.") else campaign
-    filters = {"candidate": candidate, "limit": limit} if view == FILTERED else {}
     rows: Iterable[Row] = getattr(import_module(module), name)(session, subject, **filters)
     return rows
+
+
+def _require_candidate(session: "Session", campaign: "CampaignRecord", candidate: str) -> None:
+    # Imported here: the names of the views alone need no database.
+    from storage.repository import candidate_names
+
+    names = candidate_names(session, campaign.id)
+    if candidate not in names:
+        question = did_you_mean(candidate, names)
+        raise SpecError(
+            f"'{campaign.name}' has no candidate {candidate!r}; {question}{' ' * bool(question)}"
+            f"winnow show {campaign.name} lists all {len(names)}"
+        )

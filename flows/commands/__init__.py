@@ -8,6 +8,7 @@ from flows.commands import (
     dashboards,
     databases,
     demo,
+    exports,
     init,
     labels,
     queries,
@@ -37,6 +38,7 @@ app.command()(reading.show)
 app.command()(reading.report)
 app.command()(dashboards.view)
 app.command()(queries.query)
+app.command()(exports.export)
 app.command()(simulate.simulate)
 app.command()(catalogue.selectors)
 app.command()(catalogue.judges)

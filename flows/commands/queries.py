@@ -29,11 +29,13 @@ def query(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, or ask in SQL.
+    """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
 
-    Campaigns of duels (best-duel) also answer who beats whom (head-to-head, strengths), and how their
-    judges behaved (games, judges, verdicts); campaigns that certify, how the evidence grew (e-values), how
-    far the autoevaluator was relied on (weights), and which labels are given and wanted (labels).
+    What was taken from other campaigns is in reuse, and whether the winner changed since the last campaign on
+    the same dataset in history. Campaigns of duels (best-duel) also answer who beats whom (head-to-head,
+    strengths), and how their judges behaved (games, judges, verdicts, agreement); campaigns that certify, how
+    the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
+    (agreement), and which labels are given and wanted (labels).
     """
     from storage import repository, views
 

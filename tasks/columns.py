@@ -1,0 +1,74 @@
+"""What kind of values each column of a view holds, so that frames and files say it of empty columns too."""
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Literal
+
+from storage.columns import storable
+
+Kind = Literal["integer", "real", "truth", "time", "text", "conversation"]
+"""A conversation is a list of messages, each with its role and content; no view has one."""
+Cell = int | float | bool | dt.datetime | str | None
+
+_COLUMNS: dict[Kind, str] = {
+    "integer": "round position repeat attempt rounds comparisons scored unscored candidates generations "
+    "input_tokens output_tokens duels wins ties losses games unread both_orders labels picks until same "
+    "opposite",
+    "real": "estimate lower upper outcome seconds human_loss auto_loss unlabelled_loss win_rate strength "
+    "verdict first_wins flip_rate e_value log_e_value needed rho weight share mean agreement kappa",
+    "truth": "stop changed",
+    "time": "planned_at decided_at created_at labelled_at",
+}
+KINDS: dict[str, Kind] = {name: kind for kind, names in _COLUMNS.items() for name in names.split()}
+"""Every other column holds text."""
+
+KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {("leaderboard", "best"): "truth"}
+"""Where a view means something else by a name."""
+
+
+def kind_of(view: str, column: str) -> Kind:
+    """What a column of a view holds."""
+    return KINDS_IN_VIEW.get((view, column), KINDS.get(column, "text"))
+
+
+def kinds_of(view: str, columns: Iterable[str]) -> dict[str, Kind]:
+    """What each of a view's columns holds, in their order."""
+    return {column: kind_of(view, column) for column in columns}
+
+
+def cells(rows: Iterable[Mapping[str, Any]], view: str) -> Iterator[dict[str, Cell]]:
+    """Rows of a view with every value of its column's kind; what is no number, time or text becomes JSON."""
+    for row in rows:
+        yield {name: cell(value, kind_of(view, name)) for name, value in row.items()}
+
+
+def cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401 -- whatever a database holds
+    """A value as its kind says; NUL and half a surrogate pair are replaced as texts in the database are."""
+    if value is None:
+        return None
+    if kind == "integer":
+        return int(value)
+    if kind == "real":
+        return float(value)
+    if kind == "truth":
+        return bool(value)
+    if kind == "time":
+        assert isinstance(value, dt.datetime)
+        return value
+    return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def guessed_kind(values: Iterable[Any]) -> Kind | None:
+    """The kind that all values of a column of SQL have; None where they have several, or one of no kind."""
+    types = {type(value) for value in values if value is not None}
+    if types == {bool}:
+        return "truth"
+    if types == {int}:
+        return "integer"
+    if types and types <= {int, float, Decimal}:
+        return "real"
+    if types == {dt.datetime}:
+        return "time"
+    return "text" if types == {str} else None

@@ -1,0 +1,122 @@
+"""What a campaign found as pandas frames, for notebooks.
+
+    from tasks.frames import campaigns, frame, sql_frame
+
+    campaigns("sqlite:///winnow.db")
+    frame("sqlite:///winnow.db", "sum-prompts", "leaderboard")
+    frame("sqlite:///winnow.db", "sum-prompts", "comparisons", candidate="adder-m/direct", limit=100)
+    sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
+
+Columns have the same types whatever they hold, also where they hold nothing: whole numbers are `Int64`, other
+numbers `float64`, truths `boolean`, texts `string`, and times `datetime64[us, UTC]`. What is missing is
+missing (NA, NaN or NaT), never zero or empty. A frame without rows has no columns.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tasks.columns import Kind, cell, guessed_kind, kinds_of
+from tasks.errors import SpecError
+from tasks.suggestions import unknown_name
+from tasks.views import VIEWS, ask
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sqlalchemy.orm import Session
+
+DTYPES: dict[Kind, str] = {
+    "integer": "Int64",
+    "real": "float64",
+    "truth": "boolean",
+    "time": "datetime64[us, UTC]",
+    "text": "string",
+}
+
+
+def frame(
+    storage: str, name: str, view: str, *, candidate: str | None = None, limit: int | None = None
+) -> "pd.DataFrame":
+    """The rows of a view, as `winnow query` prints them.
+
+    Args:
+        storage: URL of the results database; it is only read.
+        name: Of the campaign.
+        view: What to ask of it, such as "leaderboard"; the keys of `tasks.views.VIEWS`.
+        candidate: Only comparisons of this one.
+        limit: Only the first so many comparisons.
+
+    Raises:
+        StorageError: If the database cannot be read, or has no such campaign.
+        SpecError: If there is no such view or candidate, or the campaign cannot answer it.
+    """
+    from storage import repository
+
+    if view not in VIEWS:
+        raise SpecError(unknown_name("view", view, VIEWS))
+    with _reading(storage) as session:
+        campaign = repository.get_campaign(session, name)
+        rows = list(ask(session, campaign, view, candidate=candidate, limit=limit))
+    return _typed(rows, view)
+
+
+def campaigns(storage: str) -> "pd.DataFrame":
+    """Where every campaign of a database stands, oldest first.
+
+    Raises:
+        StorageError: If the database cannot be read.
+    """
+    from storage.history_views import campaigns
+
+    with _reading(storage) as session:
+        return _typed(campaigns(session), "history")
+
+
+def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
+    """The rows of a SELECT of one's own; the connection only reads.
+
+    Columns in which all values are of one kind have its type, all others are `object`. SQLite keeps times as
+    texts, so its times are `string` here: `pandas.to_datetime(column, utc=True)` reads them.
+
+    Raises:
+        StorageError: If the database cannot be read, or refuses the statement.
+    """
+    import pandas as pd
+
+    from storage.views import run_sql
+
+    with _reading(storage) as session:
+        columns, found = run_sql(session, statement)
+        rows = list(found)
+    series = [_series([row[number] for row in rows], None) for number in range(len(columns))]
+    made = pd.concat(series, axis=1) if series else pd.DataFrame()
+    made.columns = pd.Index(columns)
+    return made
+
+
+def _typed(rows: Sequence[dict[str, Any]], view: str) -> "pd.DataFrame":
+    import pandas as pd
+
+    kinds = kinds_of(view, rows[0] if rows else ())
+    return pd.DataFrame({name: _series([row[name] for row in rows], kind) for name, kind in kinds.items()})
+
+
+def _series(values: list[Any], kind: Kind | None) -> "pd.Series[Any]":
+    """A column of a kind, or of the one that its values have."""
+    import pandas as pd
+
+    kind = kind or guessed_kind(values)
+    if kind is None:
+        return pd.Series(values, dtype=object)
+    return pd.Series([cell(value, kind) for value in values], dtype=DTYPES[kind])
+
+
+@contextmanager
+def _reading(storage: str) -> "Generator[Session, None, None]":
+    from storage.database import open_database
+    from storage.schema import require_schema
+
+    with closing(open_database(storage, read_only=True)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            yield session

@@ -1,0 +1,222 @@
+"""What campaigns owe to one another, and how far judges agree, on rows that are added up here by hand."""
+
+import datetime as dt
+from collections import Counter
+
+import pytest
+from stored_campaigns import NOW, decision, game, generation, store_campaign
+
+from storage import agreement_views, history_views, repository, reuse_views
+from storage.records import NewComparison
+from tasks.agreement import agreement, cohens_kappa
+from tasks.errors import SpecError
+from tasks.views import ask
+
+
+def asked(campaign, view):
+    with campaign.database.reading() as session:
+        return list(view(session, campaign.record.id))
+
+
+def store_texts(campaign, round_, keys, **fields):
+    """Store texts as paid for by a round; their ids by key, whoever paid."""
+    with campaign.database.writing() as session:
+        repository.add_generations(session, round_.id, [generation(key, **fields) for key in keys], NOW)
+        return {key: text.id for key, text in repository.texts_by_key(session, keys).items()}
+
+
+@pytest.fixture
+def borrowing(database):
+    """Duels whose texts x, y and judge's reply z an earlier campaign made; w is its own."""
+    earlier = store_campaign(database, "earlier", objective="best-duel")
+    paid = earlier.plan(0, [[0, 1]], [0])
+    store_texts(earlier, paid, ["x", "y", "z"], input_tokens=10, output_tokens=5, seconds=2.0)
+    campaign = store_campaign(database, "later", objective="best-duel")
+    round_ = campaign.plan(0, [[0, 1], [1, 0]], [0, 1])
+    ids = store_texts(campaign, round_, ["w", "x", "y", "z"])
+    a, b, _ = campaign.candidate_ids
+    e0, e1 = campaign.example_ids[:2]
+    duels = [
+        NewComparison(
+            position=0,
+            candidate_a_id=a,
+            candidate_b_id=b,
+            example_id=e0,
+            generation_a_id=ids["x"],
+            generation_b_id=ids["y"],
+            judge="llm",
+            outcome=1.0,
+            games=[game("original", 1.0, reply=ids["z"]), game("swapped", 1.0, reply=ids["w"])],
+        ),
+        # b says what a said before: x counts for a alone.
+        NewComparison(
+            position=1,
+            candidate_a_id=b,
+            candidate_b_id=a,
+            example_id=e1,
+            generation_a_id=ids["x"],
+            generation_b_id=ids["w"],
+            judge="llm",
+            outcome=0.0,
+        ),
+    ]
+    with database.writing() as session:
+        repository.add_outcomes(session, round_.id, duels, decision(), NOW)
+    return campaign
+
+
+def test_reuse_tells_what_other_campaigns_had_paid_for_and_counts_each_text_once(borrowing):
+    assert asked(borrowing, reuse_views.reuse) == [
+        {
+            "role": role,
+            "name": name,
+            "taken_from": "earlier",
+            "generations": 1,
+            "input_tokens": 10,
+            "output_tokens": 5,
+            "seconds": 2.0,
+        }
+        for role, name in (("candidate", "a"), ("candidate", "b"), ("judge", "j"))
+    ]
+
+
+def test_a_campaign_that_paid_for_all_it_used_has_reused_nothing(campaign):
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0])
+    assert asked(campaign, reuse_views.reuse) == []
+
+
+def test_history_tells_when_the_winner_changed_among_campaigns_of_one_question(database):
+    winners = {"first": 0, "same": 0, "open": None, "other": 1}
+    stored = {name: store_campaign(database, name) for name in winners}
+    for name, best in winners.items():
+        stored[name].finish(stored[name].plan(0, [0, 1], [0, 0]), [1.0, None], best=best)
+    store_campaign(database, "duels", objective="best-duel")
+    found = asked(stored["same"], history_views.history)
+    shown = ("campaign", "best", "comparisons", "scored", "changed")
+    assert [tuple(row[name] for name in shown) for row in found] == [
+        ("first", "a", 2, 1, None),
+        ("same", "a", 2, 1, False),
+        ("open", None, 2, 1, None),
+        ("other", "b", 2, 1, True),
+    ]
+    assert found[0]["created_at"] == NOW
+
+
+def test_history_shows_the_last_decision_and_campaigns_without_any(campaign):
+    fresh = store_campaign(campaign.database, "fresh")
+    for number, best in enumerate((0, 1)):
+        campaign.finish(
+            campaign.plan(number, [best], [number]),
+            [1.0],
+            best=best,
+            estimates=[0.25, 0.5, None],
+            lower=[0.0, 0.1, None],
+            upper=[1.0, 0.9, None],
+        )
+    rows = asked(fresh, history_views.history)
+    shown = ("best", "estimate", "lower", "upper", "rounds", "comparisons")
+    assert [tuple(row[name] for name in shown) for row in rows] == [
+        ("b", 0.5, 0.1, 0.9, 2, 2),
+        (None, None, None, None, 0, 0),
+    ]
+
+
+def test_all_campaigns_are_listed_by_age_whatever_they_ask(campaign):
+    store_campaign(campaign.database, "duels", objective="best-duel")
+    with campaign.database.reading() as session:
+        rows = history_views.campaigns(session)
+    assert [(row["campaign"], row["objective"]) for row in rows] == [
+        ("letters", "best-mean"),
+        ("duels", "best-duel"),
+    ]
+    assert all(isinstance(row["created_at"], dt.datetime) for row in rows)
+
+
+@pytest.fixture
+def judged(database):
+    """Four duels: Z and k agree on two, are opposed on one, and one is a tie for Z alone; m saw one."""
+    campaign = store_campaign(database, objective="best-duel")
+    both_orders = [game("original", 1.0, judge="Z"), game("swapped", 0.0, judge="Z")]
+    unread = game("original", "verdict_missing", judge="m")
+    campaign.finish_duels(
+        campaign.plan(0, [[0, 1], [0, 1], [0, 2], [1, 2]], [0, 1, 2, 3]),
+        [
+            (1.0, [game("original", 1.0, judge="Z"), game("original", 0.75, judge="k")]),
+            (0.0, [game("original", 0.0, judge="Z"), game("original", 0.0, judge="k"), unread]),
+            (0.5, [game("original", 1.0, judge="Z"), game("original", 0.0, judge="k")]),
+            (0.5, [*both_orders, game("original", 1.0, judge="k"), game("original", 0.5, judge="m")]),
+        ],
+    )
+    return campaign
+
+
+def test_judges_sides_are_counted_for_each_two_that_saw_the_same_duel(judged):
+    assert asked_sides(judged) == {
+        ("Z", "k"): Counter({(1, 1): 1, (-1, -1): 1, (1, -1): 1, (0, 1): 1}),
+        ("Z", "m"): Counter({(0, 0): 1}),
+        ("k", "m"): Counter({(1, 0): 1}),
+    }
+
+
+def asked_sides(campaign):
+    with campaign.database.reading() as session:
+        return agreement_views.judge_sides(session, campaign.record.id)
+
+
+def test_agreement_tells_how_often_judges_took_the_same_and_opposite_sides(judged):
+    with judged.database.reading() as session:
+        rows = agreement(session, judged.record)
+    # Z says 1, -1, 1, 0 and k 1, -1, -1, 1: by chance (2*2 + 1*2) / 16 = 0.375 of their duels.
+    assert rows[0] == {
+        "judge": "Z",
+        "other": "k",
+        "duels": 4,
+        "same": 2,
+        "opposite": 1,
+        "agreement": 0.5,
+        "kappa": pytest.approx((0.5 - 0.375) / (1 - 0.375)),
+    }
+    assert [(row["agreement"], row["kappa"]) for row in rows[1:]] == [(1.0, None), (0.0, 0.0)]
+
+
+def test_kappa_is_one_for_judges_that_always_agree_and_less_than_zero_for_those_that_never_do():
+    assert cohens_kappa(Counter({(1, 1): 3, (-1, -1): 5})) == 1.0
+    assert cohens_kappa(Counter({(1, -1): 4, (-1, 1): 4})) == -1.0
+
+
+def test_an_autoevaluator_is_held_against_human_labels_where_both_are_known(database):
+    campaign = store_campaign(database, objective="certify")
+    round_ = campaign.plan(0, [0, 0, 0, 1], [0, 1, 2, 0])
+    losses = [(0.0, 0.0), (1.0, 0.0), (1.0, None), (1.0, 1.0)]
+    compared = [
+        NewComparison(
+            position=position,
+            candidate_a_id=campaign.candidate_ids[round_.arms[position]],
+            example_id=campaign.example_ids[round_.examples[position]],
+            judge="exact",
+            outcome=1.0 - human,
+            human_loss=human,
+            auto_loss=auto,
+        )
+        for position, (human, auto) in enumerate(losses)
+    ]
+    with database.writing() as session:
+        repository.add_outcomes(session, round_.id, compared, decision(), NOW)
+    shown = ("candidate", "labels", "same", "agreement", "human_loss", "auto_loss")
+    assert [
+        tuple(row[name] for name in shown) for row in asked(campaign, agreement_views.human_agreement)
+    ] == [
+        ("a", 2, 1, 0.5, 0.5, 0.0),
+        ("b", 1, 1, 1.0, 1.0, 1.0),
+    ]
+
+
+def test_a_candidate_that_does_not_exist_is_refused_with_the_nearest_name(campaign):
+    with (
+        campaign.database.reading() as session,
+        pytest.raises(
+            SpecError,
+            match=r"'letters' has no candidate 'aa'; did you mean 'a'\? winnow show letters lists all 3",
+        ),
+    ):
+        ask(session, campaign.record, "comparisons", candidate="aa")
