@@ -9,17 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, func, inspect, or_, select, text
+from sqlalchemy import ColumnElement, exists, func, inspect, or_, select, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
 from storage.errors import QueryRefused
 from storage.models import Candidate, Comparison, Example, Game, Generation, Label, Prompt, Round
+from storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 from storage.views import Row
 
-A, B = aliased(Candidate), aliased(Candidate)
-TEXT_A, TEXT_B, REPLY = aliased(Generation), aliased(Generation), aliased(Generation)
-PROMPT_A, PROMPT_B = aliased(Prompt), aliased(Prompt)
+REPLY = aliased(Generation)
 
 SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
 """Where a reader's words are looked for."""
@@ -126,13 +125,10 @@ def comparisons(
         QueryRefused: If it takes longer than the session may.
     """
     rows = (
-        _joined(
+        joined(
             select(
                 Comparison.id,
-                Round.number.label("round"),
-                Comparison.position,
-                A.name.label("candidate"),
-                B.name.label("candidate_b"),
+                *PLACE,
                 Example.key.label("example"),
                 Comparison.outcome,
                 Comparison.reason,
@@ -172,13 +168,10 @@ def comparison(
         "answer": Comparison.answer,
         "detail": Comparison.detail,
     }
-    rows = _joined(
+    rows = joined(
         select(
             Comparison.id,
-            Round.number.label("round"),
-            Comparison.position,
-            A.name.label("candidate"),
-            B.name.label("candidate_b"),
+            *PLACE,
             Example.key.label("example"),
             Example.fields,
             Example.targets,
@@ -231,21 +224,6 @@ def columns(session: Session) -> list[Row]:
         for table in sorted([*schema.get_table_names(), *schema.get_view_names()])
         for column in schema.get_columns(table)
     ]
-
-
-def _joined(rows: Select[Any]) -> Select[Any]:
-    """With the round, candidates, example and answers of each comparison."""
-    return (
-        rows.select_from(Comparison)
-        .join(Round, Round.id == Comparison.round_id)
-        .join(A, A.id == Comparison.candidate_a_id)
-        .outerjoin(B, B.id == Comparison.candidate_b_id)
-        .join(Example, Example.id == Comparison.example_id)
-        .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
-        .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
-        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
-        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
-    )
 
 
 def _conditions(filters: Filters) -> list[ColumnElement[bool]]:

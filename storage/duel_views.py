@@ -7,11 +7,8 @@ from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from storage.models import Candidate, Comparison, Example, Game, Generation, Prompt, Round
+from storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 from storage.views import Row, stream
-
-A, B = aliased(Candidate), aliased(Candidate)
-TEXT_A, TEXT_B = aliased(Generation), aliased(Generation)
-PROMPT_A, PROMPT_B = aliased(Prompt), aliased(Prompt)
 
 
 def comparisons(
@@ -19,30 +16,21 @@ def comparisons(
 ) -> Iterator[Row]:
     """Every duel with its texts and outcome (1: the first candidate is preferred), in planned order."""
     rows = (
-        select(
-            Round.number.label("round"),
-            Comparison.position,
-            A.name.label("candidate"),
-            B.name.label("candidate_b"),
-            Example.key.label("example"),
-            Comparison.outcome,
-            Comparison.reason,
-            Comparison.detail,
-            Comparison.answer,
-            Comparison.judge,
-            PROMPT_A.text.label("prompt"),
-            TEXT_A.text,
-            PROMPT_B.text.label("prompt_b"),
-            TEXT_B.text.label("text_b"),
+        joined(
+            select(
+                *PLACE,
+                Example.key.label("example"),
+                Comparison.outcome,
+                Comparison.reason,
+                Comparison.detail,
+                Comparison.answer,
+                Comparison.judge,
+                PROMPT_A.text.label("prompt"),
+                TEXT_A.text,
+                PROMPT_B.text.label("prompt_b"),
+                TEXT_B.text.label("text_b"),
+            )
         )
-        .join(Round, Round.id == Comparison.round_id)
-        .join(A, A.id == Comparison.candidate_a_id)
-        .join(B, B.id == Comparison.candidate_b_id)
-        .join(Example, Example.id == Comparison.example_id)
-        .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
-        .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
-        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
-        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
         .limit(limit)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from storage.models import (
     Candidate,
@@ -17,37 +17,28 @@ from storage.models import (
     Round,
     Tally,
 )
+from storage.sides import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 from storage.views import Row, stream
-
-A, B = aliased(Candidate), aliased(Candidate)
-TEXT_A, TEXT_B = aliased(Generation), aliased(Generation)
-PROMPT_A, PROMPT_B = aliased(Prompt), aliased(Prompt)
 
 
 def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:
     """Every duel that has an outcome, with its texts and the time it was decided, in planned order."""
     rows = (
-        select(
-            Example.key.label("example"),
-            A.name.label("candidate"),
-            B.name.label("candidate_b"),
-            Comparison.outcome,
-            Comparison.judge,
-            PROMPT_A.text.label("prompt"),
-            TEXT_A.text,
-            PROMPT_B.text.label("prompt_b"),
-            TEXT_B.text.label("text_b"),
-            Decision.decided_at,
+        joined(
+            select(
+                Example.key.label("example"),
+                A.name.label("candidate"),
+                B.name.label("candidate_b"),
+                Comparison.outcome,
+                Comparison.judge,
+                PROMPT_A.text.label("prompt"),
+                TEXT_A.text,
+                PROMPT_B.text.label("prompt_b"),
+                TEXT_B.text.label("text_b"),
+                Decision.decided_at,
+            )
         )
-        .join(Round, Round.id == Comparison.round_id)
         .join(Decision, Decision.round_id == Round.id)
-        .join(A, A.id == Comparison.candidate_a_id)
-        .join(B, B.id == Comparison.candidate_b_id)
-        .join(Example, Example.id == Comparison.example_id)
-        .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
-        .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
-        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
-        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
         .where(Round.campaign_id == campaign_id, Comparison.outcome.is_not(None))
         .order_by(Round.number, Comparison.position)
     )

@@ -3,14 +3,11 @@
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
-from storage.models import Candidate, Comparison, Example, Generation, Prompt, Round
+from storage.models import Comparison, Example, Round
+from storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 from storage.views import Row
-
-A, B = aliased(Candidate), aliased(Candidate)
-TEXT_A, TEXT_B = aliased(Generation), aliased(Generation)
-PROMPT_A, PROMPT_B = aliased(Prompt), aliased(Prompt)
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
 """High outcomes, low ones, ties of duels, and none."""
@@ -33,26 +30,17 @@ def samples(
     conditions, order = _chosen(kind, worth)
     side = [] if candidate is None else [or_(A.name == candidate, B.name == candidate)]
     rows = session.execute(
-        select(
-            Round.number.label("round"),
-            Comparison.position,
-            A.name.label("candidate"),
-            B.name.label("candidate_b"),
-            Example.key.label("example"),
-            Comparison.outcome,
-            Comparison.reason,
-            Comparison.human_loss,
-            Comparison.judge,
-            *_beginnings(characters),
+        joined(
+            select(
+                *PLACE,
+                Example.key.label("example"),
+                Comparison.outcome,
+                Comparison.reason,
+                Comparison.human_loss,
+                Comparison.judge,
+                *_beginnings(characters),
+            )
         )
-        .join(Round, Round.id == Comparison.round_id)
-        .join(A, A.id == Comparison.candidate_a_id)
-        .outerjoin(B, B.id == Comparison.candidate_b_id)
-        .join(Example, Example.id == Comparison.example_id)
-        .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
-        .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
-        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
-        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
         .where(Round.campaign_id == campaign_id, *conditions, *side)
         .order_by(*order, Round.number, Comparison.position)
         .limit(most)
