@@ -1,11 +1,16 @@
 """The models that make vectors of texts, by what a spec says."""
 
 from tasks.embedding.protocol import Embedder
+from tasks.embedding.sentence_model import Precision, SentenceModel
 from tasks.spec import EmbedderSpec
 
 
-def create_embedder(spec: EmbedderSpec) -> Embedder:
+def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Embedder:
     """The model that makes vectors of texts; it is loaded when the first one comes.
+
+    Args:
+        spec: Which.
+        precision: See `SentenceModel`; vLLM keeps to what the checkpoint says.
 
     Raises:
         SpecError: If there is no checkpoint where the spec says.
@@ -15,6 +20,4 @@ def create_embedder(spec: EmbedderSpec) -> Embedder:
 
         assert spec.model is not None
         return VllmEmbedder(spec.model)
-    from tasks.embedding.sentence_model import SentenceModel
-
-    return SentenceModel(spec.model, spec.pooling)
+    return SentenceModel(spec.model, spec.pooling, precision)

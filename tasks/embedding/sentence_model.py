@@ -25,24 +25,28 @@ MOST_TOKENS = 512
 """Where the checkpoint names no limit of its own; longer texts are cut there."""
 
 Pooling = Literal["mean", "cls", "last"]
+Precision = Literal["float32", "bfloat16"]
 
 
 class SentenceModel:
-    """A checkpoint whose last hidden states are pooled over the tokens of a text, in single precision.
+    """A checkpoint whose last hidden states are pooled over the tokens of a text.
 
     Texts go through it one by one, so that a vector does not depend on which texts were embedded with it.
 
     Args:
         folder: Of the checkpoint; None for the packaged one.
         pooling: "mean" over all tokens, or the first ("cls") or "last" token alone.
+        precision: Of the model's arithmetic. "bfloat16" is up to twice as fast where the processor has it, since a
+            short text mostly waits for the weights to be read; its vectors differ in the third digit.
 
     Raises:
         SpecError: If there is no checkpoint there.
     """
 
-    def __init__(self, folder: str | None, pooling: Pooling) -> None:
+    def __init__(self, folder: str | None, pooling: Pooling, precision: Precision = "float32") -> None:
         self._folder = _packaged() if folder is None else folder
         self._pooling = pooling
+        self._precision = precision
         self.dim = hidden_size(self._folder)
         ref = ModelRef(name="embedder", provider="transformers", model=self._folder)
         self._fingerprint = fingerprint_model(ref)
@@ -92,7 +96,7 @@ class SentenceModel:
         transformers.utils.logging.disable_progress_bar()
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
-            self._model = transformers.AutoModel.from_pretrained(self._folder, dtype="float32").eval()
+            self._model = transformers.AutoModel.from_pretrained(self._folder, dtype=self._precision).eval()
         except Exception as error:  # no common class covers what a bad checkpoint raises
             raise SpecError(
                 f"the checkpoint in '{self._folder}' cannot be loaded: {one_sentence(error)}",

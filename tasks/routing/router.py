@@ -13,6 +13,7 @@ from algorithms.protocols import FloatArray
 from algorithms.route.policy import Policy
 from tasks.embedding.protocol import Embedder, of_unit_length
 from tasks.embedding.registry import create_embedder
+from tasks.embedding.sentence_model import Precision
 from tasks.errors import WinnowError
 from tasks.spec import EmbedderSpec
 from tasks.templates import Template, compile_template, render
@@ -58,8 +59,13 @@ class Router:
         self._template = template
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
+    def load(cls, folder: str | Path, precision: Precision = "float32") -> Self:
         """The router in a folder that `winnow route NAME --export` wrote.
+
+        Args:
+            folder: Holds policy.npz and policy.json.
+            precision: Of the embedder; "bfloat16" answers sooner and may choose otherwise where two
+                candidates are predicted to be all but equal.
 
         Raises:
             WinnowError: If there is none, or its embedder is gone or another one.
@@ -84,7 +90,7 @@ class Router:
             raise WinnowError(
                 f"{folder} holds no policy that can be read ({why}); export it again with winnow route"
             ) from error
-        embedder = None if spec.type == "precomputed" else create_embedder(spec)
+        embedder = None if spec.type == "precomputed" else create_embedder(spec, precision)
         if (
             embedder is not None
             and {**embedder.identity, "text": spec.text} != described["embedder_identity"]

@@ -89,6 +89,15 @@ def test_a_vector_does_not_depend_on_the_texts_beside_it_or_on_threads(packaged)
     assert packaged.embed([]).shape == (0, 384)
 
 
+def test_less_precision_changes_a_direction_little_and_keeps_the_identity(packaged):
+    coarse = SentenceModel(None, "mean", "bfloat16")
+    assert coarse.identity == packaged.identity
+    rows, exact = coarse.embed(TEXTS), packaged.embed(TEXTS)
+    assert not np.array_equal(rows, exact)
+    cosines = (rows * exact).sum(axis=1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(exact, axis=1)
+    assert (cosines > 0.999).all()
+
+
 def test_long_texts_are_cut_at_the_models_limit(packaged, tiny):
     assert np.array_equal(*packaged.embed(["word " * 600, "word " * 900]))
     model = SentenceModel(tiny, "last")
