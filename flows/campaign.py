@@ -10,6 +10,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
+from flows.storage_urls import reveal
 from flows.watching import Watcher, current_watcher
 from storage.database import open_database
 from storage.schema import require_schema
@@ -51,7 +52,7 @@ def run_campaign(storage: str, name: str) -> None:
     Safe to run again after a crash, however it came: each step does only what is not stored.
 
     Args:
-        storage: URL of the results database.
+        storage: URL of the results database, or what `hide` made of it.
         name: The campaign.
 
     Raises:
@@ -60,7 +61,7 @@ def run_campaign(storage: str, name: str) -> None:
         LeaseLost: If another process took it over; that one goes on.
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
     """
-    watcher = current_watcher()
+    watcher, storage = current_watcher(), reveal(storage)
     with closing(open_database(storage)) as database:
         require_schema(database)
         stored, checked = reopen_campaign(database, name, storage)

@@ -9,11 +9,13 @@ from flows.interrupts import Interrupts
 from flows.prefect_server import PrefectServerFailed, prefect_server
 from flows.progress import progress_display
 from flows.reading import reading
+from flows.storage_urls import hide
 from flows.summary import print_summary
 from flows.watching import Watcher, watched_by
 from storage import leases, repository
 from storage.database import open_database
 from storage.schema import ensure_schema
+from storage.urls import shown_url
 from tasks.campaigns import open_campaign
 from tasks.errors import WinnowError
 from tasks.leasing import is_gone, now, this_process
@@ -42,7 +44,7 @@ def run_stored_campaign(storage: str, name: str) -> int:
         return _answer(status, storage)
     _require_free(storage, name)
     interrupts = Interrupts()
-    hint = f"winnow resume {name} --storage {storage}"
+    hint = f"winnow resume {name} --storage {shown_url(storage)}"
     try:
         with prefect_server(PREFECT_LOG), progress_display(interrupts) as watcher, interrupts.caught():
             _run_flow(storage, name, watcher)
@@ -78,7 +80,7 @@ def _run_flow(storage: str, name: str, watcher: Watcher) -> None:
     from flows.campaign import run_campaign
 
     with watched_by(watcher):
-        run_campaign(storage, name)
+        run_campaign(hide(storage), name)
 
 
 def _status(storage: str, name: str) -> CampaignStatus:

@@ -2,6 +2,7 @@
 
 from flows.certified import certified_lines, coverage_line
 from flows.routed import routed_lines
+from storage.urls import shown_url
 from tasks.status import CampaignStatus
 
 MOST_CONTENDERS = 5
@@ -14,7 +15,7 @@ def print_summary(status: CampaignStatus, storage: str) -> None:
 
 def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
     """The answer, one sentence a line."""
-    totals = status.totals
+    totals, storage = status.totals, shown_url(storage)
     return [
         f"{status.name}: {status.state}",
         *_answer(status, storage),

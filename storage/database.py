@@ -1,11 +1,10 @@
 """Opening a results database, and the one place where transactions begin, end and fail."""
 
-import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sqlalchemy import URL, Engine
+from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import Session
@@ -13,6 +12,7 @@ from sqlalchemy.orm import Session
 from storage.errors import ConflictingRecord, StorageUnavailable
 from storage.postgresql_engine import READS, postgresql_engine
 from storage.sqlite_engine import WRITES, sqlite_engine
+from storage.urls import shown_url
 
 BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""
@@ -89,10 +89,9 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
         StorageUnavailable: If the URL cannot be read, names no place that lasts, or its driver is not
             installed.
     """
-    shown = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url)
+    shown = shown_url(url)
     try:
         parsed = make_url(url)
-        shown = _without_password(parsed)
         backend = parsed.get_backend_name()
         if backend == "sqlite":
             if parsed.database in (None, "", ":memory:"):
@@ -107,12 +106,6 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
         raise StorageUnavailable(shown, f"not a database URL this installation can open ({error})") from error
     return Database(shown, engine)
-
-
-def _without_password(url: URL) -> str:
-    """The URL as it may be printed; libpq also takes a password behind the question mark."""
-    secret = {name: "hidden" for name in url.query if "password" in name}
-    return url.update_query_dict(secret).render_as_string(hide_password=True)
 
 
 @contextmanager

@@ -35,6 +35,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """Check that a database is sound and of this release's schema."""
     from flows.reading import reading
     from storage.maintenance import problems
+    from storage.urls import shown_url
 
     with reading(storage) as session:
         found = problems(session)
@@ -42,7 +43,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
         print(problem)
     if found:
         raise typer.Exit(1)
-    print(f"{storage} is sound")
+    print(f"{shown_url(storage)} is sound")
 
 
 @app.command()

@@ -65,10 +65,12 @@ def _print(labelled: "Labelled", file: Path) -> None:
 
 
 def _print_next(wanted: list[str], name: str, storage: str) -> None:
+    from storage.urls import shown_url
+
     if wanted:
         print(f"{name} waits for {len(wanted)} more labels; winnow query {name} labels lists them")
     else:
-        print(f"{name} waits for no label; go on with: winnow resume {name} --storage {storage}")
+        print(f"{name} waits for no label; go on with: winnow resume {name} --storage {shown_url(storage)}")
 
 
 def _ask(database: "Database", campaign: "CampaignRecord") -> None:

@@ -19,6 +19,7 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
     from flows.output import print_json
     from flows.summary import summary_lines
     from storage import repository
+    from storage.urls import shown_url
     from tasks.status import campaign_status
 
     with reading(storage) as session:
@@ -33,7 +34,7 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
         if each.holder:
             print(f"  run by    {each.holder}")
     if not statuses:
-        print(f"no campaigns in {storage}")
+        print(f"no campaigns in {shown_url(storage)}")
 
 
 def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:

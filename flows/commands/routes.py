@@ -84,6 +84,7 @@ def _answered(
     import sys
 
     from flows.exits import FORCED
+    from storage.urls import shown_url
     from tasks.routing.answering import answer_prompts
     from tasks.routing.arriving import store_arrival
 
@@ -91,7 +92,7 @@ def _answered(
     try:
         return answer_prompts(database, name, storage, positions)
     except KeyboardInterrupt:
-        hint = f"winnow resume {name} --storage {storage}"
+        hint = f"winnow resume {name} --storage {shown_url(storage)}"
         print(f"\nstopped by force; the prompts are stored, go on with: {hint}", file=sys.stderr)
         raise typer.Exit(FORCED) from None
 

@@ -8,6 +8,8 @@ import pytest
 import scripted_engines
 from test_command_line import winnow
 
+from flows.storage_urls import hide, reveal
+
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
 
@@ -109,3 +111,10 @@ def ask(api, what, body):
     )
     with urllib.request.urlopen(request) as reply:
         return json.load(reply)
+
+
+def test_prefect_is_not_told_a_password_and_the_flow_still_finds_the_database():
+    url = "postgresql://ann:secret@host/results"
+    shown = hide(url)
+    assert "secret" not in shown
+    assert (reveal(shown), reveal("sqlite:///winnow.db")) == (url, "sqlite:///winnow.db")

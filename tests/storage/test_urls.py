@@ -1,0 +1,18 @@
+"""What is shown of a database's URL holds no password, however it is written."""
+
+import pytest
+
+from storage.urls import shown_url
+
+URLS = {
+    "sqlite:///winnow.db": "sqlite:///winnow.db",
+    "postgresql://ann@host/x": "postgresql://ann@host/x",
+    "postgresql+psycopg://ann:secret@host:5432/x": "postgresql+psycopg://ann:***@host:5432/x",
+    "postgresql://host/x?user=ann&password=secret": "postgresql://host/x?password=hidden&user=ann",
+    "not a url://ann:secret@host": "not a url://ann:***@host",
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_passwords_are_hidden_and_nothing_else(url):
+    assert shown_url(url) == URLS[url]
