@@ -61,8 +61,9 @@ def view(
     chosen = _first_free_port(host) if port is None else port
     if not _is_free(host, chosen):
         raise WinnowError(f"{host}:{chosen} cannot be served at; is it taken? name another one with --port")
-    # Else the server would outlive a command that is told to end, or whose terminal is closed.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # Else the server would outlive a command that is told to end, or whose terminal is closed; and a shell
+    # has what it runs in the background ignore the first of these.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     server = _start(storage, host, chosen)
     try:

@@ -306,6 +306,6 @@ def test_the_second_interrupt_stops_at_once_and_frees_the_lease(prefect_api, fol
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, told
     assert "Traceback" not in told
     assert processes.rows(folder, "SELECT released_at IS NOT NULL FROM leases") == [(1,)]
