@@ -14,6 +14,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._asked = threading.Event()
+        self._is_forced = False
 
     @property
     def asked(self) -> bool:
@@ -25,7 +26,8 @@ class Interrupts:
         """Take Ctrl-C over until the block ends.
 
         Raises:
-            KeyboardInterrupt: At the second Ctrl-C.
+            KeyboardInterrupt: At the second Ctrl-C. Further ones are ignored: what ends then gives the lease
+                back, and would be cut off.
         """
         before = signal.signal(signal.SIGINT, self._handle)
         try:
@@ -34,7 +36,10 @@ class Interrupts:
             signal.signal(signal.SIGINT, before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._is_forced:
+            return
         if self.asked:
+            self._is_forced = True
             # A pool that is cut off while it closes a connection would print a traceback.
             logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
             raise KeyboardInterrupt
