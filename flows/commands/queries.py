@@ -35,7 +35,8 @@ def query(
     the same dataset in history. Campaigns of duels (best-duel) also answer who beats whom (head-to-head,
     strengths), and how their judges behaved (games, judges, verdicts, agreement); campaigns that certify, how
     the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
-    (agreement), and which labels are given and wanted (labels).
+    (agreement), and which labels are given and wanted (labels); campaigns that route, who got which prompts
+    (picks).
     """
     from storage import repository, views
 

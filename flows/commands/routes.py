@@ -36,7 +36,7 @@ def route(
     """Answer prompts that arrive by the candidate a campaign chooses, and learn from its score.
 
     The campaign is one with the objective route. An exported policy chooses in milliseconds, without a
-    database or a model loaded: tasks.routing.router.Router.load(DIR).choose(PROMPT).
+    database and without vLLM: tasks.routing.router.Router.load(DIR).choose(PROMPT).
     """
     from contextlib import closing
 
