@@ -87,16 +87,14 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
     """
     with database.reading() as session:
         campaign = repository.get_campaign(session, name)
-        dataset = _stored_dataset(
-            campaign,
-            [
-                example
-                for dataset_id in arrivals.dataset_ids(session, campaign.id)
-                for example in repository.examples(session, dataset_id)
-            ],
-        )
+        examples = [
+            example
+            for dataset_id in arrivals.dataset_ids(session, campaign.id)
+            for example in repository.examples(session, dataset_id)
+        ]
         names = repository.candidate_names(session, campaign.id)
         first_rounds = repository.first_rounds(session, campaign.id)
+    dataset = stored_dataset(campaign, examples)
     checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
@@ -134,7 +132,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _stored_dataset(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Dataset:
+def stored_dataset(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Dataset:
     """The examples of a stored campaign; its file is not needed any more."""
     path = str(campaign.spec["dataset"]["path"])
     return Dataset(

@@ -9,7 +9,6 @@ They come from
 """
 
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,8 @@ from algorithms.protocols import FloatArray
 from storage import repository
 from storage.database import Database, open_database
 from storage.records import CampaignRecord
-from tasks.datasets import Dataset, Example
+from tasks.campaigns import stored_dataset
+from tasks.datasets import Dataset
 from tasks.embedding.precomputed import read_vectors
 from tasks.embedding.prompts import check_embedder
 from tasks.embedding.protocol import of_unit_length
@@ -96,11 +96,4 @@ def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
 
 def _dataset(database: Database, campaign: CampaignRecord) -> Dataset:
     with database.reading() as session:
-        examples = repository.examples(session, campaign.dataset_id)
-    path = str(campaign.spec["dataset"]["path"])
-    return Dataset(
-        name=Path(path).stem,
-        path=path,
-        examples=tuple(Example(key=row.key, fields=row.fields, targets=()) for row in examples),
-        fingerprint=str(campaign.spec["dataset_fingerprint"]),
-    )
+        return stored_dataset(campaign, repository.examples(session, campaign.dataset_id))

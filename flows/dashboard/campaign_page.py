@@ -8,9 +8,8 @@ from flows.dashboard.asking import asking, problems_shown
 from flows.dashboard.choosing import choose_campaign
 from flows.dashboard.looking import Look, look_at
 from flows.dashboard.showing import show_figure, show_heading, show_rows, show_soft
-from flows.html_report.page import KEY_WIDTH, LEFT_OUT
+from flows.html_report.page import answer_lines
 from flows.html_report.parts import Section
-from flows.summary import summary_lines
 from storage import repository
 from tasks.status import CampaignStatus
 
@@ -56,13 +55,6 @@ def _head(status: CampaignStatus) -> None:
             with left:
                 show_soft(word, key=f"word-{word}")
             right.text(sentence)
-
-
-def answer_lines(status: CampaignStatus) -> list[tuple[str, str]]:
-    """The summary as pairs of a word and a sentence, without what needs a terminal beside the database."""
-    _, *lines = summary_lines(status, "")
-    pairs = [(line[:KEY_WIDTH].strip(), line[KEY_WIDTH:]) for line in lines]
-    return [(word, sentence) for word, sentence in pairs if word and word not in LEFT_OUT]
 
 
 def _leaderboard(look: Look) -> None:

@@ -44,7 +44,7 @@ def page(campaign: CampaignRecord, status: CampaignStatus, sections: Sequence[Se
     return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
         campaign=campaign,
         status=status,
-        answer=_answer(status),
+        answer=answer_lines(status),
         sections=sections,
         definition=readable(yaml.safe_dump(dict(campaign.spec), sort_keys=False, allow_unicode=True)),
         versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
@@ -68,8 +68,8 @@ def cell(value: object) -> str:
     return readable(str(value))
 
 
-def _answer(status: CampaignStatus) -> list[tuple[str, str]]:
-    """The lines of the summary as pairs of a word and a sentence."""
+def answer_lines(status: CampaignStatus) -> list[tuple[str, str]]:
+    """The summary as pairs of a word and a sentence, without what needs a terminal beside the database."""
     _, *lines = summary_lines(status, "")
     pairs = [(line[:KEY_WIDTH].strip(), line[KEY_WIDTH:]) for line in lines]
     # A line without a word of its own goes on with the one before it.

@@ -45,8 +45,7 @@ class BestDuel(CheckedCampaign):
     @property
     def judge_identity(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        fingerprints = {"fingerprints": dict(self.judge_fingerprints)} if self.judge_fingerprints else {}
-        return {**self.judge.identity, **fingerprints}
+        return {**self.judge.identity, **super().judge_identity}
 
     @property
     def repeats_meetings(self) -> bool:
