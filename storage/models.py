@@ -105,6 +105,8 @@ class Campaign(Base):
     """How it is run: may change from one run to the next."""
     versions: Mapped[dict[str, Any]]
     """Releases of Winnow and of what it stands on, at the first run."""
+    family: Mapped[str | None] = mapped_column(NAME, index=True)
+    """What the campaigns that one schedule begins have in common: the name in their file."""
     created_at: Mapped[dt.datetime]
 
 
@@ -333,6 +335,27 @@ class Tally(Base):
     seconds: Mapped[float]
     detail: Mapped[str | None] = mapped_column(AnyText)
     """The detail of one of them."""
+
+
+class Load(Base):
+    """One time that a campaign waited for a model: it was loaded, or woken where it slept."""
+
+    __tablename__ = "loads"
+    __table_args__ = (
+        CheckConstraint("kind IN ('load', 'wake')", name="kind_known"),
+        CheckConstraint("seconds >= 0", name="seconds_not_negative"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), index=True)
+    model: Mapped[str] = mapped_column(NAME)
+    devices: Mapped[list[Any]]
+    """Where its engine runs, such as [0, 1]; empty where nobody assigned any."""
+    kind: Mapped[str] = mapped_column(String(8))
+    """"load" or "wake"."""
+    seconds: Mapped[float]
+    """Wall time until it could be asked."""
+    ended_at: Mapped[dt.datetime]
 
 
 class Lease(Base):

@@ -19,6 +19,7 @@ from storage.models import (
     Game,
     Generation,
     Lease,
+    Load,
     Prompt,
     Round,
     Tally,
@@ -135,7 +136,7 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     session.execute(delete(Tally).where(Tally.candidate_id.in_(candidates)))
     session.execute(delete(Decision).where(Decision.round_id.in_(rounds)))
     session.execute(delete(Round).where(Round.campaign_id == campaign_id))
-    for model in (Candidate, Arrival, Lease):
+    for model in (Candidate, Arrival, Load, Lease):
         session.execute(delete(model).where(model.campaign_id == campaign_id))
     session.execute(delete(Campaign).where(Campaign.id == campaign_id))
 

@@ -37,6 +37,7 @@ class CampaignRecord:
     spec: Mapping[str, Any]
     execution: Mapping[str, Any]
     versions: Mapping[str, Any]
+    family: str | None
     created_at: dt.datetime
 
 

@@ -123,6 +123,7 @@ def add_campaign(
     versions: Mapping[str, Any],
     candidates: Sequence[NewCandidate],
     now: dt.datetime,
+    family: str | None = None,
 ) -> CampaignRecord:
     """Store a campaign with its candidates, in the order of their arms."""
     row = Campaign(
@@ -133,6 +134,7 @@ def add_campaign(
         spec=dict(spec),
         execution=dict(execution),
         versions=dict(versions),
+        family=family,
         created_at=now,
     )
     session.add(row)
@@ -412,6 +414,7 @@ def _campaign(row: Campaign) -> CampaignRecord:
         spec=row.spec,
         execution=row.execution,
         versions=row.versions,
+        family=row.family,
         created_at=row.created_at,
     )
 
