@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import JSON, Dialect, Table
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import JSON, Connection, Dialect, Table
 from sqlalchemy.orm import Session
+
+from storage.driving import errors_of, run, run_many
 
 Convert = Callable[[Any], Any]
 
@@ -27,11 +28,20 @@ def insert_rows(
     names = ", ".join(f'"{name}"' for name in columns)
     if connection.dialect.name == "postgresql":
         statement = f'COPY "{table.name}" ({names}) FROM STDIN'
-        _copy(connection.connection.driver_connection, connection.dialect, statement, stored)
+        _copy(connection, statement, stored)
         return
     statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))})'
     for some in in_portions(stored, ROWS_AT_ONCE):
-        connection.exec_driver_sql(statement, some)
+        run_many(session, statement, some)
+
+
+def insert_row(session: Session, table: Table, columns: Sequence[str], row: Sequence[Any]) -> int:
+    """Insert one row, with the values of these columns in their order; its id."""
+    converts = _converts(table, tuple(columns), session.connection().dialect)
+    names = ", ".join(f'"{name}"' for name in columns)
+    statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))}) RETURNING id'
+    ((id_,),) = run(session, statement, next(_converted([row], converts)))
+    return int(id_)
 
 
 def in_portions(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -46,16 +56,11 @@ def in_portions(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield some
 
 
-def _copy(driver: Any, dialect: Dialect, statement: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: ANN401
-    import psycopg
-
-    try:
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(row)
-    except psycopg.Error as error:
-        # SQLAlchemy, which does not know COPY, would have wrapped it so.
-        raise DBAPIError.instance(statement, None, error, psycopg.Error, dialect=dialect) from error
+def _copy(connection: Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    driver: Any = connection.connection.driver_connection
+    with errors_of(connection, statement), driver.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def _converted(rows: Iterable[Sequence[Any]], converts: Mapping[int, Convert]) -> Iterator[tuple[Any, ...]]:

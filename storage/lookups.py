@@ -4,13 +4,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.orm import Session
+
+from storage.driving import run
 
 
 def rows_with(
     session: Session, columns: str, table: str, column: str, values: Sequence[str]
-) -> Sequence[Row[Any]]:
+) -> list[tuple[Any, ...]]:
     """The columns of the rows of a table in which one column has one of these values.
 
     The values travel as one parameter, so that neither their number nor their kind makes another statement:
@@ -18,9 +19,7 @@ def rows_with(
     """
     if not values:
         return []
-    connection = session.connection()
-    if connection.dialect.name == "postgresql":
-        query = f"SELECT {columns} FROM {table} WHERE {column} = ANY(%s)"
-        return connection.exec_driver_sql(query, (list(values),)).all()
+    if session.connection().dialect.name == "postgresql":
+        return run(session, f"SELECT {columns} FROM {table} WHERE {column} = ANY(?)", (list(values),))
     query = f"SELECT {columns} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))"
-    return connection.exec_driver_sql(query, (json.dumps(list(values)),)).all()
+    return run(session, query, (json.dumps(list(values)),))

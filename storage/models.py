@@ -16,6 +16,7 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     String,
+    Table,
     Text,
     UniqueConstraint,
     text,
@@ -42,6 +43,13 @@ class Base(DeclarativeBase):
         dict[str, Any]: JSON(none_as_null=True),
         list[Any]: JSON(),
     }
+
+
+def table_of(model: type[Base]) -> Table:
+    """The table that a model's rows are in."""
+    table = model.__table__
+    assert isinstance(table, Table)
+    return table
 
 
 class Dataset(Base):

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from sqlalchemy import Table
 from sqlalchemy.orm import Session
 
 from storage.bulk import insert_rows
 from storage.columns import storable
 from storage.lookups import rows_with
-from storage.models import Prompt
+from storage.models import Prompt, table_of
 
 
 def digest_of(text: str) -> str:
@@ -25,9 +24,9 @@ def ensure_prompts(session: Session, digests: Iterable[str], texts: Iterable[str
     wanted = dict(zip(digests, texts, strict=True))
     found = _stored(session, list(wanted))
     if new := [digest for digest in wanted if digest not in found]:
-        table = Prompt.__table__
-        assert isinstance(table, Table)
-        insert_rows(session, table, ("digest", "text"), ((digest, wanted[digest]) for digest in new))
+        insert_rows(
+            session, table_of(Prompt), ("digest", "text"), ((digest, wanted[digest]) for digest in new)
+        )
         found |= _stored(session, new)
     return found
 

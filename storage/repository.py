@@ -7,14 +7,13 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Table, func, insert, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
-from storage.bulk import insert_rows
+from storage.bulk import insert_row, insert_rows
 from storage.errors import CampaignNotFound
 from storage.lookups import rows_with
 from storage.models import (
-    Base,
     Campaign,
     Candidate,
     Comparison,
@@ -24,6 +23,7 @@ from storage.models import (
     Game,
     Generation,
     Round,
+    table_of,
 )
 from storage.prompts import digest_of, ensure_prompts
 from storage.records import (
@@ -47,11 +47,10 @@ ROWS_AT_ONCE = 10_000
 ROUNDS_AT_ONCE = 100
 """Rounds fetched together; each holds as many pairs as a batch."""
 
+ROUND_COLUMNS = ("campaign_id", "number", "arms", "examples", "planned_at")
 GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
 GAME_FIELDS = tuple(field.name for field in fields(NewGame))
-
-_ADD_ROUND = insert(Round).returning(Round.id)
 
 _generation_fields = attrgetter(*GENERATION_FIELDS)
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
@@ -232,9 +231,8 @@ def add_round(
     now: dt.datetime,
 ) -> RoundRecord:
     """Store the plan of a round."""
-    values = {"campaign_id": campaign_id, "number": number, "arms": list(arms), "examples": list(examples)}
-    id_ = session.connection().scalar(_ADD_ROUND, {**values, "planned_at": now})
-    assert id_ is not None
+    values = (campaign_id, number, list(arms), list(examples), now)
+    id_ = insert_row(session, table_of(Round), ROUND_COLUMNS, values)
     return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples))
 
 
@@ -308,7 +306,7 @@ def add_generations(
     prompt_ids = ensure_prompts(session, digests, (row.prompt for row in new))
     insert_rows(
         session,
-        _table(Generation),
+        table_of(Generation),
         ("round_id", "created_at", "prompt_id", *GENERATION_FIELDS),
         (
             (round_id, now, prompt_ids[digest], *_generation_fields(row))
@@ -326,7 +324,7 @@ def add_outcomes(
 ) -> None:
     """Store what a round found and what is decided from it; call it in one transaction."""
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
-    insert_rows(session, _table(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
+    insert_rows(session, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
     _add_games(session, round_id, comparisons)
     add_to_tallies(session, round_id)
     decide(session, round_id, comparisons, decision, now)
@@ -388,7 +386,7 @@ def _add_games(session: Session, round_id: int, comparisons: Sequence[NewCompari
         for comparison in comparisons
         for number, game in enumerate(comparison.games)
     )
-    insert_rows(session, _table(Game), ("comparison_id", "number", *GAME_FIELDS), rows)
+    insert_rows(session, table_of(Game), ("comparison_id", "number", *GAME_FIELDS), rows)
 
 
 def _columns(
@@ -396,12 +394,6 @@ def _columns(
 ) -> dict[str, Any]:
     """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
-
-
-def _table(model: type[Base]) -> Table:
-    table = model.__table__
-    assert isinstance(table, Table)
-    return table
 
 
 def _campaign(row: Campaign) -> CampaignRecord:

@@ -8,13 +8,13 @@ whoever sees the one sees the others, and `storage.maintenance.problems` counts 
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, bindparam, func, insert, select, text
 from sqlalchemy.orm import Session
 
+from storage.bulk import insert_row
+from storage.driving import run
 from storage.errors import ConflictingRecord
-from storage.models import Decision, Generation
+from storage.models import Decision, table_of
 from storage.records import NewComparison, NewDecision
 
 SIDES = """
@@ -27,14 +27,14 @@ SIDES = """
 """
 """Comparisons as seen by each candidate in them: one row for a score, two for a duel."""
 
-_ADD_ROUND = text(f"""
+_ADD_ROUND = f"""
     INSERT INTO tallies
         (candidate_id, reason, comparisons, points, input_tokens, output_tokens, seconds, detail)
     SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.points), 0),
         coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
         min(s.detail)
     FROM ({SIDES}) s LEFT JOIN generations g ON g.id = s.generation_id
-    WHERE s.round_id = :round_id
+    WHERE s.round_id = ?
     GROUP BY s.candidate_id, coalesce(s.reason, '')
     ON CONFLICT (candidate_id, reason) DO UPDATE SET
         comparisons = tallies.comparisons + excluded.comparisons,
@@ -43,12 +43,12 @@ _ADD_ROUND = text(f"""
         output_tokens = tallies.output_tokens + excluded.output_tokens,
         seconds = tallies.seconds + excluded.seconds,
         detail = coalesce(tallies.detail, excluded.detail)
-""")
+"""
 
 
 def add_to_tallies(session: Session, round_id: int) -> None:
     """Add a round's comparisons, which have just been stored, to the tallies of its candidates."""
-    session.connection().execute(_ADD_ROUND, {"round_id": round_id})
+    run(session, _ADD_ROUND, (round_id,))
 
 
 def decide(
@@ -59,39 +59,35 @@ def decide(
     now: dt.datetime,
 ) -> None:
     """Store what is decided after a round, and what the round adds up to, beside it."""
+    ((position, *paid),) = run(session, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))
     first = {each.candidate_a_id for each in comparisons}
     second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
-    session.connection().execute(
-        _DECIDE,
-        {
-            **{field.name: getattr(decision, field.name) for field in fields(decision)},
-            "paying_round_id": round_id,
-            "round_id": round_id,
-            "decided_at": now,
-            "comparisons": len(comparisons),
-            "scored": sum(each.outcome is not None for each in comparisons),
-            "candidates": len(first | second),
-            **_of_the_best(session, decision),
-        },
-    )
+    values = {
+        **{field.name: getattr(decision, field.name) for field in fields(decision)},
+        **_of_the_best(decision, position),
+        **dict(zip(PAID, paid, strict=True)),
+        "round_id": round_id,
+        "decided_at": now,
+        "comparisons": len(comparisons),
+        "scored": sum(each.outcome is not None for each in comparisons),
+        "candidates": len(first | second),
+    }
+    insert_row(session, table_of(Decision), tuple(values), tuple(values.values()))
 
 
-def _paid(value: ColumnElement[Any]) -> ScalarSelect[Any]:
-    return select(value).where(Generation.round_id == bindparam("paying_round_id")).scalar_subquery()
+PAID = ("generations", "input_tokens", "output_tokens", "seconds")
+"""What a decision says of the texts that its round paid for."""
+
+_POSITION_AND_PAID = """
+    SELECT (SELECT position FROM candidates WHERE id = ?), count(*), coalesce(sum(input_tokens), 0),
+        coalesce(sum(output_tokens), 0), coalesce(sum(seconds), 0.0)
+    FROM generations WHERE round_id = ?
+"""
 
 
-_DECIDE = insert(Decision).values(
-    generations=_paid(func.count()),
-    input_tokens=_paid(func.coalesce(func.sum(Generation.input_tokens), 0)),
-    output_tokens=_paid(func.coalesce(func.sum(Generation.output_tokens), 0)),
-    seconds=_paid(func.coalesce(func.sum(Generation.seconds), 0.0)),
-)
-
-
-def _of_the_best(session: Session, decision: NewDecision) -> dict[str, float | None]:
+def _of_the_best(decision: NewDecision, position: int | None) -> dict[str, float | None]:
     if decision.best_candidate_id is None:
         return {"best_estimate": None, "best_lower": None, "best_upper": None}
-    position = session.connection().scalar(_POSITION, {"id": decision.best_candidate_id})
     if position is None:
         raise ConflictingRecord(f"the best candidate {decision.best_candidate_id} is none of any campaign")
     return {
@@ -99,6 +95,3 @@ def _of_the_best(session: Session, decision: NewDecision) -> dict[str, float | N
         "best_lower": decision.lower[position],
         "best_upper": decision.upper[position],
     }
-
-
-_POSITION = text("SELECT position FROM candidates WHERE id = :id")
