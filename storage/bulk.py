@@ -3,77 +3,79 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import JSON, Connection, Dialect, Table
-from sqlalchemy.orm import Session
 
+from storage.columns import AnyText, storable
 from storage.driving import errors_of, run, run_many
 
 Convert = Callable[[Any], Any]
 
 ROWS_AT_ONCE = 10_000
-"""Rows handed to SQLite together."""
+"""Rows converted together, and handed to SQLite together."""
 
 
 def insert_rows(
-    session: Session, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """Insert rows, each with the values of these columns in their order, in the session's transaction.
+    """Insert rows, each with the values of these columns in their order, in the connection's transaction.
 
     The values are those that the model's attributes take: what the columns' types do to them is done here.
     """
-    connection = session.connection()
-    stored = _converted(rows, _converts(table, tuple(columns), connection.dialect))
+    portions = _converted(rows, _converts(table, tuple(columns), connection.dialect))
     names = ", ".join(f'"{name}"' for name in columns)
     if connection.dialect.name == "postgresql":
-        statement = f'COPY "{table.name}" ({names}) FROM STDIN'
-        _copy(connection, statement, stored)
+        _copy(connection, f'COPY "{table.name}" ({names}) FROM STDIN', portions)
         return
     statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))})'
-    for some in in_portions(stored, ROWS_AT_ONCE):
-        run_many(session, statement, some)
+    for portion in portions:
+        run_many(connection, statement, portion)
 
 
-def insert_row(session: Session, table: Table, columns: Sequence[str], row: Sequence[Any]) -> int:
+def insert_row(connection: Connection, table: Table, columns: Sequence[str], row: Sequence[Any]) -> int:
     """Insert one row, with the values of these columns in their order; its id."""
-    converts = _converts(table, tuple(columns), session.connection().dialect)
+    ((values,),) = _converted([row], _converts(table, tuple(columns), connection.dialect))
     names = ", ".join(f'"{name}"' for name in columns)
     statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))}) RETURNING id'
-    ((id_,),) = run(session, statement, next(_converted([row], converts)))
+    ((id_,),) = run(connection, statement, values)
     return int(id_)
 
 
 def in_portions(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
     """The rows in lists of at most this size."""
-    some: list[Any] = []
-    for row in rows:
-        some.append(row)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
+    remaining = iter(rows)
+    while some := list(islice(remaining, size)):
         yield some
 
 
-def _copy(connection: Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+def _copy(connection: Connection, statement: str, portions: Iterable[Sequence[Sequence[Any]]]) -> None:
     driver: Any = connection.connection.driver_connection
     with errors_of(connection, statement), driver.cursor() as cursor, cursor.copy(statement) as copy:
-        for row in rows:
-            copy.write_row(row)
+        for portion in portions:
+            for row in portion:
+                copy.write_row(row)
 
 
-def _converted(rows: Iterable[Sequence[Any]], converts: Mapping[int, Convert]) -> Iterator[tuple[Any, ...]]:
-    # One moment is written to every row of a group: what is the very same value is converted once.
-    last: dict[int, tuple[Any, Any]] = dict.fromkeys(converts, (None, None))
-    for row in rows:
-        values = list(row)
+def _converted(
+    rows: Iterable[Sequence[Any]], converts: Mapping[int, Convert]
+) -> Iterator[list[tuple[Any, ...]]]:
+    for portion in in_portions(rows, ROWS_AT_ONCE):
+        columns: list[Sequence[Any]] = list(zip(*portion, strict=True))
         for position, convert in converts.items():
-            given = values[position]
-            if given is not last[position][0]:
-                last[position] = given, convert(given)
-            values[position] = last[position][1]
-        yield tuple(values)
+            columns[position] = _converted_column(columns[position], convert)
+        yield list(zip(*columns, strict=True))
+
+
+def _converted_column(values: Sequence[Any], convert: Convert) -> list[Any]:
+    # One moment is written to every row of a group: what is the very same value is converted once.
+    stored, last, last_stored = [], None, convert(None)
+    for value in values:
+        if value is not last:
+            last, last_stored = value, convert(value)
+        stored.append(last_stored)
+    return stored
 
 
 @cache
@@ -84,6 +86,8 @@ def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[
         type_ = table.c[name].type
         if isinstance(type_, JSON):
             found[position] = _as_json
+        elif isinstance(type_, AnyText):
+            found[position] = _as_text
         elif (convert := type_.dialect_impl(dialect).bind_processor(dialect)) is not None:
             found[position] = convert
     return found
@@ -91,3 +95,7 @@ def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[
 
 def _as_json(value: Any) -> str | None:  # noqa: ANN401 -- any JSON value
     return None if value is None else json.dumps(value)
+
+
+def _as_text(value: str | None) -> str | None:
+    return None if value is None else storable(value)

@@ -95,7 +95,7 @@ def _copy_table(reader: Session, writer: Session, table: Table) -> Content:
             digest.add(row)
             yield row
 
-    insert_rows(writer, table, [column.name for column in table.columns], passing())
+    insert_rows(writer.connection(), table, [column.name for column in table.columns], passing())
     return digest.content()
 
 

@@ -33,8 +33,7 @@ class Database:
     _writer: Engine = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        reads = READS if self.is_postgresql else {}
-        object.__setattr__(self, "_reader", self.engine.execution_options(**reads))
+        object.__setattr__(self, "_reader", self.engine.execution_options(**{READS: True}))
         object.__setattr__(self, "_writer", self.engine.execution_options(**{WRITES: True}))
 
     @property
@@ -68,8 +67,6 @@ class Database:
             try:
                 driver = connection.driver_connection
                 assert driver is not None
-                if self.is_postgresql:
-                    driver.autocommit = True
                 try:
                     yield lambda statement: driver.execute(statement)
                 except self.engine.dialect.loaded_dbapi.Error as error:

@@ -9,15 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session
 
 
-def run(session: Session, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Run a statement with a `?` for each value, in the session's transaction; the rows that it returns.
+def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Run a statement with a `?` for each value, in the connection's transaction; the rows that it returns.
 
     The values are those that the driver takes, and the rows are as it gives them: no type converts them.
     """
-    connection = session.connection()
     if connection.dialect.name == "postgresql":
         statement = statement.replace("?", "%s")
     with errors_of(connection, statement):
@@ -25,9 +23,8 @@ def run(session: Session, statement: str, values: Sequence[Any]) -> list[tuple[A
         return cursor.fetchall() if cursor.description else []
 
 
-def run_many(session: Session, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+def run_many(connection: Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
     """Run a statement of SQLite's once for each row of values."""
-    connection = session.connection()
     with errors_of(connection, statement):
         connection.connection.driver_connection.executemany(statement, rows)  # type: ignore[union-attr]
 

@@ -1,25 +1,58 @@
-"""Rows by many values of one column at once, however many there are."""
+"""Rows by many digests of one column at once, however many there are.
+
+The digests travel as one parameter, so that neither their number nor their kind makes another statement: a
+round asks this several times, and preparing a list of parameters took longer than finding the rows. They
+are joined by commas, which no digest contains.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection
 
 from storage.driving import run
 
 
 def rows_with(
-    session: Session, columns: str, table: str, column: str, values: Sequence[str]
+    connection: Connection, columns: str, table: str, column: str, digests: Sequence[str]
 ) -> list[tuple[Any, ...]]:
-    """The columns of the rows of a table in which one column has one of these values.
-
-    The values travel as one parameter, so that neither their number nor their kind makes another statement:
-    a round asks this several times, and preparing a list of parameters took longer than finding the rows.
-    """
-    if not values:
+    """The columns of the rows of a table in which one column has one of these digests."""
+    if not digests:
         return []
-    if session.connection().dialect.name == "postgresql":
-        return run(session, f"SELECT {columns} FROM {table} WHERE {column} = ANY(?)", (list(values),))
+    if connection.dialect.name == "postgresql":
+        query = f"SELECT {columns} FROM {table} WHERE {column} = ANY(string_to_array(?, ','))"
+        return run(connection, query, (",".join(digests),))
     query = f"SELECT {columns} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))"
-    return run(session, query, (json.dumps(list(values)),))
+    return run(connection, query, (json.dumps(list(digests)),))
+
+
+def ids_with(
+    connection: Connection, table: str, column: str, digests: Iterable[str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Ids of the rows that have one of these digests, and those that new rows of all other digests get.
+
+    Whoever stores a row then knows its id without asking again. The transaction must be one that writes:
+    nobody else stores any of them, or takes such an id, before it ends.
+    """
+    wanted = list(dict.fromkeys(digests))
+    if not wanted:
+        return {}, {}
+    if connection.dialect.name == "postgresql":
+        rows = run(connection, _IDS.format(table=table, column=column), (",".join(wanted),))
+        found = {digest: id_ for digest, id_, _ in rows if id_ is not None}
+        return found, {digest: new for digest, id_, new in rows if id_ is None}
+    found = {digest: id_ for digest, id_ in rows_with(connection, f"{column}, id", table, column, wanted)}
+    ((last,),) = run(connection, f"SELECT coalesce(max(id), 0) FROM {table}", ())
+    others = (digest for digest in wanted if digest not in found)
+    return found, {digest: id_ for id_, digest in enumerate(others, last + 1)}
+
+
+_IDS = """
+    SELECT wanted.digest, stored.id,
+        CASE WHEN stored.id IS NULL
+        THEN nextval((SELECT pg_get_serial_sequence('{table}', 'id')::regclass)) END
+    FROM unnest(string_to_array(?, ',')) AS wanted(digest)
+    LEFT JOIN {table} AS stored ON stored.{column} = wanted.digest
+"""
+"""In PostgreSQL a sequence gives the ids, and only as many as there are new rows."""

@@ -19,11 +19,18 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import NullPool, QueuePool
 
+from storage.driving import run
 from storage.errors import StorageUnavailable
 from storage.sqlite_engine import WRITES
 
+READS = "winnow_reads"
+"""Execution option of a connection whose transactions read: one snapshot for the whole of each."""
+
 LOCK_OF_WRITERS = 0x77696E6E6F77
 """The advisory lock's number: "winnow" in ASCII."""
+
+BEGIN_WRITING = f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_OF_WRITERS})"
+BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 CONNECT_TIMEOUT_S = 10
 
@@ -51,6 +58,8 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             "client_encoding": "UTF8",
             # A plan made for the few rows of a young campaign must not serve the millions of an old one.
             "prepare_threshold": None,
+            # Transactions are begun below, in one exchange with all that belongs to their beginning.
+            "autocommit": True,
         },
         # Nothing that a reader's statement set lives on in a connection of the next one.
         poolclass=NullPool if read_only else QueuePool,
@@ -68,10 +77,8 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             raise StorageUnavailable(
                 shown, f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'"
             )
-        connection.autocommit = True
         for name, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, false)", [name, value])
-        connection.autocommit = False
 
     @event.listens_for(engine, "checkin")
     def note_when(_: Any, record: Any) -> None:  # noqa: ANN401
@@ -85,10 +92,13 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get(WRITES, False) and not read_only:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK_OF_WRITERS})")
+        options = connection.get_execution_options()
+        if options.get(WRITES, False) and not read_only:
+            run(connection, BEGIN_WRITING)
+        else:
+            run(connection, BEGIN_READING if options.get(READS, False) or read_only else "BEGIN")
 
-    return engine.execution_options(**READS) if read_only else engine
+    return engine
 
 
 def _require_alive(connection: Any) -> None:  # noqa: ANN401
@@ -96,10 +106,5 @@ def _require_alive(connection: Any) -> None:  # noqa: ANN401
 
     try:
         connection.execute("SELECT 1")
-        connection.rollback()
     except psycopg.Error as error:
         raise DisconnectionError from error  # the pool then opens another
-
-
-READS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-"""Execution options of a connection that reads: one snapshot for the whole transaction."""

@@ -7,12 +7,13 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.orm import Session
 
 from storage.bulk import insert_row, insert_rows
+from storage.columns import storable
 from storage.errors import CampaignNotFound
-from storage.lookups import rows_with
+from storage.lookups import ids_with, rows_with
 from storage.models import (
     Campaign,
     Candidate,
@@ -232,7 +233,7 @@ def add_round(
 ) -> RoundRecord:
     """Store the plan of a round."""
     values = (campaign_id, number, list(arms), list(examples), now)
-    id_ = insert_row(session, table_of(Round), ROUND_COLUMNS, values)
+    id_ = insert_row(session.connection(), table_of(Round), ROUND_COLUMNS, values)
     return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples))
 
 
@@ -285,7 +286,7 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
 
 def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
     """The stored generations among `keys`."""
-    rows = rows_with(session, "key, id, text, choice_logprobs", "generations", "key", keys)
+    rows = rows_with(session.connection(), "key, id, text, choice_logprobs", "generations", "key", keys)
     return {
         # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
         key: StoredText(
@@ -297,22 +298,31 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
 
 def add_generations(
     session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
-) -> None:
-    """Store texts. One that another campaign stored meanwhile stays as it is: its key determines it."""
-    keys = [generation.key for generation in generations]
-    known = {key for (key,) in rows_with(session, "key", "generations", "key", keys)}
-    new = list({row.key: row for row in generations if row.key not in known}.values())
-    digests = [digest_of(row.prompt) for row in new]
-    prompt_ids = ensure_prompts(session, digests, (row.prompt for row in new))
+) -> dict[str, StoredText]:
+    """Store texts; what is then stored under their keys.
+
+    One that another campaign stored meanwhile stays as it is: its key determines it.
+    """
+    connection = session.connection()
+    given = {generation.key: generation for generation in generations}
+    known, new_ids = ids_with(connection, "generations", "key", given)
+    new = [(id_, given[key]) for key, id_ in new_ids.items()]
+    digests = [digest_of(row.prompt) for _, row in new]
+    prompt_ids = ensure_prompts(connection, digests, (row.prompt for _, row in new))
     insert_rows(
-        session,
+        connection,
         table_of(Generation),
-        ("round_id", "created_at", "prompt_id", *GENERATION_FIELDS),
+        ("id", "round_id", "created_at", "prompt_id", *GENERATION_FIELDS),
         (
-            (round_id, now, prompt_ids[digest], *_generation_fields(row))
-            for digest, row in zip(digests, new, strict=True)
+            (id_, round_id, now, prompt_ids[digest], *_generation_fields(row))
+            for digest, (id_, row) in zip(digests, new, strict=True)
         ),
     )
+    stored = {
+        row.key: StoredText(id=id_, text=storable(row.text), choice_logprobs=row.choice_logprobs)
+        for id_, row in new
+    }
+    return stored | texts_by_key(session, list(known))
 
 
 def add_outcomes(
@@ -323,11 +333,12 @@ def add_outcomes(
     now: dt.datetime,
 ) -> None:
     """Store what a round found and what is decided from it; call it in one transaction."""
+    connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
-    insert_rows(session, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
-    _add_games(session, round_id, comparisons)
-    add_to_tallies(session, round_id)
-    decide(session, round_id, comparisons, decision, now)
+    insert_rows(connection, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
+    _add_games(connection, round_id, comparisons)
+    add_to_tallies(connection, round_id)
+    decide(connection, round_id, comparisons, decision, now)
 
 
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
@@ -372,12 +383,12 @@ def _add_candidates(
     session.execute(insert(Candidate), rows)
 
 
-def _add_games(session: Session, round_id: int, comparisons: Sequence[NewComparison]) -> None:
+def _add_games(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
     if not any(comparison.games for comparison in comparisons):
         return
     ids = {
         position: id_
-        for position, id_ in session.execute(
+        for position, id_ in connection.execute(
             select(Comparison.position, Comparison.id).where(Comparison.round_id == round_id)
         )
     }
@@ -386,7 +397,7 @@ def _add_games(session: Session, round_id: int, comparisons: Sequence[NewCompari
         for comparison in comparisons
         for number, game in enumerate(comparison.games)
     )
-    insert_rows(session, table_of(Game), ("comparison_id", "number", *GAME_FIELDS), rows)
+    insert_rows(connection, table_of(Game), ("comparison_id", "number", *GAME_FIELDS), rows)
 
 
 def _columns(

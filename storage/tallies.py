@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import fields
 
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection
 
 from storage.bulk import insert_row
 from storage.driving import run
@@ -46,20 +46,20 @@ _ADD_ROUND = f"""
 """
 
 
-def add_to_tallies(session: Session, round_id: int) -> None:
+def add_to_tallies(connection: Connection, round_id: int) -> None:
     """Add a round's comparisons, which have just been stored, to the tallies of its candidates."""
-    run(session, _ADD_ROUND, (round_id,))
+    run(connection, _ADD_ROUND, (round_id,))
 
 
 def decide(
-    session: Session,
+    connection: Connection,
     round_id: int,
     comparisons: Sequence[NewComparison],
     decision: NewDecision,
     now: dt.datetime,
 ) -> None:
     """Store what is decided after a round, and what the round adds up to, beside it."""
-    ((position, *paid),) = run(session, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))
+    ((position, *paid),) = run(connection, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))
     first = {each.candidate_a_id for each in comparisons}
     second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
     values = {
@@ -72,7 +72,7 @@ def decide(
         "scored": sum(each.outcome is not None for each in comparisons),
         "candidates": len(first | second),
     }
-    insert_row(session, table_of(Decision), tuple(values), tuple(values.values()))
+    insert_row(connection, table_of(Decision), tuple(values), tuple(values.values()))
 
 
 PAID = ("generations", "input_tokens", "output_tokens", "seconds")

@@ -74,8 +74,7 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
             else:
                 made.append(_new_generation(campaign, generation, answer))
         with writing_under(campaign.database, campaign.lease) as session:
-            repository.add_generations(session, round_.id, made, now())
-            texts |= repository.texts_by_key(session, [generation.key for generation in made])
+            texts |= repository.add_generations(session, round_.id, made, now())
     return Texts(planned=planned, texts=texts, failures=failures)
 
 

@@ -89,8 +89,8 @@ class StoredCampaign:
         keys = [f"{self.record.name}-{round_.number}-{position}" for position in range(len(round_.arms))]
         with self.database.writing() as session:
             made = [generation(key, **fields) for key in keys]
-            repository.add_generations(session, round_.id, made, NOW)
-            return [repository.texts_by_key(session, keys)[key].id for key in keys]
+            stored = repository.add_generations(session, round_.id, made, NOW)
+        return [stored[key].id for key in keys]
 
     def comparisons(self, round_, outcomes):
         """One comparison per pair; an outcome of None is one without an answer."""
@@ -113,8 +113,7 @@ class StoredCampaign:
         keys = [f"{self.record.name}-{round_.number}-{position}" for position in range(len(judged))]
         with self.database.writing() as session:
             made = [generation(f"{key}-{side}") for key in keys for side in "ab"]
-            repository.add_generations(session, round_.id, made, NOW)
-            texts = repository.texts_by_key(session, [each.key for each in made])
+            texts = repository.add_generations(session, round_.id, made, NOW)
         return [
             NewComparison(
                 position=position,

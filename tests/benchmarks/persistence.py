@@ -44,8 +44,7 @@ def _store(database: Database, batch: int) -> tuple[float, int]:
             )
         made = [_generation(number, arm, example) for arm, example in round_pairs]
         with database.writing() as session:
-            repository.add_generations(session, round_.id, made, now())
-            texts = repository.texts_by_key(session, [generation.key for generation in made])
+            texts = repository.add_generations(session, round_.id, made, now())
         comparisons = [
             NewComparison(
                 position=position,

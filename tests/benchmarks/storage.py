@@ -114,8 +114,7 @@ def _insert_rate(url: str, size: int, name: str = "bench") -> tuple[str, str]:
                     session, campaign, number=number, arms=arms, examples=positions, now=now()
                 )
             with database.writing() as session:
-                repository.add_generations(session, round_.id, made, now())
-                texts = repository.texts_by_key(session, [generation.key for generation in made])
+                texts = repository.add_generations(session, round_.id, made, now())
             scored = [
                 NewComparison(
                     position=position,

@@ -4,13 +4,13 @@ import sqlite3
 from collections.abc import Iterator
 
 import numpy as np
-from sqlalchemy import Table, text
+from sqlalchemy import text
 
 from storage import repository
 from storage.bulk import insert_rows
 from storage.copying import set_sequences
 from storage.database import Database
-from storage.models import Decision, Round
+from storage.models import Decision, Round, table_of
 from storage.records import NewCandidate, NewExample
 from tasks.leasing import now
 
@@ -62,12 +62,12 @@ def fill(database: Database, comparisons: int) -> int:
     sizes = [min(ROUND, comparisons - start) for start in range(0, comparisons, ROUND)]
     with database.writing() as session:
         insert_rows(
-            session,
-            _table(Round),
+            session.connection(),
+            table_of(Round),
             ("campaign_id", "number", "arms", "examples", "planned_at"),
             _plans(campaign, sizes),
         )
-        insert_rows(session, _table(Decision), DECISION, _decisions(sizes))
+        insert_rows(session.connection(), table_of(Decision), DECISION, _decisions(sizes))
     statements = _statements(database, comparisons)
     if database.is_postgresql:
         with database.writing() as session:
@@ -144,9 +144,3 @@ def _statements(database: Database, comparisons: int) -> list[str]:
         f"CASE WHEN i % 50 = 7 THEN 'no_answer' END FROM {numbers}",
         TALLIES,
     ]
-
-
-def _table(model: type[Round] | type[Decision]) -> Table:
-    table = model.__table__
-    assert isinstance(table, Table)
-    return table

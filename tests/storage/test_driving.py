@@ -22,9 +22,9 @@ def test_a_best_candidate_of_no_campaign_is_refused(campaign):
 
 def cut_off(session, other):
     """End the session's connection from another one, and use it."""
-    ((pid,),) = run(session, "SELECT pg_backend_pid()", ())
+    ((pid,),) = run(session.connection(), "SELECT pg_backend_pid()", ())
     other.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
-    run(session, "SELECT 1", ())
+    run(session.connection(), "SELECT 1", ())
 
 
 @pytest.mark.parametrize("backend", ["postgresql"])

@@ -14,8 +14,8 @@ def stored(campaign, texts):
     round_ = campaign.plan(0, [i % 3 for i in range(count)], [i // 3 for i in range(count)])
     made = [generation(f"k{i}", prompt=each, text=each) for i, each in enumerate(texts)]
     with campaign.database.writing() as session:
-        repository.add_generations(session, round_.id, made, NOW)
-        ids = repository.texts_by_key(session, [each.key for each in made])
+        ids = repository.add_generations(session, round_.id, made, NOW)
+        assert ids == repository.texts_by_key(session, [each.key for each in made])
         found = [
             NewComparison(
                 position=i,

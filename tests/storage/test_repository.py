@@ -136,9 +136,10 @@ def test_a_text_whose_key_is_stored_already_stays_as_it_is(campaign):
     with campaign.database.writing() as session:
         repository.add_generations(session, round_.id, [generation("k", text="first")], NOW)
         both = [generation("k", text="second"), generation("new")]
-        repository.add_generations(session, round_.id, both, NOW)
-        repository.add_generations(session, round_.id, [], NOW)
+        told = repository.add_generations(session, round_.id, both, NOW)
+        assert repository.add_generations(session, round_.id, [], NOW) == {}
         found = repository.texts_by_key(session, ["k", "new"])
+    assert told == found
     assert (found["k"].text, found["new"].text) == ("first", "text of new")
     assert count(campaign.database, Generation) == 2
 

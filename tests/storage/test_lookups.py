@@ -1,0 +1,37 @@
+"""Ids are known before their rows are stored, and nobody else ever gets them."""
+
+from stored_campaigns import NOW, generation
+
+from storage import repository
+from storage.lookups import ids_with
+
+
+def stored(campaign, *keys):
+    round_ = campaign.plan(0, [0], [0])
+    with campaign.database.writing() as session:
+        made = repository.add_generations(session, round_.id, [generation(key) for key in keys], NOW)
+    return {key: text.id for key, text in made.items()}
+
+
+def ids(campaign, *keys):
+    with campaign.database.writing() as session:
+        return ids_with(session.connection(), "generations", "key", keys)
+
+
+def test_what_is_stored_keeps_its_id_and_each_other_digest_gets_one_of_its_own(campaign):
+    there = stored(campaign, "a", "b")
+    found, new = ids(campaign, "b", "c", "c", "d")
+    assert found == {"b": there["b"]}
+    assert list(new) == ["c", "d"]
+    assert len({*there.values(), *new.values()}) == 4
+
+
+def test_no_digest_needs_no_id(campaign):
+    assert ids(campaign) == ({}, {})
+
+
+def test_what_is_stored_uses_up_no_id(campaign):
+    there = stored(campaign, "a", "b")
+    for _ in range(3):
+        assert ids(campaign, "a", "b") == (there, {})
+    assert ids(campaign, "c")[1] == {"c": max(there.values()) + 1}
