@@ -9,6 +9,7 @@ from tasks.engines.protocol import ModelRef, Sampling
 from tasks.errors import SpecError
 from tasks.identity import fingerprint_model
 from tasks.models import model_ref, sampling_of
+from tasks.server_keys import SERVER_KEYS
 from tasks.spec import (
     CampaignSpec,
     Exclusion,
@@ -60,9 +61,10 @@ class Candidate:
         prompt: dict[str, Any] = {"name": self.names.prompt, "template": self.template.source}
         if self.guardrail is not None:
             prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
+        model = {key: value for key, value in asdict(self.model).items() if key not in SERVER_KEYS}
         return NewCandidate(
             name=self.name,
-            model={**asdict(self.model), "fingerprint": self.fingerprint},
+            model={**model, "fingerprint": self.fingerprint},
             prompt=prompt,
             sampling=asdict(self.sampling),
         )

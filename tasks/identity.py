@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.engines.protocol import ModelRef, Sampling
+from tasks.engines.providers import REMOTE
 
 WHOLE_FILE = 64 * 2**20
 """Bytes up to which a checkpoint's file is hashed whole."""
@@ -34,7 +35,13 @@ def sha256(value: Any) -> str:  # noqa: ANN401 -- any JSON value
 
 
 def fingerprint_model(model: ModelRef) -> str:
-    """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub."""
+    """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub.
+
+    Of a model that runs elsewhere it is provider, id and revision, whatever its server's address: a server
+    is trusted to hold the same weights under the same id. Whoever exchanges them says so by `revision`.
+    """
+    if model.provider in REMOTE:
+        return sha256({"provider": model.provider, "model": model.model, "revision": model.revision})
     folder = Path(model.model)
     if not folder.is_dir():
         return sha256({"model": model.model, "revision": model.revision})

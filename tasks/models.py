@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from tasks.engines.protocol import ModelRef, Sampling
-from tasks.engines.providers import PROVIDERS
+from tasks.engines.providers import PROVIDERS, REMOTE
 from tasks.errors import SpecError
+from tasks.server_keys import key_in, key_variable
 from tasks.spec import GenerateConfig, ModelSpec
 from tasks.suggestions import unknown_name
 
@@ -17,18 +18,16 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         place: Where it stands there, such as "models[0]".
 
     Raises:
-        SpecError: If there is no such provider, or no checkpoint in the folder.
+        SpecError: If there is no such provider, no checkpoint in the folder, or no key of the server.
     """
     if model.provider not in PROVIDERS:
         raise SpecError(unknown_name("provider", model.provider, sorted(PROVIDERS)), path=f"{place}.provider")
-    folder = Path(model.model)
-    is_local = folder.is_dir() or model.model.startswith((".", "/", "~")) or model.model.count("/") != 1
-    if is_local and not (folder / "config.json").is_file():
-        raise SpecError(
-            f"there is no checkpoint in '{model.model}' (looked for config.json in "
-            f"{folder.absolute()}); give a saved model's folder or an id on a hub (owner/name)",
-            path=f"{place}.model",
-        )
+    remote = model.provider in REMOTE
+    variable = key_variable(model.model_base_url, model.api_key) if remote else None
+    if variable is not None:
+        _refuse_missing_key(variable, place)
+    if not remote:
+        _refuse_missing_checkpoint(model.model, place)
     return ModelRef(
         name=model.name,
         provider=model.provider,
@@ -37,7 +36,28 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         model_args=model.model_args,
         chat=model.chat,
         chat_template_args=model.chat_template_args,
+        model_base_url=model.model_base_url,
+        api_key=variable,
     )
+
+
+def _refuse_missing_key(variable: str, place: str) -> None:
+    if not key_in(variable):
+        raise SpecError(
+            f"the environment variable {variable} is not set; export it with the key of the server",
+            path=f"{place}.api_key",
+        )
+
+
+def _refuse_missing_checkpoint(model: str, place: str) -> None:
+    folder = Path(model)
+    is_local = folder.is_dir() or model.startswith((".", "/", "~")) or model.count("/") != 1
+    if is_local and not (folder / "config.json").is_file():
+        raise SpecError(
+            f"there is no checkpoint in '{model}' (looked for config.json in "
+            f"{folder.absolute()}); give a saved model's folder or an id on a hub (owner/name)",
+            path=f"{place}.model",
+        )
 
 
 def sampling_of(config: GenerateConfig) -> Sampling:

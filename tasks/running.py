@@ -2,7 +2,8 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,11 @@ from storage import arrivals, repository
 from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
 from tasks.engines.pool import EnginePool
+from tasks.engines.protocol import Engine, ModelRef
+from tasks.engines.providers import EngineSettings, start_engine
 from tasks.leasing import holding
 from tasks.meetings import Meetings, meetings_of
+from tasks.spec import ExecutionSpec
 
 if TYPE_CHECKING:  # it knows the steps of a campaign that runs
     from tasks.objectives.checked import CheckedCampaign
@@ -75,6 +79,7 @@ def running(
             load_timeout=execution.load_timeout,
             batch_timeout=execution.batch_timeout,
             log_folder=Path(execution.log_folder) / record.name,
+            factory=partial(_start_engine, execution),
         ) as engines,
     ):
         checked = checked.prepared(database)
@@ -98,6 +103,19 @@ def running(
             engines=engines,
             judge_id=checked.judge_id,
         )
+
+
+def _start_engine(execution: ExecutionSpec, model: ModelRef, settings: EngineSettings) -> Engine:
+    """Start an engine with what the spec says of servers on top of the pool's own settings."""
+    return start_engine(
+        model,
+        replace(
+            settings,
+            max_connections=execution.max_connections,
+            request_timeout=execution.request_timeout,
+            max_retries=execution.max_retries,
+        ),
+    )
 
 
 def restored(

@@ -19,6 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from tasks.engines.providers import REMOTE
+from tasks.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
 
@@ -74,14 +77,27 @@ class ModelSpec(Section):
     name: Name
     provider: str = "vllm"
     model: str = Field(min_length=1)
-    """Folder of a checkpoint, or its id on a model hub."""
+    """Folder of a checkpoint, or its id on a model hub; for provider openai, what the server calls it."""
+    model_base_url: BaseUrl = None
+    """For provider openai: the server. None is OpenAI's own."""
+    api_key: KeyVariable = None
+    """For provider openai: `$NAME` of the environment variable that holds the key. None is $OPENAI_API_KEY
+    for OpenAI's own server, and no key for any other."""
     revision: str | None = None
     model_args: dict[str, JsonScalar] = {}
-    """Passed to the engine as they are."""
+    """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
+    a key out of it."""
     chat: bool = False
     """Wrap each prompt as a user message with the checkpoint's chat template."""
     chat_template_args: dict[str, JsonScalar] = {}
     generate_config: GenerateConfig = GenerateConfig()
+
+    @field_validator("model_base_url", "api_key")
+    @classmethod
+    def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("provider") not in REMOTE:
+            raise ValueError("is for provider: openai; leave it out, or choose that provider")
+        return value
 
 
 class PromptSpec(Section):
@@ -245,6 +261,12 @@ class ExecutionSpec(Section):
     """Seconds."""
     batch_timeout: float = Field(default=600.0, gt=0.0)
     """Seconds one group of generations may take."""
+    max_connections: int = Field(default=64, ge=1)
+    """Requests that one server is sent at once, at the most; fewer while it refuses them as too many."""
+    request_timeout: float = Field(default=120.0, gt=0.0)
+    """Seconds a server may take to answer one request."""
+    max_retries: int = Field(default=5, ge=0)
+    """How often one request to a server is sent again."""
     log_folder: str = ".winnow/logs"
 
 
@@ -325,7 +347,7 @@ class CampaignSpec(Section):
         To certify, the budget is part of it: bets look ahead to the last label, so that a budget raised in
         sight of the losses would change the bets that were made.
         """
-        identity = self.model_dump(mode="json", exclude={"storage", "execution"})
+        identity, _ = without_servers(self.model_dump(mode="json", exclude={"storage", "execution"}))
         if self.objective != "certify":
             del identity["stopping"]["budget"]
         for key in FOREIGN_KEYS[self.objective]:
@@ -343,12 +365,18 @@ class CampaignSpec(Section):
 
     def execution_fields(self) -> dict[str, Any]:
         """What may change from one run to the next, as JSON values."""
-        return {"budget": self.stopping.budget, "execution": self.execution.model_dump(mode="json")}
+        _, servers = without_servers(self.model_dump(mode="json"))
+        return {
+            "budget": self.stopping.budget,
+            "execution": self.execution.model_dump(mode="json"),
+            **({"servers": servers} if servers else {}),
+        }
 
     @classmethod
     def from_stored(cls, identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> Self:
         """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
         stopping = {**identity["stopping"], "budget": execution["budget"]}
+        spec = with_servers(identity, execution.get("servers", {}))
         return cls.model_validate(
-            {**identity, "stopping": stopping, "execution": execution["execution"], "storage": storage}
+            {**spec, "stopping": stopping, "execution": execution["execution"], "storage": storage}
         )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tasks.errors import SpecError
+from tasks.server_keys import SECRET
 from tasks.spec import CampaignSpec
 
 KeyPath = tuple[str | int, ...]
@@ -174,7 +175,8 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
     message = "must be a mapping of keys to values" if detail["type"] == "model_type" else message
     message = message[0].lower() + message[1:]
     given = detail.get("input")
-    shown = f" (got {given!r})" if isinstance(given, (str, int, float, bool)) or given is None else ""
+    is_shown = detail["type"] != SECRET and (isinstance(given, (str, int, float, bool)) or given is None)
+    shown = f" (got {given!r})" if is_shown else ""
     quotes = "; put it in quotes" if detail["type"] == "string_type" and shown else ""
     return f"{where}: {message}{shown}{quotes}"
 

@@ -233,8 +233,12 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
             self._send(200 if known else 404, {}, json.dumps(body if known else {}).encode())
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            call = server.arrived(self.path, dict(self.headers), body)
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            if len(body) < length:
+                self.close_connection = True  # whoever asked has given up
+                return
+            call = server.arrived(self.path, dict(self.headers), json.loads(body))
             fault = server.script(call)
             try:
                 self._answer(call, fault or Fault())

@@ -19,7 +19,7 @@ class ModelRef:
     provider: str
     """Key into `tasks.engines.providers.PROVIDERS`, such as "vllm" or "transformers"."""
     model: str
-    """Folder of a saved checkpoint, or its id on the Hugging Face hub."""
+    """Folder of a saved checkpoint, or its id on the Hugging Face hub; or what a server calls it."""
     revision: str | None = None
     """Commit, tag or branch on the hub; None means the default branch."""
     model_args: Mapping[str, JsonScalar] = field(default_factory=dict)
@@ -28,6 +28,10 @@ class ModelRef:
     """Whether a prompt is sent as one user message through the checkpoint's chat template."""
     chat_template_args: Mapping[str, JsonScalar] = field(default_factory=dict)
     """Extra variables of the chat template, such as `enable_thinking`."""
+    model_base_url: str | None = None
+    """Where a server that runs the model listens; None is the provider's own. It holds no password."""
+    api_key: str | None = None
+    """Name of the environment variable that holds the server's key; None where it wants none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,15 +19,25 @@ class EngineSettings:
     """Seconds a model may take to load."""
     batch_timeout: float | None = 600.0
     """Seconds a batch may take; None waits for ever."""
+    max_connections: int = 64
+    """Requests that a server is sent at once, at the most."""
+    request_timeout: float = 120.0
+    """Seconds a server may take to answer one request."""
+    max_retries: int = 5
+    """How often one request to a server is sent again."""
 
 
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
 PROVIDERS: dict[str, str] = {
+    "openai": "tasks.engines.openai_engine:start",
     "transformers": "tasks.engines.transformers_engine:start",
     "vllm": "tasks.engines.vllm_engine:start",
 }
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
+
+REMOTE: frozenset[str] = frozenset({"openai"})
+"""Providers whose models run elsewhere: they take no memory here, and are asked beside all others."""
 
 
 def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:

@@ -63,7 +63,8 @@ class CheckedCampaign(ABC):
     @property
     def judge_id(self) -> str:
         """The judge's type and a digest of all that its verdicts depend on."""
-        params = self.spec.judge.params
+        params = dict(self.spec.identity()["judge"])
+        del params["type"]
         whole = [params, self.judge_identity] if self.judge_identity else params
         return f"{self.spec.judge.type}:{sha256(whole)[:12]}"
 

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from tasks.engines.protocol import ModelRef, Sampling
 from tasks.errors import JudgeError
 from tasks.models import model_ref, sampling_of
+from tasks.server_keys import SECRET
 from tasks.spec import GenerateConfig, ModelSpec, Name
 from tasks.suggestions import unknown_name
 
@@ -93,4 +94,4 @@ def _sentence(detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         return "is missing; add it"
     message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
-    return f"{message}, got {detail['input']!r}"
+    return message if detail["type"] == SECRET else f"{message}, got {detail['input']!r}"

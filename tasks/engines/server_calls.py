@@ -1,0 +1,123 @@
+"""Calls to one server: as many at once as it takes, each sent again a bounded number of times."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import Any, TypeVar
+
+import anyio
+from openai import AsyncOpenAI
+
+from tasks.engines.adaptive_concurrency import AdaptiveConcurrency
+from tasks.engines.errors import EngineDied, EngineTimeout
+from tasks.engines.server_setbacks import Server, Setback, setback
+
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
+LONGEST_DELAY = 8.0
+
+NO_KEY = "EMPTY"  # the client insists on a key; a server that wants none passes over it
+
+
+class ServerCalls:
+    """Sends requests to a server until they are answered. For one event loop, in which it must be made.
+
+    Args:
+        server: What is asked.
+        max_connections: Requests at once, at the most.
+        request_timeout: Seconds an answer may take.
+        max_retries: How often one request is sent again.
+    """
+
+    def __init__(
+        self, server: Server, *, max_connections: int, request_timeout: float, max_retries: int
+    ) -> None:
+        self._server = server
+        self._timeout = request_timeout
+        self._max_retries = max_retries
+        self._places = AdaptiveConcurrency(max_connections)
+        self._jitter = Random(0)  # moves moments, and nothing that is stored
+        self._client = AsyncOpenAI(
+            base_url=server.url,
+            api_key=server.key or NO_KEY,
+            timeout=request_timeout,
+            max_retries=0,  # a server that has too much is to be asked less by all requests, not by one
+        )
+
+    async def get(self, path: str, read: Callable[[Any], Answer]) -> Answer:
+        """Like `post`, without a body."""
+        return await self._until_answered(lambda: self._client.get(path, cast_to=object), read)
+
+    async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Answer]) -> Answer:
+        """Send a body and return what `read` makes of the answer.
+
+        Args:
+            path: After the base URL, or a URL of the same server.
+            body: What is sent, as JSON values.
+            read: Turns the JSON value of an answer into ours; an `Unreadable` says that it is none.
+
+        Raises:
+            RequestRefused: If the request itself is at fault.
+            EngineLoadFailed: If no request can be answered: the key, the address or the model.
+            EngineDied: If it was not answered after all retries.
+            EngineTimeout: If the server wants to be left alone for longer than there is time.
+        """
+        return await self._until_answered(lambda: self._client.post(path, body=body, cast_to=object), read)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def _until_answered(self, send: Callable[[], Any], read: Callable[[Any], Answer]) -> Answer:
+        retries = 0
+        while True:
+            async with self._places.turn() as cuts:
+                try:
+                    with anyio.fail_after(self._timeout):
+                        answer = read(await send())
+                    self._places.widen()
+                    return answer
+                except Exception as error:  # `setback` raises what it does not know
+                    trouble = setback(error, self._server)
+                    if trouble.too_much:
+                        self._places.narrow(cuts)
+                    if retries == self._max_retries:
+                        raise self._given_up(trouble) from error
+            retries += 1
+            await self._wait(trouble, retries)
+
+    async def _wait(self, trouble: Setback, retries: int) -> None:
+        if trouble.wait is None:
+            delay = min(FIRST_DELAY * 2 ** (retries - 1), LONGEST_DELAY)
+            await anyio.sleep(delay * self._jitter.uniform(0.75, 1.0))
+            return
+        if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
+            raise EngineTimeout(
+                self._server.model,
+                f"{self._server.url} wants to be left alone for {trouble.wait:g} s, longer than "
+                "execution.batch_timeout leaves",
+            )
+        self._places.pause(trouble.wait)
+
+    def _given_up(self, trouble: Setback) -> EngineDied:
+        times = f"{self._max_retries + 1} attempts" if self._max_retries else "one attempt"
+        return EngineDied(self._server.model, f"{self._server.url} {trouble.why} (after {times})")
+
+
+async def answers_of(ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
+    """Ask about all items at once; answer i belongs to item i. The first error ends it for all."""
+    answers: dict[int, Answer] = {}
+
+    async def answer(position: int) -> None:
+        answers[position] = await ask(items[position])
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for position in range(len(items)):
+                tasks.start_soon(answer, position)
+    except ExceptionGroup as group:
+        first = group.exceptions[0]
+    else:
+        return [answers[position] for position in range(len(items))]
+    raise first

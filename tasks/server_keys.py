@@ -1,0 +1,106 @@
+"""Which server a model is asked at, and under which key: two keys of a model that are not its identity.
+
+A server may move to another port in the middle of a campaign. So both keys are stored among the execution
+fields, by the place of their model. A key itself is never in a spec: only the name of the environment
+variable that holds it is.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+SECRET = "secret"
+"""Type of the complaints that must not repeat what stands in the file."""
+
+DEFAULT_VARIABLE = "$OPENAI_API_KEY"
+
+SERVER_KEYS = ("model_base_url", "api_key")
+
+
+def _variable(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+    if value is None or (isinstance(value, str) and re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value)):
+        return value
+    raise PydanticCustomError(
+        SECRET,
+        "must be the name of an environment variable, written with a dollar sign such as "
+        "$OPENAI_API_KEY; put the key itself there and not into a file",
+    )
+
+
+def _base_url(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except (AttributeError, TypeError, ValueError):
+        is_url = False
+    if not is_url:
+        raise PydanticCustomError(
+            SECRET, "must be the base URL of a server, such as http://127.0.0.1:8000/v1"
+        )
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise PydanticCustomError(
+            SECRET,
+            "may hold no user, password or query, since it is stored and shown; "
+            "name the environment variable of a key as api_key",
+        )
+    return value.rstrip("/")
+
+
+BaseUrl = Annotated[str | None, BeforeValidator(_base_url)]
+"""Where an OpenAI-compatible server listens, its version included; None is OpenAI's own."""
+
+KeyVariable = Annotated[str | None, BeforeValidator(_variable)]
+"""`$NAME` of the environment variable that holds a key."""
+
+
+def key_variable(base_url: str | None, api_key: str | None) -> str | None:
+    """Name of the variable whose key is sent, without the dollar sign; None where none is.
+
+    OpenAI's own key goes to OpenAI alone, unless a spec says otherwise.
+    """
+    given = api_key or (DEFAULT_VARIABLE if base_url is None else None)
+    return given and given.removeprefix("$")
+
+
+def key_in(variable: str) -> str:
+    """The key that an environment variable holds; empty where it is not set."""
+    return os.environ.get(variable, "").strip()
+
+
+def without_servers(spec: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A spec as JSON values without the server keys of its models, and those that were set, by place."""
+    spec = deepcopy(dict(spec))
+    servers = {}
+    for place, model in _models(spec):
+        taken = {key: model.pop(key, None) for key in SERVER_KEYS}
+        if given := {key: value for key, value in taken.items() if value is not None}:
+            servers[place] = given
+    return spec, servers
+
+
+def with_servers(spec: Mapping[str, Any], servers: Mapping[str, Any]) -> dict[str, Any]:
+    """What `without_servers` took apart, put together again."""
+    spec = deepcopy(dict(spec))
+    for place, model in _models(spec):
+        model.update(servers.get(place, {}))
+    return spec
+
+
+def _models(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The mappings that describe a model, each with its place; what is malformed is left to its reader."""
+    for model in spec.get("models", []):
+        yield f"models.{model['name']}", model
+    judges = (spec.get("judge") or {}).get("models")
+    for model in judges if isinstance(judges, list) else []:
+        if isinstance(model, dict):
+            yield f"judge.{model.get('judge_id', model.get('name'))}", model
+    if autoevaluator := (spec.get("certify") or {}).get("autoevaluator"):
+        yield "autoevaluator", autoevaluator["model"]
