@@ -22,7 +22,7 @@ def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
         f"  cost      {totals['comparisons']} comparisons in {totals['rounds']} rounds, "
         f"{_share(status)}; "
         f"{totals['generations']} generations, {totals['output_tokens']} tokens, "
-        f"{totals['engine_seconds']:.1f} s of engine time",
+        f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}",
         _coverage(status) if status.certificate is None else coverage_line(status),
         f"  database  {storage}",
         f"  see       winnow query {status.name} leaderboard --storage {storage}",
@@ -33,6 +33,14 @@ def _share(status: CampaignStatus) -> str:
     if status.certificate is not None:
         return f"{status.certificate.labels_used} human labels"
     return f"{status.share_of_grid:.1%} of the full grid of {status.totals['grid']}"
+
+
+def _loading(status: CampaignStatus) -> str:
+    loads, seconds = status.totals["loads"], status.totals["load_seconds"]
+    if not loads:
+        return ""
+    times = f"{loads} load{'s' if loads > 1 else ''} of models"
+    return f" and {seconds:.1f} s for {times} ({status.share_of_loading:.0%} of both)"
 
 
 def _answer(status: CampaignStatus, storage: str) -> list[str]:

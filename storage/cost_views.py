@@ -3,17 +3,21 @@
 from sqlalchemy import func, select, union_all
 from sqlalchemy.orm import Session
 
+from storage.loads import loads_by_model
 from storage.models import Candidate, Comparison, Generation, Round
 from storage.views import Row
+
+NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
+NO_LOADS = {"loads": 0, "load_seconds": 0.0}
 
 
 def costs(session: Session, campaign_id: int) -> list[Row]:
     """Texts that were made for this campaign, their tokens and the engines' seconds: candidates in order.
 
     A text that an earlier campaign had made cost nothing and is not counted; one that several candidates
-    share is counted for the first of them. Rows without a candidate come last, one per model: replies of
-    judges, answers of the autoevaluator and to unlabelled examples, and texts of a round not yet finished.
-    All rows add up to the totals of the campaign.
+    share is counted for the first of them, and so are the loads of a model. Rows without a candidate come
+    last, one per model: replies of judges, answers of the autoevaluator and to unlabelled examples, and texts
+    of a round not yet finished. All rows add up to the totals of the campaign.
     """
     sides = (
         select(side.label("generation_id"), candidate.label("candidate_id"))
@@ -47,4 +51,12 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
         .group_by(Candidate.id, Generation.model)
         .order_by(Candidate.position.is_(None), Candidate.position, Generation.model)
     )
-    return [dict(row) for row in rows.mappings()]
+    return _with_loads([dict(row) for row in rows.mappings()], loads_by_model(session, campaign_id))
+
+
+def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
+    """The rows with the loads of each model in its first one, and a row for each model that has none."""
+    asked = {row["model"] for row in rows}
+    idle = [{"candidate": None, "model": model, **NO_TEXTS} for model in loads if model not in asked]
+    left = dict(loads)
+    return [{**row, **left.pop(row["model"], NO_LOADS)} for row in [*rows, *idle]]

@@ -86,6 +86,17 @@ class NewGeneration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewLoad:
+    """One time that a model was loaded or woken, about to be stored; see `storage.models.Load`."""
+
+    model: str
+    devices: Sequence[int]
+    kind: str
+    seconds: float
+    ended_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredText:
     """A stored generation, as far as a judge needs it."""
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from storage.database import cause
 from storage.errors import QueryRefused
+from storage.loads import load_totals
 from storage.models import (
     Campaign,
     Candidate,
@@ -199,6 +200,7 @@ def totals(session: Session, campaign_id: int) -> Row:
         "examples": n_examples,
         "grid": sides * n_examples,
         **{name: _number(value) + _number(more.get(name, 0)) for name, value in spent.items()},
+        **load_totals(session, campaign_id),
     }
 
 

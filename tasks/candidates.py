@@ -62,6 +62,8 @@ class Candidate:
         if self.guardrail is not None:
             prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
         model = {key: value for key, value in asdict(self.model).items() if key not in SERVER_KEYS}
+        if self.model.lora is None:  # a candidate without an adapter is the same as before there were any
+            del model["lora"]
         return NewCandidate(
             name=self.name,
             model={**model, "fingerprint": self.fingerprint},

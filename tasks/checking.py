@@ -3,6 +3,7 @@
 from algorithms.errors import AlgorithmError
 from algorithms.registry import describe
 from tasks.datasets import Dataset, load_dataset
+from tasks.engines.sharing import devices_wanted
 from tasks.errors import SpecError
 from tasks.objectives.checked import CheckedCampaign, common_params
 from tasks.objectives.registry import CLASSES
@@ -20,6 +21,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Checke
         SpecError: With the key, what is wrong and what to do.
     """
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
+    _check_devices(checked)
     _check_selector(checked)
     _render_everything(checked)
     return checked
@@ -32,6 +34,22 @@ def read_dataset(spec: DatasetSpec) -> Dataset:
         DatasetError: If the file cannot be read or does not hold what the spec says.
     """
     return load_dataset(spec.path, spec.fields.model_dump(), spec.limit)
+
+
+def _check_devices(checked: CheckedCampaign) -> None:
+    """Refuse a model that would wait for ever for devices that there are not."""
+    devices = checked.spec.execution.devices
+    for model in checked.models:
+        try:
+            wanted = devices_wanted(model)
+        except ValueError as error:
+            raise SpecError(f"model '{model.name}': {error}", path="models") from error
+        if devices and wanted > len(devices):
+            raise SpecError(
+                f"model '{model.name}' wants {wanted} devices (tensor_parallel_size x "
+                f"pipeline_parallel_size) and there are {len(devices)}; name more, or lower its model_args",
+                path="execution.devices",
+            )
 
 
 def _check_selector(checked: CheckedCampaign) -> None:

@@ -1,12 +1,15 @@
 """Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
-from storage import repository
+from storage import loads, repository
 from storage.leases import writing_under
-from storage.records import NewGeneration, RoundRecord, StoredText
-from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
+from storage.records import NewGeneration, NewLoad, RoundRecord, StoredText
+from tasks.engines.asking import Ask
+from tasks.engines.load_times import LoadTime
+from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from tasks.identity import generation_key, request_content, request_seed
 from tasks.leasing import now
 from tasks.meetings import meetings_of
@@ -53,29 +56,35 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
     """Have every planned text stored, or know why one cannot be made.
 
     Safe to call again: it generates only what is not stored. Requests are grouped by model, and a group's
-    make-up follows from the plan alone, so that a resumed round sends the engine the same groups.
+    make-up follows from the plan alone, so that a resumed round sends the engine the same groups. In which
+    order groups are asked, and which of them at once, is up to the engines: each is stored when it is done.
 
     Raises:
-        EngineDied, EngineTimeout: Transient; what was committed stays.
+        EngineDied, EngineTimeout: Transient; what was committed stays, and so does what other engines
+            were asked meanwhile.
         LeaseLost: If another process took the campaign over.
     """
     with campaign.database.reading() as session:
         texts = repository.texts_by_key(session, [generation.key for generation in planned])
     failures: dict[str, GenerationFailure] = {}
-    for model, group in _groups(planned, campaign.checked.spec.execution.group_size):
-        missing = list({each.key: each for each in group if each.key not in texts}.values())
-        if not missing:
-            continue
-        answers = campaign.engines.generate(model, [generation.request for generation in missing])
-        made: list[NewGeneration] = []
-        for generation, answer in zip(missing, answers, strict=True):
-            if isinstance(answer, GenerationFailure):
-                failures[generation.key] = answer
-            else:
-                made.append(_new_generation(campaign, generation, answer))
-        with writing_under(campaign.database, campaign.lease) as session:
-            texts |= repository.add_generations(session, round_.id, made, now())
+    groups = _missing(planned, campaign.checked.spec.execution.group_size, texts)
+    asks = [Ask(model=group[0].model, requests=[each.request for each in group]) for group in groups]
+    with closing(campaign.engines.answers(asks, later=campaign.checked.judge_models)) as answered:
+        for number, answers in answered:
+            made, failed = _told_apart(campaign, groups[number], answers)
+            failures |= failed
+            texts |= _stored(campaign, round_, made)
     return Texts(planned=planned, texts=texts, failures=failures)
+
+
+def _stored(
+    campaign: RunningCampaign, round_: RoundRecord, made: Sequence[NewGeneration]
+) -> dict[str, StoredText]:
+    """Commit the texts of a group, and what it took to load models since the last one."""
+    loaded = [_new_load(each) for each in campaign.engines.take_loads()]
+    with writing_under(campaign.database, campaign.lease) as session:
+        loads.add_loads(session, campaign.record.id, loaded)
+        return repository.add_generations(session, round_.id, made, now())
 
 
 def plan_generation(campaign: RunningCampaign, arm: int, example: int, replicate: int) -> PlannedGeneration:
@@ -116,17 +125,40 @@ def storable(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
 
 
-def _groups(
-    planned: Sequence[PlannedGeneration], size: int
-) -> list[tuple[ModelRef, list[PlannedGeneration]]]:
+def _missing(
+    planned: Sequence[PlannedGeneration], size: int, stored: Mapping[str, StoredText]
+) -> list[list[PlannedGeneration]]:
+    """What is not stored of each group, each text once; groups of which all is stored are left out."""
+    seen = set(stored)
+    groups: list[list[PlannedGeneration]] = []
+    for group in _groups(planned, size):
+        missing = {each.key: each for each in group if each.key not in seen}
+        seen |= missing.keys()
+        groups.append(list(missing.values()))
+    return [group for group in groups if group]
+
+
+def _groups(planned: Sequence[PlannedGeneration], size: int) -> list[list[PlannedGeneration]]:
     by_model: dict[str, list[PlannedGeneration]] = {}
     for generation in planned:
         by_model.setdefault(generation.model.name, []).append(generation)
     return [
-        (wanted[start].model, wanted[start : start + size])
-        for wanted in by_model.values()
-        for start in range(0, len(wanted), size)
+        wanted[start : start + size] for wanted in by_model.values() for start in range(0, len(wanted), size)
     ]
+
+
+def _told_apart(
+    campaign: RunningCampaign, group: Sequence[PlannedGeneration], answers: Sequence[Answer]
+) -> tuple[list[NewGeneration], dict[str, GenerationFailure]]:
+    """What can be stored of a group's answers, and what there is in place of the rest, by key."""
+    made: list[NewGeneration] = []
+    failures: dict[str, GenerationFailure] = {}
+    for generation, answer in zip(group, answers, strict=True):
+        if isinstance(answer, GenerationFailure):
+            failures[generation.key] = answer
+        else:
+            made.append(_new_generation(campaign, generation, answer))
+    return made, failures
 
 
 def _new_generation(
@@ -145,4 +177,14 @@ def _new_generation(
         output_tokens=completion.output_tokens,
         seconds=completion.seconds,
         engine=campaign.engines.identity(generation.model),
+    )
+
+
+def _new_load(load: LoadTime) -> NewLoad:
+    return NewLoad(
+        model=load.model,
+        devices=load.devices,
+        kind=load.kind,
+        seconds=load.seconds,
+        ended_at=load.ended_at,
     )

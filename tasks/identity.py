@@ -37,14 +37,23 @@ def sha256(value: Any) -> str:  # noqa: ANN401 -- any JSON value
 def fingerprint_model(model: ModelRef) -> str:
     """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub.
 
-    Of a model that runs elsewhere it is provider, id and revision, whatever its server's address: a server
-    is trusted to hold the same weights under the same id. Whoever exchanges them says so by `revision`.
+    Those of a model with an adapter are the two together. Of a model that runs elsewhere it is provider, id
+    and revision, whatever its server's address: a server is trusted to hold the same weights under the same
+    id. Whoever exchanges them says so by `revision`.
     """
     if model.provider in REMOTE:
         return sha256({"provider": model.provider, "model": model.model, "revision": model.revision})
     folder = Path(model.model)
-    if not folder.is_dir():
-        return sha256({"model": model.model, "revision": model.revision})
+    if folder.is_dir():
+        base = _fingerprint_folder(folder)
+    else:
+        base = sha256({"model": model.model, "revision": model.revision})
+    return (
+        base if model.lora is None else sha256({"base": base, "lora": _fingerprint_folder(Path(model.lora))})
+    )
+
+
+def _fingerprint_folder(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         size = path.stat().st_size

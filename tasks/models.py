@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from tasks.engines.adapters import adapter_rank
 from tasks.engines.protocol import ModelRef, Sampling
-from tasks.engines.providers import PROVIDERS, REMOTE
+from tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE
 from tasks.errors import SpecError
 from tasks.server_keys import key_in, key_variable
 from tasks.spec import GenerateConfig, ModelSpec
@@ -18,7 +19,8 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         place: Where it stands there, such as "models[0]".
 
     Raises:
-        SpecError: If there is no such provider, no checkpoint in the folder, or no key of the server.
+        SpecError: If there is no such provider, no checkpoint in the folder, no adapter in the one for it, or
+            no key of the server.
     """
     if model.provider not in PROVIDERS:
         raise SpecError(unknown_name("provider", model.provider, sorted(PROVIDERS)), path=f"{place}.provider")
@@ -28,6 +30,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         _refuse_missing_key(variable, place)
     if not remote:
         _refuse_missing_checkpoint(model.model, place)
+    _check_adapter(model, place)
     return ModelRef(
         name=model.name,
         provider=model.provider,
@@ -38,6 +41,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         chat_template_args=model.chat_template_args,
         model_base_url=model.model_base_url,
         api_key=variable,
+        lora=model.lora,
     )
 
 
@@ -58,6 +62,21 @@ def _refuse_missing_checkpoint(model: str, place: str) -> None:
             f"{folder.absolute()}); give a saved model's folder or an id on a hub (owner/name)",
             path=f"{place}.model",
         )
+
+
+def _check_adapter(model: ModelSpec, place: str) -> None:
+    if model.lora is None:
+        return
+    if model.provider not in ADAPTING:
+        able = " or ".join(sorted(ADAPTING))
+        raise SpecError(
+            f"provider '{model.provider}' puts no adapter on a model; use provider {able}",
+            path=f"{place}.lora",
+        )
+    try:
+        adapter_rank(Path(model.lora))
+    except ValueError as error:
+        raise SpecError(str(error), path=f"{place}.lora") from error
 
 
 def sampling_of(config: GenerateConfig) -> Sampling:

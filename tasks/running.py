@@ -75,6 +75,9 @@ def running(
         holding(database, record.id) as lease,
         EnginePool(
             max_loaded=execution.max_loaded,
+            devices=execution.devices,
+            most_asleep=execution.max_asleep if execution.sleep else 0,
+            models=checked.models,
             max_restarts=execution.max_restarts,
             load_timeout=execution.load_timeout,
             batch_timeout=execution.batch_timeout,

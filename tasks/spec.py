@@ -90,6 +90,8 @@ class ModelSpec(Section):
     chat: bool = False
     """Wrap each prompt as a user message with the checkpoint's chat template."""
     chat_template_args: dict[str, JsonScalar] = {}
+    lora: str | None = Field(default=None, min_length=1)
+    """Folder of a LoRA adapter that is put on the checkpoint; all adapters of one share its engine."""
     generate_config: GenerateConfig = GenerateConfig()
 
     @field_validator("model_base_url", "api_key")
@@ -252,7 +254,13 @@ class ExecutionSpec(Section):
     """How a campaign is run; none of it changes which pairs are chosen or what they score."""
 
     max_loaded: int = Field(default=1, ge=1)
-    """Models held in memory at once."""
+    """Models held in memory at once; where there are `devices`, on each of them."""
+    devices: list[Annotated[int, Field(ge=0)]] = []
+    """GPUs to spread models over, one at work on each; empty leaves it to the engines, one at a time."""
+    sleep: bool = False
+    """Let a model that makes room move its weights to the machine's memory, where its device can."""
+    max_asleep: int = Field(default=4, ge=1)
+    """Models that may sleep at once."""
     group_size: int = Field(default=64, ge=1)
     """Generations committed together: the most that a crash can lose."""
     max_restarts: int = Field(default=2, ge=0)
@@ -268,6 +276,13 @@ class ExecutionSpec(Section):
     max_retries: int = Field(default=5, ge=0)
     """How often one request to a server is sent again."""
     log_folder: str = ".winnow/logs"
+
+    @field_validator("devices")
+    @classmethod
+    def _different_devices(cls, devices: list[int]) -> list[int]:
+        if len(set(devices)) < len(devices):
+            raise ValueError("names a device twice; every number must be different")
+        return devices
 
 
 class CampaignSpec(Section):

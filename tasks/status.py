@@ -47,7 +47,8 @@ class CampaignStatus:
     """Whether what is believed of duels follows a model of the candidates, and holds as far as that does."""
     budget: int
     totals: Mapping[str, Any]
-    """Rounds, comparisons, scored, generations, tokens, engine seconds, and the size of the full grid."""
+    """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
+    and the size of the full grid."""
     holder: str | None
     """The process that runs it."""
     certificate: Certificate | None = None
@@ -60,6 +61,12 @@ class CampaignStatus:
         """Comparisons spent over those of an exhaustive evaluation."""
         grid: int = self.totals["grid"]
         return self.totals["comparisons"] / grid if grid else 0.0
+
+    @property
+    def share_of_loading(self) -> float:
+        """Seconds that models took to load, over those and the ones that they took to answer."""
+        loading: float = self.totals["load_seconds"]
+        return loading / (loading + self.totals["engine_seconds"]) if loading else 0.0
 
     @property
     def is_settled(self) -> bool:

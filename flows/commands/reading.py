@@ -127,4 +127,5 @@ def report(
 
 
 def _as_json(status: Any) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported where it is needed
-    return {**asdict(status), "share_of_grid": status.share_of_grid, "is_guaranteed": status.is_guaranteed}
+    derived = ("share_of_grid", "share_of_loading", "is_guaranteed")
+    return {**asdict(status), **{name: getattr(status, name) for name in derived}}

@@ -10,7 +10,7 @@ from flows.html_report.figures_curve import curve as curve_figure
 from flows.html_report.figures_estimates import intervals
 from flows.html_report.parts import Row, Section, first_of
 from flows.html_report.samples import MOST_SAMPLES, sample_groups
-from storage import repository, sample_views
+from storage import repository, sample_views, views
 from storage.records import CampaignRecord
 from tasks.views import ask
 
@@ -111,12 +111,12 @@ def cost_in_tokens(session: Session, campaign: CampaignRecord) -> Section | None
 def cost_in_seconds(session: Session, campaign: CampaignRecord) -> Section | None:
     """Engine seconds by candidate, judges and the like included."""
     rows, cut = _costs(session, campaign)
-    if not any(row["seconds"] for row in rows):
+    if not any(row["seconds"] or row["load_seconds"] for row in rows):
         return None
     return Section(
         name="seconds",
         title="Engine time",
-        note=f"Of the same texts. Texts of one batch share its time.{cut}",
+        note=f"Of the same texts. Texts of one batch share its time.{_loading(session, campaign)}{cut}",
         figure=seconds(rows),
     )
 
@@ -137,6 +137,19 @@ def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
         title="Coverage",
         note="Comparisons by reason, counted once for each candidate in them; the detail is one of several.",
         table=sorted(reasons.values(), key=lambda row: (row["reason"] != "scored", -row["comparisons"])),
+    )
+
+
+def _loading(session: Session, campaign: CampaignRecord) -> str:
+    """What loading models took, where it took anything."""
+    totals = views.totals(session, campaign.id)
+    loads, seconds = totals["loads"], totals["load_seconds"]
+    if not loads:
+        return ""
+    share = seconds / (seconds + totals["engine_seconds"])
+    return (
+        f" Models were loaded {loads} times in {seconds:.1f} s, {share:.0%} of all engine time; loads of a "
+        "model that several candidates share stand with the first of them."
     )
 
 

@@ -35,12 +35,15 @@ def tokens(rows: Sequence[Row]) -> Figure:
 
 
 def seconds(rows: Sequence[Row]) -> Figure:
-    """Time of engines per candidate or model.
+    """Time of engines per candidate or model, answering and loading.
 
     Args:
-        rows: With `candidate` and `seconds`.
+        rows: With `candidate`, `seconds` and `load_seconds`.
     """
-    return _stacked(Figure([_bar(rows, "seconds", "", BLUE)]), rows, "seconds of engine time")
+    figure = Figure([_bar(rows, "seconds", "answering", BLUE)])
+    if any(row["load_seconds"] for row in rows):
+        figure.add_trace(_bar(rows, "load_seconds", "loading", ORANGE))
+    return _stacked(figure, rows, "seconds of engine time")
 
 
 def _bar(rows: Sequence[Row], key: str, label: str, colour: str) -> Bar:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 JsonScalar = str | int | float | bool | None
 
@@ -32,6 +32,8 @@ class ModelRef:
     """Where a server that runs the model listens; None is the provider's own. It holds no password."""
     api_key: str | None = None
     """Name of the environment variable that holds the server's key; None where it wants none."""
+    lora: str | None = None
+    """Folder of a LoRA adapter that is put on the model; the model's engine serves all its adapters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,8 @@ class Request:
     """How its tokens are drawn."""
     seed: int
     """Source of its randomness, in [0, 2**63); other requests of the batch do not touch it."""
+    adapter: str | None = None
+    """Folder of the LoRA adapter that answers it; None means the model as it is."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < SEED_LIMIT:
@@ -148,3 +152,27 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Free all memory before returning. May be called again, and after an error."""
+
+
+@runtime_checkable
+class LoadsAside(Protocol):
+    """An engine that goes on loading after its constructor returned, and knows how long that took."""
+
+    @property
+    def load_seconds(self) -> float:
+        """Wall time until it could be asked; to be read once `identity` is known."""
+
+
+@runtime_checkable
+class Sleeper(Protocol):
+    """An engine that can give its device's memory back and keep its weights in the machine's own."""
+
+    @property
+    def can_sleep(self) -> bool:
+        """Whether it can where it runs; to be read once `identity` is known."""
+
+    def sleep(self) -> None:
+        """Free the device's memory before returning; raises `EngineError`."""
+
+    def wake(self) -> None:
+        """Be as before `sleep`; raises `EngineError`."""

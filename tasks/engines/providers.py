@@ -25,6 +25,12 @@ class EngineSettings:
     """Seconds a server may take to answer one request."""
     max_retries: int = 5
     """How often one request to a server is sent again."""
+    devices: tuple[int, ...] = ()
+    """Where the engine runs, as CUDA numbers them; empty leaves it to the engine."""
+    sleeps: bool = False
+    """Whether it is to be able to sleep, where the device can."""
+    adapters: tuple[str, ...] = ()
+    """Folders of the LoRA adapters that it will be asked for."""
 
 
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
@@ -38,6 +44,9 @@ PROVIDERS: dict[str, str] = {
 
 REMOTE: frozenset[str] = frozenset({"openai"})
 """Providers whose models run elsewhere: they take no memory here, and are asked beside all others."""
+
+ADAPTING = frozenset({"vllm"})
+"""Providers that can put a LoRA adapter on a model."""
 
 
 def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:

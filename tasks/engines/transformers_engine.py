@@ -5,6 +5,7 @@ padded on the left and masked. A request's randomness is its own, so its text do
 else is in the batch, up to the rounding of floating-point sums.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 
@@ -41,6 +42,8 @@ from tasks.engines.providers import EngineSettings
 transformers.utils.logging.disable_progress_bar()  # the terminal belongs to the campaign
 
 NO_LIMIT = 2**31  # tokens; for models without positions, such as state-space models
+ONE_AT_A_TIME = threading.Lock()
+"""Held by the engine that loads or answers: while loading, the library changes settings of all threads."""
 MODEL_ARGS = ("batch_size", "device", "dtype", "max_model_len", "trust_remote_code")
 
 
@@ -51,12 +54,17 @@ class TransformersEngine:
         model: `model_args` may hold `dtype` ("float32", "bfloat16", "auto", ...), `max_model_len`,
             `device` ("cpu", "cuda"; by default CUDA where there is one), `batch_size` (requests decoded
             together, 32 by default) and `trust_remote_code`.
+        devices: Where it is to run; the first of them counts, and only where CUDA is used.
 
     Raises:
-        EngineLoadFailed: If the checkpoint cannot be loaded or an argument is not known.
+        EngineLoadFailed: If the checkpoint cannot be loaded, an argument is not known, or `lora` is set.
     """
 
-    def __init__(self, model: ModelRef) -> None:
+    def __init__(self, model: ModelRef, devices: Sequence[int] = ()) -> None:
+        if model.lora is not None:
+            raise EngineLoadFailed(
+                model.name, "provider 'transformers' puts no adapter on a model; use provider vllm"
+            )
         args = dict(model.model_args)
         if unknown := sorted(args.keys() - set(MODEL_ARGS)):
             raise EngineLoadFailed(
@@ -66,9 +74,11 @@ class TransformersEngine:
             )
         refuse_missing_checkpoint(model)
         self._name = model.name
-        self._device = str(args.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+        cuda = f"cuda:{devices[0]}" if devices else "cuda"
+        self._device = str(args.get("device") or (cuda if torch.cuda.is_available() else "cpu"))
         try:
-            self._load(model, args)
+            with ONE_AT_A_TIME:
+                self._load(model, args)
         except Exception as error:  # no common class covers what a bad checkpoint raises
             raise EngineLoadFailed(model.name, one_sentence(error)) from error
         vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
@@ -100,6 +110,10 @@ class TransformersEngine:
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
+        with ONE_AT_A_TIME:
+            return self._generate(requests)
+
+    def _generate(self, requests: Sequence[Request]) -> list[Answer]:
         answers: dict[int, Answer] = {}
         writing: dict[int, list[int]] = {}
         choosing: dict[int, list[int]] = {}
@@ -184,8 +198,8 @@ class TransformersEngine:
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Load the model in this process; the settings are for engines that have a process of their own."""
-    return TransformersEngine(model)
+    """Load the model in this process; most settings are for engines that have a process of their own."""
+    return TransformersEngine(model, settings.devices)
 
 
 def _positive(args: dict[str, JsonScalar], name: str, default: int) -> int:

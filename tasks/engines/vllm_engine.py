@@ -1,10 +1,10 @@
 """Our side of a vLLM engine: a process that is started, asked, watched and closed. vLLM is not imported."""
 
 import dataclasses
+import os
 import re
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from tasks.engines.checkpoints import refuse_missing_checkpoint
@@ -21,41 +21,37 @@ WORKER_ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
 }
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
 
 class VllmEngine:
     """A model in a vLLM process of its own, which loads while the constructor has already returned.
 
     Args:
         model: `model_args` are keyword arguments of `vllm.LLM`.
-        log_folder: Where the process writes what it prints, in a file named after the model.
-        load_timeout: Seconds to wait for the model at its first use.
-        batch_timeout: Seconds a batch may take; None waits for ever.
+        settings: Its log is a file named after the model. `load_timeout` is counted from now on, and waking
+            may take as long.
 
     Raises:
-        EngineLoadFailed: If `model.model` is a path without a checkpoint.
+        EngineLoadFailed: If `model.model` is a path without a checkpoint, or a device is not there.
     """
 
-    def __init__(
-        self,
-        model: ModelRef,
-        *,
-        log_folder: Path,
-        load_timeout: float = 600.0,
-        batch_timeout: float | None = 600.0,
-    ) -> None:
+    def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
         refuse_missing_checkpoint(model)
         self._name = model.name
-        self._batch_timeout = batch_timeout
-        self._load_deadline = time.monotonic() + load_timeout
-        self._load_timeout = load_timeout
-        self._identity: str | None = None
+        self._settings = settings
+        self._started_at = time.time()
+        self._load_deadline = time.monotonic() + settings.load_timeout
+        self._ready: dict[str, Any] | None = None
         self._worker = WorkerProcess(
             "tasks.engines.vllm_worker",
-            log=log_folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model.name)}.log",
+            log=settings.log_folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model.name)}.log",
             environment=WORKER_ENVIRONMENT,
+            forced=visibility(model, settings.devices),
         )
+        load = {**_fields(model), "adapters": settings.adapters, "sleeps": settings.sleeps}
         try:
-            self._send({"load": _fields(model)})
+            self._send({"load": load})
         except BaseException:
             self._worker.close()
             raise
@@ -68,28 +64,51 @@ class VllmEngine:
     @property
     def identity(self) -> str:
         """Software, version, device and precision; waits until the model is loaded."""
-        return self._wait_until_loaded()
+        return str(self._wait_until_loaded()["ready"])
+
+    @property
+    def load_seconds(self) -> float:
+        """Wall time until the process could be asked, by the clock of this machine."""
+        return max(0.0, float(self._wait_until_loaded()["at"]) - self._started_at)
+
+    @property
+    def can_sleep(self) -> bool:
+        """Whether its device can free the memory of a model that stays loaded."""
+        return bool(self._wait_until_loaded()["can_sleep"])
+
+    def sleep(self) -> None:
+        """Move the weights to the machine's memory; see `Sleeper`."""
+        self._change({"sleep": True}, "fall asleep")
+
+    def wake(self) -> None:
+        """Move the weights back; see `Sleeper`."""
+        self._change({"wake": True}, "wake")
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
         self._wait_until_loaded()
         self._send({"requests": [_request_fields(request) for request in requests]})
-        overdue = f"did not answer {len(requests)} requests within {self._batch_timeout} s"
-        reply = self._receive(self._batch_timeout, overdue)
+        timeout = self._settings.batch_timeout
+        reply = self._receive(timeout, f"did not answer {len(requests)} requests within {timeout} s")
         return [_answer(fields) for fields in reply["answers"]]
 
     def close(self) -> None:
         """End the process, and wait until it is gone."""
         self._worker.close()
 
-    def _wait_until_loaded(self) -> str:
-        if self._identity is None:
+    def _wait_until_loaded(self) -> dict[str, Any]:
+        if self._ready is None:
             left = max(0.0, self._load_deadline - time.monotonic())
-            reply = self._receive(left, f"did not load within {self._load_timeout:g} s")
+            reply = self._receive(left, f"did not load within {self._settings.load_timeout:g} s")
             if "load_failed" in reply:
                 raise EngineLoadFailed(self._name, f"vLLM cannot load it: {reply['load_failed']}")
-            self._identity = str(reply["ready"])
-        return self._identity
+            self._ready = reply
+        return self._ready
+
+    def _change(self, message: dict[str, Any], what: str) -> None:
+        timeout = self._settings.load_timeout
+        self._send(message)
+        self._receive(timeout, f"did not {what} within {timeout:g} s")
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
@@ -111,12 +130,28 @@ class VllmEngine:
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
     """Start a vLLM process for the model, which goes on loading after this returns."""
-    return VllmEngine(
-        model,
-        log_folder=settings.log_folder,
-        load_timeout=settings.load_timeout,
-        batch_timeout=settings.batch_timeout,
-    )
+    return VllmEngine(model, settings)
+
+
+def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
+    """The variable that shows an engine its devices and no others; none where none are assigned.
+
+    Raises:
+        EngineLoadFailed: If the user shows us fewer devices.
+    """
+    if not devices:
+        return {}
+    ours = os.environ.get(VISIBLE)
+    if not ours:  # all that there are, or, on purpose, none
+        return {VISIBLE: ",".join(map(str, devices)) if ours is None else ours}
+    numbers = ours.split(",")
+    if max(devices) >= len(numbers):
+        raise EngineLoadFailed(
+            model.name,
+            f"execution.devices counts the devices of {VISIBLE}={ours} from 0, and there is no number "
+            f"{max(devices)}",
+        )
+    return {VISIBLE: ",".join(numbers[device] for device in devices)}
 
 
 def _fields(model: ModelRef) -> dict[str, Any]:
@@ -127,7 +162,12 @@ def _fields(model: ModelRef) -> dict[str, Any]:
 
 def _request_fields(request: Request) -> dict[str, Any]:
     sampling = {field.name: getattr(request.sampling, field.name) for field in dataclasses.fields(Sampling)}
-    return {"prompt": request.prompt, "seed": request.seed, "sampling": sampling}
+    return {
+        "prompt": request.prompt,
+        "seed": request.seed,
+        "sampling": sampling,
+        "adapter": request.adapter,
+    }
 
 
 def _answer(fields: dict[str, Any]) -> Answer:

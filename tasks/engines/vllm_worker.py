@@ -1,7 +1,9 @@
 """The process in which vLLM runs, and the only file that imports it; `VllmEngine` is the other side.
 
-The first message is {"load": model}, answered by {"ready": identity} or {"load_failed": sentence}; then
-{"requests": [...]} is answered by {"answers": [...]}, until {"close": true} comes. Where the first message
+The first message is {"load": model, with its "adapters" and whether it "sleeps"}, answered by {"ready":
+identity, "at": seconds since the epoch, "can_sleep": true or false} or {"load_failed": sentence}; then
+{"requests": [...]} is answered by {"answers": [...]}, {"sleep": true} and {"wake": true} by themselves once
+that is done, until {"close": true} comes. Where the first message
 is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}. Anything unexpected ends the
 process with a traceback in its log.
 """
@@ -11,8 +13,10 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tasks.engines.adapters import adapter_args
 from tasks.engines.choices import ChoiceEncoder
 from tasks.engines.errors import EngineLoadFailed, one_sentence
 from tasks.engines.prompts import PromptEncoder
@@ -31,20 +35,37 @@ Model = TypeVar("Model", "VllmModel", "VllmVectors")
 class VllmModel:
     """A loaded `vllm.LLM`.
 
+    Args:
+        model: What to load.
+        adapters: Folders of the LoRA adapters that requests may name.
+        sleeps: Whether to be able to sleep, where the device can.
+
     Raises:
         EngineLoadFailed: If a chat template is asked for and there is none.
         Exception: Whatever vLLM raises while loading.
     """
 
-    def __init__(self, model: ModelRef) -> None:
-        args: dict[str, Any] = dict(model.model_args)
-        self._llm = _new_llm(
-            model=model.model, revision=model.revision, tokenizer_revision=model.revision, **args
-        )
+    def __init__(self, model: ModelRef, *, adapters: Sequence[str] = (), sleeps: bool = False) -> None:
+        # Imported here, so that the parent is watched during the seconds that this takes.
         import vllm
+        from vllm.lora.request import LoRARequest
         from vllm.platforms import current_platform
 
         from tasks.engines.choosing import Chooser
+
+        self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
+        self._llm = _new_llm(
+            model=model.model,
+            revision=model.revision,
+            tokenizer_revision=model.revision,
+            **({"enable_sleep_mode": True} if self.can_sleep else {}),
+            **{**adapter_args(adapters), **model.model_args},
+        )
+        self._adapters: dict[str | None, LoRARequest | None] = {
+            folder: LoRARequest(folder, number, str(Path(folder).absolute()))
+            for number, folder in enumerate(adapters, start=1)
+        }
+        self._adapters[None] = self._adapter = None
 
         config = self._llm.model_config
         self._max_model_len = int(config.max_model_len)
@@ -65,6 +86,16 @@ class VllmModel:
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; answer i belongs to request i."""
         answers: dict[int, Answer] = {}
+        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        for adapter in dict.fromkeys(request.adapter for request in requests):
+            own = [i for i, request in enumerate(requests) if request.adapter == adapter]
+            self._adapter = self._adapters[adapter]
+            answers.update(zip(own, self._generate([requests[i] for i in own]), strict=True))
+        return [answers[i] for i in range(len(requests))]
+
+    def _generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests with one adapter, or without any."""
+        answers: dict[int, Answer] = {}
         writing: dict[int, list[int]] = {}
         choosing: dict[int, list[int]] = {}
         for i, request in enumerate(requests):
@@ -78,6 +109,14 @@ class VllmModel:
         chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
         answers.update(zip(choosing, chosen, strict=True))
         return [answers[i] for i in range(len(requests))]
+
+    def sleep(self) -> None:
+        """Move the weights to the machine's memory and forget what was computed with them."""
+        self._llm.sleep(level=1)
+
+    def wake(self) -> None:
+        """Move the weights back."""
+        self._llm.wake_up()
 
     def close(self) -> None:
         """Let vLLM end its own helper processes and give back shared memory."""
@@ -116,7 +155,7 @@ class VllmModel:
         try:
             sampling = [SamplingParams(**each) for each in params]
             inputs = [{"prompt_token_ids": ids} for ids in prompts]
-            return list(self._llm.generate(inputs, sampling, use_tqdm=False))
+            return list(self._llm.generate(inputs, sampling, lora_request=self._adapter, use_tqdm=False))
         except (VLLMClientError, ValueError) as error:
             if len(prompts) == 1:
                 return [GenerationFailure(reason="refused", detail=one_sentence(error))]
@@ -146,7 +185,7 @@ class VllmVectors:
     def __init__(self, folder: str) -> None:
         self._llm = _new_llm(model=folder, runner="pooling")
         self._cut = {"truncation": True, "max_length": self._llm.model_config.max_model_len}
-        self.identity = "pooling"
+        self.identity, self.can_sleep = "pooling", False
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text; a text that is too long is cut."""
@@ -160,7 +199,6 @@ class VllmVectors:
 
 def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
     """A model with what suits the device where the arguments do not say it."""
-    # Imported here, so that the parent is watched during the seconds that this takes.
     import vllm
     from vllm.platforms import current_platform
 
@@ -207,12 +245,23 @@ def main(parent: ParentLink) -> None:
 
 
 def _generate(parent: ParentLink, fields: dict[str, Any]) -> None:
-    model = _load(parent, lambda: VllmModel(ModelRef(**fields)))
-    while model and "requests" in (message := parent.receive()):
-        answers = model.generate([_request(fields) for fields in message["requests"]])
-        parent.send({"answers": [dataclasses.asdict(answer) for answer in answers]})
+    adapters, sleeps = fields.pop("adapters"), fields.pop("sleeps")
+    model = _load(parent, lambda: VllmModel(ModelRef(**fields), adapters=adapters, sleeps=sleeps))
+    while model and "close" not in (message := parent.receive()):
+        parent.send(_reply(model, message))
     if model:
         model.close()
+
+
+def _reply(model: VllmModel, message: dict[str, Any]) -> dict[str, Any]:
+    if "sleep" in message:
+        model.sleep()
+        return {"sleep": True}
+    if "wake" in message:
+        model.wake()
+        return {"wake": True}
+    answers = model.generate([_request(fields) for fields in message["requests"]])
+    return {"answers": [dataclasses.asdict(answer) for answer in answers]}
 
 
 def _embed(parent: ParentLink, folder: str) -> None:
@@ -231,7 +280,7 @@ def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
         why = error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)
         parent.send({"load_failed": why})
         return None
-    parent.send({"ready": model.identity})
+    parent.send({"ready": model.identity, "at": time.time(), "can_sleep": model.can_sleep})
     return model
 
 
@@ -243,6 +292,7 @@ def _request(fields: dict[str, Any]) -> Request:
             **{**sampling, "stop": tuple(sampling["stop"]), "choices": tuple(sampling["choices"])}
         ),
         seed=fields["seed"],
+        adapter=fields["adapter"],
     )
 
 

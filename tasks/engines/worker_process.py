@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tasks.engines.channel import Channel
@@ -35,9 +36,17 @@ class WorkerProcess:
         module: Dotted name of the module to run; it gets the descriptor of its socket and our process id.
         log: File its output is appended to; folders are made.
         environment: Variables on top of ours; what the user has set already wins.
+        forced: Variables that win over the user's.
     """
 
-    def __init__(self, module: str, *, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        module: str,
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        forced: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         self._log = log
         ours, theirs = socket.socketpair()
@@ -52,7 +61,7 @@ class WorkerProcess:
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env={**environment, **os.environ, "PYTHONPATH": _python_path()},
+                env={**environment, **os.environ, **forced, "PYTHONPATH": _python_path()},
             )
         self._channel = Channel(ours)
 

@@ -27,6 +27,7 @@ BASE = {
     "model_args": {"max_model_len": 128},
     "chat": False,
     "chat_template_args": {"enable_thinking": False},
+    "lora": None,
     "fingerprint": "0" * 64,
     "prompt": "1+1=",
     "temperature": 1.0,
@@ -39,7 +40,7 @@ BASE = {
     "seed": 5,
 }
 SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop", "choices")
-MODEL = ("name", "provider", "model", "revision", "model_args", "chat", "chat_template_args")
+MODEL = ("name", "provider", "model", "revision", "model_args", "chat", "chat_template_args", "lora")
 DETERMINES = {
     "provider": st.text(),
     "model_args": st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()),
@@ -56,7 +57,7 @@ DETERMINES = {
     "replicate": st.integers(0, 100),
     "seed": st.integers(0, 2**31),
 }
-DOES_NOT = {"name": "other", "model": "elsewhere/small", "revision": "main"}
+DOES_NOT = {"name": "other", "model": "elsewhere/small", "revision": "main", "lora": "elsewhere/adapter"}
 
 
 def key_of(fields):
@@ -213,3 +214,18 @@ def test_a_model_on_a_hub_is_known_by_its_id_and_revision():
     assert fingerprint_model(same) == fingerprint_model(model)
     assert fingerprint_model(replace(model, revision="main")) != fingerprint_model(model)
     assert fingerprint_model(replace(model, model="owner/other")) != fingerprint_model(model)
+
+
+def test_a_model_with_an_adapter_is_known_by_the_content_of_both(checkpoint, tmp_path):
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "weights.bin").write_bytes(bytes(100))
+    model = ModelRef(name="m", provider="vllm", model=str(checkpoint), lora=str(adapter))
+    seen = [fingerprint(checkpoint), fingerprint_model(model)]
+    moved = adapter.rename(tmp_path / "elsewhere")
+    assert fingerprint_model(replace(model, lora=str(moved))) == seen[-1]
+    flip(moved / "weights.bin", 50)
+    seen.append(fingerprint_model(replace(model, lora=str(moved))))
+    flip(checkpoint / "deeper" / "weights.bin", 0)
+    seen.append(fingerprint_model(replace(model, lora=str(moved))))
+    assert len(set(seen)) == 4

@@ -1,67 +1,11 @@
 import threading
 
 import pytest
+from pool_engines import ScriptedFactory, ask, model, reasons, texts
 
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from tasks.engines.pool import EnginePool
-from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
-
-
-class ScriptedEngine:
-    """Answers with its model's name and the prompt; an error in the script is raised instead."""
-
-    def __init__(self, model, script, diary):
-        self.identity = f"scripted {model.name}"
-        self._name, self._script, self._diary = model.name, script, diary
-
-    def generate(self, requests):
-        step = self._script.pop(0) if self._script else None
-        if callable(step):
-            step()
-        if isinstance(step, Exception):
-            raise step
-        return [
-            Completion(
-                text=f"{self._name}:{r.prompt}",
-                finish_reason="stop",
-                input_tokens=1,
-                output_tokens=1,
-                seconds=0.0,
-            )
-            for r in requests
-        ]
-
-    def close(self):
-        self._diary.append(f"close {self._name}")
-
-
-class ScriptedFactory:
-    """Starts scripted engines; all engines of a model go through one script, and a start error is raised."""
-
-    def __init__(self, scripts=None, start_errors=None):
-        self.diary, self.scripts, self.start_errors = [], scripts or {}, start_errors or {}
-
-    def __call__(self, model, settings):
-        self.diary.append(f"start {model.name}")
-        if error := self.start_errors.get(model.name):
-            raise error
-        return ScriptedEngine(model, self.scripts.get(model.name, []), self.diary)
-
-
-def model(name):
-    return ModelRef(name=name, provider="scripted", model=f"models/{name}")
-
-
-def ask(*prompts):
-    return [Request(prompt=prompt, sampling=Sampling(), seed=0) for prompt in prompts]
-
-
-def texts(answers):
-    return [answer.text for answer in answers]
-
-
-def reasons(answers):
-    return [answer.reason for answer in answers]
+from tasks.engines.protocol import GenerationFailure
 
 
 @pytest.fixture
@@ -111,7 +55,7 @@ def test_models_that_differ_only_in_name_share_an_engine(open_pool):
     factory = ScriptedFactory()
     pool = open_pool(factory)
     for name in ("a", "b"):
-        pool.generate(ModelRef(name=name, provider="scripted", model="same"), ask("x"))
+        pool.generate(model(name, model="same"), ask("x"))
     assert factory.diary == ["start a"]
 
 
@@ -123,7 +67,7 @@ def test_models_that_load_differently_do_not_share_an_engine(open_pool, change):
     factory = ScriptedFactory()
     pool = open_pool(factory, max_loaded=2)
     for fields in ({}, change):
-        pool.generate(ModelRef(**{"name": "a", "provider": "scripted", "model": "same", **fields}), ask("x"))
+        pool.generate(model("a", **fields), ask("x"))
     assert factory.diary == ["start a", "start a"]
 
 
@@ -233,7 +177,7 @@ def test_an_engine_at_work_is_not_closed_for_another_model(open_pool):
     assert factory.diary == ["start a", "close a", "start b"]
 
 
-@pytest.mark.parametrize("options", [{"max_loaded": 0}, {"max_restarts": -1}])
+@pytest.mark.parametrize("options", [{"max_loaded": 0}, {"max_restarts": -1}, {"most_asleep": -1}])
 def test_impossible_limits_are_refused_with_their_value(tmp_path, options):
     with pytest.raises(ValueError, match=str(*options.values())):
         EnginePool(log_folder=tmp_path, **options)

@@ -10,6 +10,7 @@ from tiny_models import add_token, save_tiny_llama
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from tasks.engines.pool import EnginePool
 from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.providers import EngineSettings
 from tasks.engines.transformers_engine import TransformersEngine
 from tasks.engines.vllm_engine import VllmEngine
 
@@ -44,7 +45,9 @@ def model(tmp_path_factory):
 def doomed(weights, tmp_path_factory):
     """An engine that cannot load; it finds that out while the others load."""
     too_long = reference(weights, name="doomed", model_args={"max_model_len": 99_999})
-    engine = VllmEngine(too_long, log_folder=tmp_path_factory.mktemp("logs"), load_timeout=300)
+    engine = VllmEngine(
+        too_long, EngineSettings(log_folder=tmp_path_factory.mktemp("logs"), load_timeout=300)
+    )
     yield engine
     engine.close()
 
@@ -123,11 +126,11 @@ def test_what_cannot_be_loaded_is_refused_in_one_sentence(doomed):
 
 def test_a_path_without_a_checkpoint_starts_no_process(tmp_path):
     with pytest.raises(EngineLoadFailed, match=r"there is no folder .*nowhere"):
-        VllmEngine(reference(tmp_path / "nowhere"), log_folder=tmp_path)
+        VllmEngine(reference(tmp_path / "nowhere"), EngineSettings(log_folder=tmp_path))
 
 
 def test_loading_for_too_long_is_a_timeout_and_closing_ends_it(weights, tmp_path):
-    engine = VllmEngine(reference(weights), log_folder=tmp_path, load_timeout=0.5)
+    engine = VllmEngine(reference(weights), EngineSettings(log_folder=tmp_path, load_timeout=0.5))
     try:
         with pytest.raises(EngineTimeout, match=r"did not load within 0.5 s"):
             engine.generate([request("1+1=")])
@@ -141,10 +144,11 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from tasks.engines.protocol import ModelRef
+from tasks.engines.providers import EngineSettings
 from tasks.engines.vllm_engine import VllmEngine
 
 model = ModelRef(name="tiny", provider="vllm", model=sys.argv[1])
-print(VllmEngine(model, log_folder=Path(sys.argv[2])).pid, flush=True)
+print(VllmEngine(model, EngineSettings(log_folder=Path(sys.argv[2]))).pid, flush=True)
 time.sleep(60)
 """
 
