@@ -69,7 +69,8 @@ def run_campaign(storage: str, name: str) -> None:
             watcher.begun(campaign)
             # A round that was planned is finished, whatever is decided.
             begun = stored_plan(campaign) is not None
-            if (begun or not campaign.selector.decision().stop) and can_begin(campaign):
+            has_ended = campaign.selector.decision().stop or campaign.is_overspent
+            if (begun or not has_ended) and can_begin(campaign):
                 campaign.load_engines()
                 run_rounds(campaign, watcher)
 
@@ -98,7 +99,7 @@ def run_round(campaign: RunningCampaign, watcher: Watcher) -> bool:
     decision = decide(live, quote(round_), quote(comparisons))
     record(live, quote(round_), quote(comparisons), quote(decision))
     watcher.round_done(campaign, round_, decision)
-    return decision.stop
+    return decision.stop or campaign.is_overspent
 
 
 def run_stint(campaign: RunningCampaign, watcher: Watcher) -> tuple[bool, float]:
@@ -121,5 +122,6 @@ def rounds(campaign: RunningCampaign, watcher: Watcher) -> tuple[bool, float]:
         decision = decide_round(campaign, round_, comparisons)
         record_round(campaign, round_, comparisons, decision)
         watcher.round_done(campaign, round_, decision)
-        done, elapsed, ended = done + 1, time.monotonic() - started, decision.stop
+        ended = decision.stop or campaign.is_overspent
+        done, elapsed = done + 1, time.monotonic() - started
     return ended, elapsed / max(done, 1)

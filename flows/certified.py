@@ -15,7 +15,6 @@ def certified_lines(status: CampaignStatus, storage: str) -> list[str]:
         between = "" if status.lower is None else f", between {status.lower:.3f} and {status.upper:.3f}"
         lines.append(f"  risk      {status.estimate:.3f}{between}: its mean loss against human labels")
     lines.append(f"  sure      {_certainty(status, certificate)}")
-    lines.append(f"  labels    {certificate.labels_used} used of at most {status.budget}")
     lines.append(f"  plain     {_plain(certificate)}")
     if status.state == "waiting":
         shown = ", ".join(certificate.waits_for[:MOST_KEYS])

@@ -58,7 +58,7 @@ class Tally:
 
     def line(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> str:
         """Where the campaign stands, in one line."""
-        budget = campaign.checked.spec.stopping.budget
+        budget = campaign.checked.spec.own_budget or campaign.checked.grid
         elapsed = time.monotonic() - self._started
         rate = (self.told - self._told_at_start) / max(elapsed, 1e-9)
         spent = (
@@ -66,6 +66,7 @@ class Tally:
             if campaign.labels_used is None
             else f"{self.told} comparisons, {campaign.labels_used}/{budget} labels"
         )
+        spent += "".join(f", {each}" for each in campaign.other_budgets)
         return (
             f"round {round_.number + 1}: {spent}, {_best(campaign, decision)}, {rate:.0f}/s, {elapsed:.0f} s"
         )

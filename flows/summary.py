@@ -23,6 +23,7 @@ def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
         f"{_share(status)}; "
         f"{totals['generations']} generations, {totals['output_tokens']} tokens, "
         f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}",
+        *_budget(status),
         _coverage(status) if status.certificate is None else coverage_line(status),
         f"  database  {storage}",
         f"  see       winnow query {status.name} leaderboard --storage {storage}",
@@ -93,13 +94,30 @@ def _certainty(status: CampaignStatus) -> str:
     if status.reason == "exhausted":
         return "exact: every example was scored for every candidate that could be judged"
     if status.reason == "budget" and status.delta is None:
-        return "heuristic: the budget is spent and no error probability (stopping.delta) was asked for"
+        return f"heuristic: {_spent(status)}, and no error probability (stopping.delta) was asked for"
     if status.reason == "budget":
-        return (
-            f"undecided at error probability {status.delta:g}: the budget of {status.budget} is spent; "
-            "go on with winnow run SPEC --set stopping.budget=MORE"
-        )
+        return f"undecided at error probability {status.delta:g}: {_spent(status)}; {_going_on(status)}"
     return "not yet: the campaign has not ended"
+
+
+def _spent(status: CampaignStatus) -> str:
+    if status.stopped_by is not None:
+        return status.stopped_by.sentence
+    return "the budget is spent" if status.delta is None else f"the budget of {status.budget} is spent"
+
+
+def _going_on(status: CampaignStatus) -> str:
+    spent = status.stopped_by or next((each for each in status.budgets if each.is_spent), None)
+    return f"go on with winnow run SPEC --set {spent.key if spent else 'stopping.budget'}=MORE"
+
+
+def _budget(status: CampaignStatus) -> list[str]:
+    """What was spent of every limit, and that the campaign ended for it where no other line says so."""
+    lines = [f"  budget    {', '.join(str(each) for each in status.budgets)}"]
+    is_told = status.certificate is None and status.standing is None and status.best is not None
+    if status.state != "running" and status.stopped_by is not None and not is_told:
+        lines.append(f"  ended     {status.stopped_by.sentence}; {_going_on(status)}")
+    return lines
 
 
 def _coverage(status: CampaignStatus) -> str:

@@ -8,6 +8,7 @@ from tasks.errors import SpecError
 from tasks.objectives.checked import CheckedCampaign, common_params
 from tasks.objectives.registry import CLASSES
 from tasks.spec import CampaignSpec, DatasetSpec
+from tasks.suggestions import unknown_name
 
 
 def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> CheckedCampaign:
@@ -23,6 +24,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Checke
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
     _check_devices(checked)
     _check_selector(checked)
+    _check_prices(checked)
     _render_everything(checked)
     return checked
 
@@ -71,6 +73,21 @@ def _check_selector(checked: CheckedCampaign) -> None:
         checked.create_selector()
     except AlgorithmError as error:
         raise SpecError(str(error), path="selector") from error
+
+
+def _check_prices(checked: CheckedCampaign) -> None:
+    execution, names = checked.spec.execution, [model.name for model in checked.models]
+    for name in execution.prices:
+        if name not in names:
+            raise SpecError(unknown_name("model", name, names), path=f"execution.prices.{name}")
+    if "cost" not in checked.spec.limits or execution.price_per_hour is not None:
+        return
+    if missing := [name for name in names if name not in execution.prices]:
+        raise SpecError(
+            f"nobody said what tokens of {missing[0]} cost; add execution.prices.{missing[0]}, as "
+            "{input: X, output: Y} for a million of each, or execution.price_per_hour",
+            path="stopping.budget.cost",
+        )
 
 
 def _render_everything(checked: CheckedCampaign) -> None:

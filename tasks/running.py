@@ -14,6 +14,7 @@ from algorithms.protocols import Batch, Selector
 from storage import arrivals, repository
 from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
+from tasks.budgets import Ledger, Spending
 from tasks.engines.pool import EnginePool
 from tasks.engines.protocol import Engine, ModelRef
 from tasks.engines.providers import EngineSettings, start_engine
@@ -44,6 +45,21 @@ class RunningCampaign:
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
+    ledger: Ledger
+    """What was spent of the budget."""
+
+    @property
+    def other_budgets(self) -> Sequence[Spending]:
+        """What is spent of each limit that the algorithm does not keep to itself."""
+        if self.ledger.is_idle:
+            return ()
+        with self.database.reading() as session:
+            return [each for each in self.ledger.look(session) if each.kind != self.ledger.own]
+
+    @property
+    def is_overspent(self) -> bool:
+        """Whether one of those limits is spent, so that no further round may begin."""
+        return any(each.is_spent for each in self.other_budgets)
 
     @property
     def labels_used(self) -> int | None:
@@ -105,6 +121,7 @@ def running(
             meetings=meetings,
             engines=engines,
             judge_id=checked.judge_id,
+            ledger=Ledger(record),
         )
 
 

@@ -19,8 +19,10 @@ from pydantic import (
     model_validator,
 )
 
+from tasks.budget_spec import Budget, BudgetSpec, Kind, PriceSpec, limits_of, own_kind, refuse_unfit
 from tasks.engines.providers import REMOTE
 from tasks.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
+from tasks.strictness import STRICT
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
@@ -51,7 +53,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
 class Section(BaseModel):
     """A part of the file: unknown keys are refused and nothing is converted silently."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = STRICT
 
 
 class GenerateConfig(Section):
@@ -228,8 +230,8 @@ class EmbedderSpec(Section):
 class StoppingSpec(Section):
     """When a campaign ends: the budget is spent, or the best stands out at error probability `delta`."""
 
-    budget: int = Field(ge=1)
-    """Comparisons, unscored ones included; for certify, human labels."""
+    budget: Budget
+    """Comparisons, unscored ones included (for certify, human labels), or limits by name."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
     """A candidate this close to the best is good enough; for best-mean."""
@@ -276,6 +278,10 @@ class ExecutionSpec(Section):
     max_retries: int = Field(default=5, ge=0)
     """How often one request to a server is sent again."""
     log_folder: str = ".winnow/logs"
+    prices: dict[str, PriceSpec] = {}
+    """By the name of a model, judges and the autoevaluator included."""
+    price_per_hour: float | None = Field(default=None, ge=0.0)
+    """What an hour of one device costs, in the same currency."""
 
     @field_validator("devices")
     @classmethod
@@ -341,30 +347,43 @@ class CampaignSpec(Section):
             raise ValueError(f"epsilon means nothing to {objective}; leave it out")
         if stopping.delta is None and objective == "certify":
             raise ValueError("certify needs delta, the chance that a certificate may be wrong; add it")
+        if objective and isinstance(stopping.budget, BudgetSpec):
+            refuse_unfit(stopping.budget, objective)
         return stopping
 
     @field_validator("stopping")
     @classmethod
     def _budget_covers_a_round(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
         batch_size = info.data.get("batch_size", 1)
-        if info.data.get("objective") == "certify":  # whose budget counts labels, and rounds count pairs
-            return stopping
-        if stopping.budget < batch_size:
+        comparisons = limits_of(stopping.budget, info.data.get("objective", "")).get("comparisons")
+        if comparisons is not None and comparisons < batch_size:
             raise ValueError(
-                f"the budget ({stopping.budget}) is smaller than one round (batch_size {batch_size}); "
+                f"the budget ({comparisons}) is smaller than one round (batch_size {batch_size}); "
                 "raise the budget or lower batch_size"
             )
         return stopping
 
+    @property
+    def limits(self) -> dict[Kind, float]:
+        """What may be spent, by kind."""
+        return limits_of(self.stopping.budget, self.objective)
+
+    @property
+    def own_budget(self) -> int | None:
+        """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
+        limit = self.limits.get(own_kind(self.objective))
+        return None if limit is None else int(limit)
+
     def identity(self) -> dict[str, Any]:
         """What may not change once the campaign has begun, as JSON values.
 
-        To certify, the budget is part of it: bets look ahead to the last label, so that a budget raised in
-        sight of the losses would change the bets that were made.
+        To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
+        raised in sight of the losses would change the bets that were made.
         """
         identity, _ = without_servers(self.model_dump(mode="json", exclude={"storage", "execution"}))
-        if self.objective != "certify":
-            del identity["stopping"]["budget"]
+        del identity["stopping"]["budget"]
+        if self.objective == "certify":
+            identity["stopping"]["budget"] = self.own_budget
         for key in FOREIGN_KEYS[self.objective]:
             del identity[key]
         # A campaign without guardrails is the same as before there were any.
@@ -381,8 +400,9 @@ class CampaignSpec(Section):
     def execution_fields(self) -> dict[str, Any]:
         """What may change from one run to the next, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
+        budget = self.stopping.budget
         return {
-            "budget": self.stopping.budget,
+            "budget": budget.model_dump(exclude_none=True) if isinstance(budget, BudgetSpec) else budget,
             "execution": self.execution.model_dump(mode="json"),
             **({"servers": servers} if servers else {}),
         }

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -191,16 +191,21 @@ def format_key(parts: Sequence[str | int]) -> str:
 
 def _known_keys(parts: KeyPath) -> list[str]:
     model: Any = CampaignSpec
+    is_name = False
     for part in parts:
-        if isinstance(part, str):
-            model = _section_of(model.model_fields[part].annotation)
+        if isinstance(part, str) and not is_name:
+            annotation = model.model_fields[part].annotation
+            model, is_name = _section_of(annotation), get_origin(annotation) is dict
+        else:
+            is_name = False
     return sorted(model.model_fields)
 
 
 def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return _section_of(annotation.__args__[0])
+    # Of a mapping, the values; of what may be more than one thing, the section comes first.
+    return _section_of(annotation.__args__[1 if get_origin(annotation) is dict else 0])
 
 
 def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:

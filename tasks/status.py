@@ -8,6 +8,8 @@ from sqlalchemy.orm import Session
 
 from storage import leases, repository, views
 from storage.records import CampaignRecord, DecisionRecord
+from tasks.budget_spec import limits_of, own_kind
+from tasks.budgets import Ledger, Spending, overspent
 from tasks.certifying.certificate import Certificate, certificate_of
 from tasks.leasing import is_gone, now
 from tasks.modelled import uses_features
@@ -33,7 +35,7 @@ class CampaignStatus:
     objective: str
     state: State
     reason: str
-    """Why it ended, as the selector says, or "running"."""
+    """Why it ended, as the selector says, or "running"; "budget" whichever limit of it is spent."""
     best: str | None
     estimate: float | None
     lower: float | None
@@ -45,7 +47,12 @@ class CampaignStatus:
     epsilon: float
     trusts_a_model: bool
     """Whether what is believed of duels follows a model of the candidates, and holds as far as that does."""
-    budget: int
+    budget: int | None
+    """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
+    budgets: tuple[Spending, ...]
+    """Every limit and what is spent of it, after the last finished round."""
+    stopped_by: Spending | None
+    """The limit that is spent and lets no further round begin; None where that is the algorithm's own."""
     totals: Mapping[str, Any]
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
     and the size of the full grid."""
@@ -71,12 +78,17 @@ class CampaignStatus:
     @property
     def is_settled(self) -> bool:
         """Whether it has ended and running it again would ask nothing more."""
-        spent = self.totals["comparisons"]
-        room = self.reason == "budget" and spent < self.budget
+        has_ended = self.state in ("decided", "undecided", "waiting")
+        if self.stopped_by is not None:
+            return has_ended
+        room = self.reason == "budget" and not any(each.is_spent for each in self.budgets)
         if self.standing is not None:
-            arrived = self.reason == "exhausted" and spent < min(self.budget, self.standing.prompts)
+            prompts = self.standing.prompts
+            arrived = self.reason == "exhausted" and (
+                self.totals["comparisons"] < min(self.budget or prompts, prompts)
+            )
             room = room or arrived or self.standing.unfinished
-        return self.state in ("decided", "undecided", "waiting") and not room
+        return has_ended and not room
 
     @property
     def is_guaranteed(self) -> bool:
@@ -102,14 +114,19 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
     certifies = campaign.objective == "certify"
     certificate = certificate_of(session, campaign, names, decision) if certifies else None
     routes = campaign.objective == "route"
+    budgets = Ledger(campaign).look(session)
+    stopped_by = None
+    if decision and repository.unfinished_round(session, campaign.id) is None:
+        stopped_by = overspent(budgets, own_kind(campaign.objective))
+    reason = _reason(decision, None if live else stopped_by)
     # To route is no question with an answer that could stay open.
-    state = _state(decision, live, None if routes else stopping["delta"])
+    state = _state(decision, reason, live, None if routes else stopping["delta"])
     waits = certificate is not None and certificate.waits_for and state in ("interrupted", "new")
     return CampaignStatus(
         name=campaign.name,
         objective=campaign.objective,
         state="waiting" if waits else state,
-        reason=decision.reason if decision else "running",
+        reason=reason,
         best=decision.best if decision else None,
         estimate=decision.estimates[position] if decision and position is not None else None,
         lower=decision.lower[position] if decision and position is not None else None,
@@ -118,7 +135,9 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
         delta=stopping["delta"],
         epsilon=stopping["epsilon"],
         trusts_a_model=uses_features(campaign.spec.get("selector", {})),
-        budget=campaign.execution["budget"],
+        budget=_own_budget(campaign),
+        budgets=budgets,
+        stopped_by=stopped_by,
         totals=views.totals(session, campaign.id),
         holder=str(lease.holder) if lease and live else None,
         certificate=certificate,
@@ -126,15 +145,28 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
     )
 
 
-def _state(decision: DecisionRecord | None, live: bool, delta: float | None) -> State:
+def _own_budget(campaign: CampaignRecord) -> int | None:
+    limits = limits_of(campaign.execution["budget"], campaign.objective)
+    limit = limits.get(own_kind(campaign.objective))
+    return None if limit is None else int(limit)
+
+
+def _reason(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:
+    """The selector's, unless it would go on and may not."""
+    if decision is None:
+        return "running"
+    return "budget" if stopped_by is not None and not decision.stop else decision.reason
+
+
+def _state(decision: DecisionRecord | None, reason: str, live: bool, delta: float | None) -> State:
     if live:
         return "running"
     if decision is None:
         return "new"
-    if not decision.stop:
+    if reason == "running":
         return "interrupted"
-    is_answer = decision.reason.startswith("separated") or decision.reason in ("exhausted", "certified")
-    if is_answer or (decision.reason == "budget" and delta is None):
+    is_answer = reason.startswith("separated") or reason in ("exhausted", "certified")
+    if is_answer or (reason == "budget" and delta is None):
         return "decided"
     return "undecided"
 

@@ -65,7 +65,8 @@ class Certify(CheckedCampaign):
         return (
             f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
             f"{len(self.dataset.examples)} examples can be labelled ({labelled} are), at most "
-            f"{self.spec.stopping.budget} labels are used, {per_label} unlabelled examples belong to each"
+            f"{self.spec.own_budget} labels are used, {per_label} unlabelled examples belong to each"
+            f"{self.other_limits}"
         )
 
     def particulars(self) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from algorithms.protocols import FloatArray, Selector
 from algorithms.registry import create_selector
 from storage.database import Database
 from storage.records import Losses, NewComparison, RoundRecord
+from tasks.budget_spec import own_kind
+from tasks.budgets import WORDS, amount
 from tasks.candidates import Candidate
 from tasks.datasets import Dataset
 from tasks.engines.protocol import ModelRef
@@ -98,8 +100,16 @@ class CheckedCampaign(ABC):
         """The size of the campaign in a few words, for the command that checks a file."""
         return (
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
-            f"grid, at most {self.spec.stopping.budget} of them are run, {self.spec.batch_size} a round"
+            f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
+            f"{self.other_limits}"
         )
+
+    @property
+    def other_limits(self) -> str:
+        """What else ends the campaign, as the end of a sentence."""
+        own = own_kind(self.spec.objective)
+        limits = [f"{WORDS[kind]} {amount(limit)}" for kind, limit in self.spec.limits.items() if kind != own]
+        return f"; it ends sooner once it has spent: {', '.join(limits)}" if limits else ""
 
     def identity(self) -> dict[str, Any]:
         """What may not change: the spec's identity fields, the data's content and the models' weights."""
@@ -162,7 +172,7 @@ def common_params(spec: CampaignSpec) -> dict[str, Any]:
     """The parameters every selector of an objective shares, from the spec's own keys."""
     common = {
         "batch_size": spec.batch_size,
-        "budget": spec.stopping.budget,
+        "budget": spec.own_budget,
         "delta": spec.stopping.delta,
         "max_unscored": spec.fail_on_error,
     }

@@ -90,7 +90,7 @@ class Route(CheckedCampaign):
             cast(Router, inner),
             contexts,
             n_arms=self.first_rounds.count(0),
-            budget=self.spec.stopping.budget,
+            budget=self.spec.own_budget or len(self.dataset.examples),
         )
 
     def at_round(self, selector: Selector, number: int) -> Selector:

@@ -1,0 +1,102 @@
+"""What a campaign may spend, and what that is counted in."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    Field,
+    TypeAdapter,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+
+from tasks.strictness import STRICT
+
+Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
+
+Count = Annotated[int, Field(ge=1, strict=True)]
+Amount = Annotated[float, Field(gt=0.0)]
+
+
+class BudgetSpec(BaseModel):
+    """Limits: whichever is spent first ends the campaign, after the round that spent it."""
+
+    model_config = STRICT
+
+    comparisons: Count | None = None
+    """Unscored ones included."""
+    tokens: Count | None = None
+    """Shown to models and made by them, judges and the autoevaluator included."""
+    gpu_seconds: Amount | None = None
+    """Time of engines, loading included, times the devices of each."""
+    cost: Amount | None = None
+    """In the currency of `execution.prices` and `execution.price_per_hour`."""
+    human_labels: Count | None = None
+    """For certify."""
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if all(limit is None for limit in self.limits.values()):
+            raise ValueError(f"give at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+    @property
+    def limits(self) -> dict[Kind, float | None]:
+        """By kind; None where there is none."""
+        return {kind: getattr(self, kind) for kind in type(self).model_fields}  # type: ignore[misc]
+
+
+class PriceSpec(BaseModel):
+    """What a million tokens of a model cost, in any currency."""
+
+    model_config = STRICT
+
+    input: float = Field(ge=0.0)
+    """Of those it is shown."""
+    output: float = Field(ge=0.0)
+    """Of those it makes."""
+
+
+def own_kind(objective: str) -> Kind:
+    """What the algorithm itself counts, and what a budget that is a mere number limits."""
+    return "human_labels" if objective == "certify" else "comparisons"
+
+
+def limits_of(budget: BudgetSpec | int | Mapping[str, Any], objective: str) -> dict[Kind, float]:
+    """The limits of a budget, as given or as stored, in the order of `BudgetSpec`."""
+    if isinstance(budget, int):
+        return {own_kind(objective): budget}
+    budget = BudgetSpec.model_validate(budget)
+    return {kind: limit for kind, limit in budget.limits.items() if limit is not None}
+
+
+def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
+    """Complain of a budget that the question has no use for, or that would never end.
+
+    Raises:
+        ValueError: With the key and the remedy.
+    """
+    if budget.human_labels is not None and objective != "certify":
+        raise ValueError(f"budget.human_labels means nothing to {objective}; leave it out")
+    if budget.human_labels is None and objective == "certify":
+        raise ValueError("certify needs budget.human_labels, since bets look ahead to the last label; add it")
+    if budget.comparisons is None and objective == "best-duel":
+        raise ValueError("best-duel needs budget.comparisons, since duels never run out; add it")
+
+
+_NUMBER = TypeAdapter(Count)
+
+
+def _number_or_mapping(
+    value: Any,  # noqa: ANN401 -- whatever stands in the file
+    union: ValidatorFunctionWrapHandler,
+) -> BudgetSpec | int:
+    """One complaint in place of one per type of the union, which is not asked."""
+    if isinstance(value, Mapping | BudgetSpec):
+        return BudgetSpec.model_validate(value)
+    return _NUMBER.validate_python(value)
+
+
+Budget = Annotated[BudgetSpec | int, WrapValidator(_number_or_mapping)]

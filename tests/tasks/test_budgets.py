@@ -1,0 +1,235 @@
+"""What may be spent, what is spent, and what a user is told of either."""
+
+import datetime as dt
+import json
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import insert
+from stored_campaigns import NOW, store_campaign
+
+from storage.models import Load
+from tasks.budgets import Ledger, amount, devices_by_model
+from tasks.campaign_files import check_campaign_file
+from tasks.errors import SpecError
+from tasks.spec import CampaignSpec
+from tasks.spec_file import load_spec
+from tasks.status import campaign_status
+
+BUDGET = "budget: 40"
+EVERYTHING = "{comparisons: 40, tokens: 1000, gpu_seconds: 1.5, cost: 0.25}"
+
+
+def complaint(path, overrides=()):
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(path, overrides)
+    return str(refused.value)
+
+
+def look(campaign, budget, objective="best-mean", **execution):
+    """What is spent of a budget by a stored campaign."""
+    record = replace(
+        campaign.record, objective=objective, execution={"budget": budget, "execution": execution}
+    )
+    with campaign.database.reading() as session:
+        return Ledger(record).look(session)
+
+
+def spent(campaign, budget, **execution):
+    return {each.kind: each.spent for each in look(campaign, budget, **execution)}
+
+
+def finish_a_round(campaign, number=0, **texts):
+    """Three comparisons, whose texts had 9 tokens of input and 6 of output and took 0.75 s."""
+    round_ = campaign.plan(number, [0, 1, 2], [number] * 3)
+    campaign.finish(round_, [1.0, 0.0, None], best=0, estimates=[1.0, 0.0, None])
+
+
+def test_a_mapping_limits_by_name_and_a_number_limits_comparisons(campaign_file):
+    prices = "execution: {price_per_hour: 2.0}\n"
+    assert load_spec(campaign_file(BUDGET, f"budget: {EVERYTHING}", add=prices)).limits == {
+        "comparisons": 40,
+        "tokens": 1000,
+        "gpu_seconds": 1.5,
+        "cost": 0.25,
+    }
+    plain = load_spec(campaign_file())
+    assert (plain.limits, plain.own_budget) == ({"comparisons": 40}, 40)
+
+
+@pytest.mark.parametrize("budget", [40, {"tokens": 9}, {"comparisons": 40, "cost": 0.25}])
+def test_a_budget_survives_being_stored_and_is_no_identity(campaign_file, budget):
+    prices = "execution={prices: {small: {input: 1.0, output: 2}}}"
+    spec = load_spec(campaign_file(), [f"stopping.budget={json.dumps(budget)}", prices])
+    plain = load_spec(campaign_file()).identity()
+    assert spec.identity() == plain
+    assert CampaignSpec.from_stored(spec.identity(), spec.execution_fields(), spec.storage) == spec
+    assert spec.execution_fields()["budget"] == budget
+
+
+def test_a_campaign_stored_before_there_were_prices_loads_unchanged(campaign_file):
+    spec = load_spec(campaign_file())
+    fields = spec.execution_fields()
+    for key in ("prices", "price_per_hour"):
+        del fields["execution"][key]
+    assert fields["budget"] == 40
+    assert CampaignSpec.from_stored(spec.identity(), fields, spec.storage) == spec
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("{comparison: 4}", "campaign.yaml:20: stopping.budget.comparison: unknown key; did you mean"),
+        ("{tokens: 0}", "campaign.yaml:20: stopping.budget.tokens: input should be greater than"),
+        ("{tokens: 1.5}", "campaign.yaml:20: stopping.budget.tokens: input should be a valid integer"),
+        ("{cost: 0}", "campaign.yaml:20: stopping.budget.cost: input should be greater than 0"),
+        ("{}", "campaign.yaml:20: stopping.budget: give at least one of comparisons, tokens, gpu_seconds"),
+        ("much", "campaign.yaml:20: stopping.budget: input should be a valid integer"),
+        ("{human_labels: 9}", "campaign.yaml:20: stopping: budget.human_labels means nothing to best-mean"),
+        ("{comparisons: 7}", "campaign.yaml:20: stopping: the budget (7) is smaller than one round"),
+        ("{cost: 1}", "campaign.yaml:20: stopping.budget.cost: nobody said what tokens of small cost; add"),
+    ],
+)
+def test_a_mistake_in_a_budget_is_named_with_its_remedy(campaign_file, budget, said):
+    assert complaint(campaign_file(BUDGET, f"budget: {budget}")).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("objective", "said"),
+    [
+        ("best-duel", "best-duel needs budget.comparisons, since duels never run out; add it"),
+        ("certify", "certify needs budget.human_labels, since bets look ahead to the last label; add it"),
+    ],
+)
+def test_what_never_ends_by_itself_needs_a_limit_of_its_own(campaign_file, objective, said):
+    path = campaign_file(BUDGET, "budget: {tokens: 9}")
+    assert said in complaint(path, [f"objective={objective}"])
+
+
+@pytest.mark.parametrize(
+    ("execution", "said"),
+    [
+        ("{prices: {smal: {input: 1, output: 1}}}", "unknown model 'smal'; did you mean 'small'?"),
+        ("{prices: {small: {input: 1, outptu: 1}}}", "unknown key; did you mean 'output'?"),
+        ("{prices: {input: {input: 1, outptu: 1}}}", "unknown key; did you mean 'output'?"),
+        ("{prices: {small: {input: 1}}}", "prices.small.output: is missing; add it"),
+        ("{prices: {small: {input: -1, output: 1}}}", "prices.small.input: input should be greater than or"),
+        ("{price_per_hour: -1}", "price_per_hour: input should be greater than or equal to 0"),
+    ],
+)
+def test_a_mistake_in_a_price_is_named_with_its_remedy(campaign_file, execution, said):
+    assert said in complaint(campaign_file(add=f"execution: {execution}\n"))
+
+
+def test_check_says_all_limits(campaign_file):
+    path = campaign_file(BUDGET, "budget: {tokens: 12345}")
+    size = check_campaign_file(path).size
+    assert "at most all of them are run" in size
+    assert size.endswith("it ends sooner once it has spent: tokens 12 345")
+
+
+def test_every_kind_is_counted_from_the_rows_of_finished_rounds(campaign):
+    assert spent(campaign, {"comparisons": 9, "tokens": 9}) == {"comparisons": 0, "tokens": 0}
+    for number in range(2):
+        finish_a_round(campaign, number)
+    campaign.texts(campaign.plan(2, [0, 1], [2, 2]))  # of a round that is not finished
+    assert spent(campaign, {"comparisons": 9, "tokens": 9, "gpu_seconds": 9, "cost": 9}) == {
+        "comparisons": 6,
+        "tokens": 30,
+        "gpu_seconds": 1.5,
+        "cost": 0.0,
+    }
+    assert spent(campaign, {"cost": 9}, prices={"m": {"input": 1e6, "output": 10e6}}) == {"cost": 138.0}
+    assert spent(campaign, {"cost": 9}, price_per_hour=3600.0) == {"cost": 1.5}
+    assert spent(campaign, {"cost": 9}, price_per_hour=3600.0, prices={"n": {"input": 1e6, "output": 0}}) == {
+        "cost": 1.5
+    }
+
+
+def test_a_ledger_adds_what_came_since_it_looked_and_agrees_with_a_new_one(campaign):
+    record = replace(campaign.record, execution={"budget": {"tokens": 40, "gpu_seconds": 9.0}})
+    ledger = Ledger(record)
+    for number in range(3):
+        finish_a_round(campaign, number)
+        with campaign.database.reading() as session:
+            assert ledger.look(session) == Ledger(record).look(session)
+
+
+def test_texts_of_another_campaign_cost_nothing(database):
+    first, second = store_campaign(database, "first"), store_campaign(database, "second")
+    finish_a_round(first)
+    round_ = second.plan(0, [0], [0])
+    assert spent(second, {"tokens": 9, "comparisons": 9}) == {"tokens": 0, "comparisons": 0}
+    second.finish(round_, [1.0])
+    assert spent(second, {"tokens": 9, "comparisons": 9}) == {"tokens": 5, "comparisons": 1}
+
+
+def test_loading_takes_gpu_time_and_devices_multiply_it(campaign):
+    finish_a_round(campaign)
+    with campaign.database.writing() as session:
+        values = {"campaign_id": campaign.record.id, "devices": [], "ended_at": NOW + dt.timedelta(seconds=1)}
+        for kind, seconds in (("load", 8.0), ("wake", 0.5)):
+            session.execute(insert(Load).values(model="m", kind=kind, seconds=seconds, **values))
+    assert spent(campaign, {"gpu_seconds": 99})["gpu_seconds"] == 0.75 + 8.5
+    spread = {"models": [{"name": "m", "model_args": {"tensor_parallel_size": 4}}]}
+    record = replace(campaign.record, spec=spread, execution={"budget": {"gpu_seconds": 99}})
+    with campaign.database.reading() as session:
+        assert Ledger(record).look(session)[0].spent == 4 * 9.25
+
+
+def test_devices_are_those_of_candidates_judges_and_the_autoevaluator():
+    def model(name, **args):
+        return {"name": name, "model_args": args}
+
+    assert devices_by_model(
+        {
+            "models": [model("one"), model("two", tensor_parallel_size=2, pipeline_parallel_size=3)],
+            "judge": {
+                "type": "llm",
+                "models": [{"judge_id": "j", "model_args": {"tensor_parallel_size": 2}}],
+            },
+            "certify": {"autoevaluator": {"model": model("auto", tensor_parallel_size=8)}},
+        }
+    ) == {"one": 1, "two": 6, "j": 2, "auto": 8}
+    assert devices_by_model({"judge": {"type": "exact"}, "certify": None}) == {}
+
+
+@pytest.mark.parametrize(("delta", "state", "settled"), [(0.05, "undecided", True), (None, "decided", True)])
+def test_a_spent_limit_ends_a_campaign_whose_selector_would_go_on(database, delta, state, settled):
+    campaign = store_campaign(database, budget={"comparisons": 100, "tokens": 15}, delta=delta)
+    finish_a_round(campaign)
+    with database.reading() as session:
+        found = campaign_status(session, campaign.record)
+    assert (found.state, found.reason, found.is_settled) == (state, "budget", settled)
+    assert found.stopped_by.sentence == "the token budget is spent: 15 of 15"
+    assert found.stopped_by.key == "stopping.budget.tokens"
+    raised = replace(campaign.record, execution={"budget": {"comparisons": 100, "tokens": 16}})
+    with database.reading() as session:
+        found = campaign_status(session, raised)
+    assert (found.state, found.reason, found.stopped_by, found.is_settled) == (
+        "interrupted", "running", None, False)  # fmt: skip
+
+
+def test_a_planned_round_is_finished_before_a_spent_limit_ends_anything(database):
+    campaign = store_campaign(database, budget={"comparisons": 100, "tokens": 15})
+    finish_a_round(campaign)
+    campaign.plan(1, [0], [1])
+    with database.reading() as session:
+        found = campaign_status(session, campaign.record)
+    assert (found.state, found.stopped_by, found.is_settled) == ("interrupted", None, False)
+
+
+def test_a_spent_limit_keeps_a_campaign_settled_whose_other_limit_was_raised(database):
+    campaign = store_campaign(database, budget={"comparisons": 4, "tokens": 15})
+    round_ = campaign.plan(0, [0, 1, 2], [0] * 3)
+    campaign.finish(round_, [1.0, 0.0, None], best=0, stop=True, reason="budget")
+    with database.reading() as session:
+        assert campaign_status(session, campaign.record).is_settled
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(10240, "10 240"), (0.5, "0.5"), (1234567.8912, "1 234 567.891"), (0, "0"), (100, "100")],
+)
+def test_an_amount_is_written_for_people(value, text):
+    assert amount(value) == text
