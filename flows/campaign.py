@@ -65,14 +65,17 @@ def run_campaign(storage: str, name: str) -> None:
     with closing(open_database(storage)) as database:
         require_schema(database)
         stored, checked = reopen_campaign(database, name, storage)
-        with running(database, stored, checked) as campaign:
-            watcher.begun(campaign)
-            # A round that was planned is finished, whatever is decided.
-            begun = stored_plan(campaign) is not None
-            has_ended = campaign.selector.decision().stop or campaign.is_overspent
-            if (begun or not has_ended) and can_begin(campaign):
-                campaign.load_engines()
-                run_rounds(campaign, watcher)
+        try:
+            with running(database, stored, checked) as campaign:
+                watcher.begun(campaign)
+                # A round that was planned is finished, whatever is decided.
+                begun = stored_plan(campaign) is not None
+                has_ended = campaign.selector.decision().stop or campaign.is_overspent
+                if (begun or not has_ended) and can_begin(campaign):
+                    campaign.load_engines()
+                    run_rounds(campaign, watcher)
+        finally:
+            watcher.ended()
 
 
 def run_rounds(campaign: RunningCampaign, watcher: Watcher) -> None:

@@ -23,16 +23,20 @@ def sentences_for_errors() -> Generator[None, None, None]:
     """
     try:
         yield
-    except SpecError as error:
-        _leave(error, USAGE)
-    except (WinnowError, StorageError, DemoError) as error:
-        _leave(error, ERROR)
     except BrokenPipeError:
         # The reader of our output (`| head`) has seen enough.
         sys.stderr.close()
         sys.exit(ERROR)
+    except Exception as error:
+        code = exit_code_of(error)
+        if code is None:
+            raise
+        print(f"winnow: {error}", file=sys.stderr)
+        sys.exit(code)
 
 
-def _leave(error: Exception, code: int) -> None:
-    print(f"winnow: {error}", file=sys.stderr)
-    sys.exit(code)
+def exit_code_of(error: Exception) -> int | None:
+    """How a command ends for an error that a user can act on; None for a bug."""
+    if isinstance(error, SpecError):
+        return USAGE
+    return ERROR if isinstance(error, WinnowError | StorageError | DemoError) else None

@@ -2,11 +2,12 @@
 
 import logging
 import signal
-import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
+
+from flows.log_lines import notice
 
 
 class Interrupts:
@@ -44,4 +45,4 @@ class Interrupts:
             logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
             raise KeyboardInterrupt
         self._asked.set()
-        print("finishing the round; press Ctrl-C again to stop at once", file=sys.stderr)
+        notice("interrupted", "finishing the round; press Ctrl-C again to stop at once")

@@ -1,14 +1,15 @@
 """Running a stored campaign from the command line: what surrounds the flow, and how it ends."""
 
-import sys
 from contextlib import closing
 from pathlib import Path
 
 from flows import exits
 from flows.interrupts import Interrupts
+from flows.log_lines import notice
 from flows.prefect_server import PrefectServerFailed, prefect_server
 from flows.progress import progress_display
 from flows.reading import reading
+from flows.round_log import log_answer
 from flows.storage_urls import hide
 from flows.summary import print_summary
 from flows.watching import Watcher, watched_by
@@ -49,22 +50,23 @@ def run_stored_campaign(storage: str, name: str) -> int:
         with prefect_server(PREFECT_LOG), progress_display(interrupts) as watcher, interrupts.caught():
             _run_flow(storage, name, watcher)
     except KeyboardInterrupt:
-        print(f"\nstopped by force; go on with: {hint}", file=sys.stderr)
+        notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return exits.FORCED
     except PrefectServerFailed as error:
         raise WinnowError(str(error)) from error
     except BaseException:
-        print(f"stopped early; go on with: {hint}", file=sys.stderr)
+        notice("stopped_early", f"stopped early; go on with: {hint}")
         raise
     status = _status(storage, name)
     if status.is_settled:
         return _answer(status, storage)
-    print(f"stopped before the end; go on with: {hint}", file=sys.stderr)
+    notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exits.FORCED if interrupts.asked else exits.ERROR
 
 
 def _answer(status: CampaignStatus, storage: str) -> int:
     print_summary(status, storage)
+    log_answer(status)
     return exits.DECIDED if status.state == "decided" else exits.UNDECIDED
 
 

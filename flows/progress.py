@@ -1,4 +1,4 @@
-"""Showing a campaign while it runs: a live table on a terminal, one line a round elsewhere."""
+"""Showing a campaign while it runs: a live table on a terminal, one line a round elsewhere, or a log."""
 
 import sys
 import time
@@ -12,8 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from algorithms.protocols import Decision
+from flows.artifacts import Artifacts, server_is_the_users
 from flows.interrupts import Interrupts
-from flows.watching import Watcher
+from flows.log_lines import json_context
+from flows.round_log import RoundLog
+from flows.watching import Together, Watcher
 from storage.records import RoundRecord
 from tasks.running import RunningCampaign
 
@@ -23,15 +26,24 @@ TOP = 10
 
 @contextmanager
 def progress_display(interrupts: Interrupts) -> Generator[Watcher, None, None]:
-    """The watcher that suits standard error: a terminal, or something that keeps lines."""
+    """The watcher that suits standard error, and one for Prefect's pages where somebody can see them."""
+    with _on_standard_error(interrupts) as display:
+        yield Together(display, Artifacts()) if server_is_the_users() else display
+
+
+@contextmanager
+def _on_standard_error(interrupts: Interrupts) -> Generator[Watcher, None, None]:
+    """What suits it: a log, a terminal, or something that keeps lines."""
     console = Console(stderr=True, highlight=False)
-    if not console.is_terminal:
+    if (context := json_context()) is not None:
+        yield RoundLog(interrupts, context)
+    elif not console.is_terminal:
         yield PlainProgress(interrupts)
-        return
-    with Live(
-        Text("starting Prefect and the first engine ..."), console=console, refresh_per_second=4
-    ) as live:
-        yield LiveProgress(interrupts, live)
+    else:
+        with Live(
+            Text("starting Prefect and the first engine ..."), console=console, refresh_per_second=4
+        ) as live:
+            yield LiveProgress(interrupts, live)
 
 
 class Tally:
@@ -55,6 +67,9 @@ class Tally:
         with campaign.database.reading() as session:
             self.told = self._told_at_start = totals(session, campaign.record.id)["comparisons"]
         self._started = time.monotonic()
+
+    def ended(self) -> None:
+        """See `Watcher`: the answer is printed by others."""
 
     def line(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> str:
         """Where the campaign stands, in one line."""

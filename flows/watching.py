@@ -26,6 +26,10 @@ class Watcher(Protocol):
         """A round is recorded."""
         ...
 
+    def ended(self) -> None:
+        """The lease is given back, however it came to that; the database is still open."""
+        ...
+
 
 class Unwatched:
     """Nobody looks, and nobody asks to stop."""
@@ -37,6 +41,36 @@ class Unwatched:
 
     def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
         """See `Watcher`."""
+
+    def ended(self) -> None:
+        """See `Watcher`."""
+
+
+class Together:
+    """Several watchers as one; each is told in turn, and any may ask to stop."""
+
+    def __init__(self, *watchers: Watcher) -> None:
+        self._watchers = watchers
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """See `Watcher`."""
+        return any(each.wants_to_stop for each in self._watchers)
+
+    def begun(self, campaign: RunningCampaign) -> None:
+        """See `Watcher`."""
+        for each in self._watchers:
+            each.begun(campaign)
+
+    def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
+        """See `Watcher`."""
+        for each in self._watchers:
+            each.round_done(campaign, round_, decision)
+
+    def ended(self) -> None:
+        """See `Watcher`."""
+        for each in self._watchers:
+            each.ended()
 
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)

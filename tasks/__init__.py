@@ -1,1 +1,6 @@
 """Where algorithms and storage meet: engines, judges, planning and recording."""
+
+import logging
+
+# Whoever uses this as a library and configures no logging is told nothing.
+logging.getLogger("winnow").addHandler(logging.NullHandler())

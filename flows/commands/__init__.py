@@ -11,6 +11,7 @@ from flows.commands import (
     exports,
     init,
     labels,
+    metrics,
     queries,
     reading,
     routes,
@@ -37,6 +38,7 @@ app.command(name="list")(reading.list_campaigns)
 app.command()(reading.show)
 app.command()(reading.report)
 app.command()(dashboards.view)
+app.command()(metrics.metrics)
 app.command()(queries.query)
 app.command()(exports.export)
 app.command()(simulate.simulate)

@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, CampaignName, Overrides, SpecPath, Storage
+from flows.commands.options import (
+    DEFAULT_STORAGE,
+    CampaignName,
+    LogFormatOption,
+    LogLevelOption,
+    Overrides,
+    SpecPath,
+    Storage,
+)
+from flows.log_lines import LogFormat, logged
 
 Fork = Annotated[
     str | None,
@@ -28,6 +37,8 @@ def run(
         str | None,
         typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
     ] = None,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
 ) -> None:
     """Run a campaign; one that was begun before goes on where it stopped."""
     from flows.launching import run_stored_campaign, store_campaign
@@ -38,13 +49,22 @@ def run(
         overrides.append(f"name={fork}")
     if storage is not None:
         overrides.append(f"storage={storage}")
-    checked = check_campaign_file(spec, overrides)
-    store_campaign(checked)
-    raise typer.Exit(run_stored_campaign(checked.spec.storage, checked.spec.name))
+    with logged(log_format, log_level):
+        checked = check_campaign_file(spec, overrides)
+        store_campaign(checked)
+        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
+    raise typer.Exit(code)
 
 
-def resume(name: CampaignName, storage: Storage = DEFAULT_STORAGE) -> None:
+def resume(
+    name: CampaignName,
+    storage: Storage = DEFAULT_STORAGE,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
+) -> None:
     """Go on with a stored campaign; its file is not needed."""
     from flows.launching import run_stored_campaign
 
-    raise typer.Exit(run_stored_campaign(storage, name))
+    with logged(log_format, log_level):
+        code = run_stored_campaign(storage, name)
+    raise typer.Exit(code)

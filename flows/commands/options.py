@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from flows.log_lines import LogFormat, LogLevel
+
 Storage = Annotated[
     str,
     typer.Option(
@@ -17,6 +19,23 @@ SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="A campaign's YAML
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the file; may be repeated."),
+]
+
+LogFormatOption = Annotated[
+    LogFormat,
+    typer.Option(
+        "--log-format",
+        envvar="WINNOW_LOG_FORMAT",
+        help="How standard error tells of the run: json for machines.",
+    ),
+]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level",
+        envvar="WINNOW_LOG_LEVEL",
+        help="The least that is logged; by default warning as text and info as json.",
+    ),
 ]
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"

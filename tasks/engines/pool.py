@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from tasks.engines.asking import Ask, Asking
+from tasks.engines.engine_log import log_end
 from tasks.engines.errors import EngineError, EngineLoadFailed
 from tasks.engines.load_times import LoadTime, LoadTimes
 from tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
@@ -200,6 +201,7 @@ class EnginePool:
 
     def _record(self, key: str, error: EngineError) -> GenerationFailure | None:
         """Remember how an engine ended; return the model's failure once there is no more hope for it."""
+        log_end(error)
         with self._counting:
             self._ends[key] += 1
             if isinstance(error, EngineLoadFailed):

@@ -33,6 +33,9 @@ class Stopwatch:
     def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
         self.rounds.append(time.perf_counter())
 
+    def ended(self) -> None:
+        """Nothing is left to note."""
+
     @property
     def seconds(self) -> float:
         return self.rounds[-1] - self.started

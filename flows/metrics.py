@@ -1,0 +1,119 @@
+"""Metrics of all campaigns of a database, as Prometheus reads them: counted anew at every scrape.
+
+The database is the only source, so that campaigns count which run elsewhere, or were run by a schedule.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy.orm import Session
+
+from flows.reading import reading
+from storage import repository, spending, unscored_views
+from storage.errors import StorageError
+from storage.records import CampaignRecord
+from tasks.status import State, campaign_status
+
+STATES: tuple[State, ...] = ("running", "decided", "undecided", "waiting", "interrupted", "new")
+
+_COUNTERS = {
+    "rounds": "Rounds that were finished.",
+    "comparisons": "Comparisons; outcome is scored or unscored, and reason says why there is none.",
+    "generations": "Texts that were made for the campaign, judges' replies included.",
+    "tokens": "Tokens of these texts; direction is input or output.",
+    "engine_seconds": "Time that engines took to make them.",
+    "load_seconds": "Time that the campaign waited for models to load.",
+}
+_GAUGES = {
+    "campaign_state": "1 for the state that the campaign is in.",
+    "candidates": "Candidates that are compared.",
+    "grid_comparisons": "Comparisons that an exhaustive evaluation would need.",
+    "best_estimate": "Of the best candidate, as the algorithm believes.",
+    "best_lower": "Lower bound of it.",
+    "best_upper": "Upper bound of it.",
+    "budget_spent": "What is spent of each limit, after the last finished round.",
+    "budget_limit": "The limits of the budget.",
+}
+_LABELS = {
+    "comparisons": ("outcome", "reason"),
+    "tokens": ("direction",),
+    "load_seconds": ("model",),
+    "campaign_state": ("state",),
+    "best_estimate": ("candidate",),
+    "best_lower": ("candidate",),
+    "best_upper": ("candidate",),
+    "budget_spent": ("budget",),
+    "budget_limit": ("budget",),
+}
+"""Beside the campaign and its objective."""
+
+
+class CampaignMetrics(Collector):
+    """Reads a database whenever it is asked.
+
+    Args:
+        storage: URL of the database.
+    """
+
+    def __init__(self, storage: str) -> None:
+        self._storage = storage
+
+    def collect(self) -> Iterator[Metric]:
+        """See `Collector`; of a database that does not answer, that alone is told."""
+        families = _families()
+        is_up = 1.0
+        try:
+            with reading(self._storage) as session:
+                for campaign in repository.campaigns(session):
+                    _add(families, session, campaign)
+        except StorageError:
+            is_up, families = 0.0, {}
+        yield GaugeMetricFamily("winnow_database_up", "1 if the results database answered.", value=is_up)
+        yield from families.values()
+
+
+def _families() -> dict[str, Metric]:
+    def labels(name: str) -> tuple[str, ...]:
+        return ("campaign", "objective", *_LABELS.get(name, ()))
+
+    counters = {
+        name: CounterMetricFamily(f"winnow_{name}", said, labels=labels(name))
+        for name, said in _COUNTERS.items()
+    }
+    gauges = {
+        name: GaugeMetricFamily(f"winnow_{name}", said, labels=labels(name)) for name, said in _GAUGES.items()
+    }
+    return {**counters, **gauges}
+
+
+def _add(families: dict[str, Any], session: Session, campaign: CampaignRecord) -> None:
+    """Add one campaign's values to the families."""
+    own = (campaign.name, campaign.objective)
+
+    def add(name: str, value: float | None, *labels: str) -> None:
+        if value is not None:
+            families[name].add_metric((*own, *labels), value)
+
+    status = campaign_status(session, campaign)
+    totals = status.totals
+    for name in ("rounds", "generations", "engine_seconds", "candidates"):
+        add(name, totals[name])
+    add("grid_comparisons", totals["grid"])
+    for direction in ("input", "output"):
+        add("tokens", totals[f"{direction}_tokens"], direction)
+    sides = 2 if campaign.objective == "best-duel" else 1
+    for reason, count in unscored_views.by_reason(session, campaign.id).items():
+        add("comparisons", count // sides, "unscored" if reason else "scored", reason)
+    for model, seconds in spending.load_seconds(session, campaign.id).items():
+        add("load_seconds", seconds, model)
+    for state in STATES:
+        add("campaign_state", float(status.state == state), state)
+    if status.best is not None:
+        add("best_estimate", status.estimate, status.best)
+        add("best_lower", status.lower, status.best)
+        add("best_upper", status.upper, status.best)
+    for each in status.budgets:
+        add("budget_spent", each.spent, each.kind)
+        add("budget_limit", each.limit, each.kind)

@@ -1,0 +1,173 @@
+"""A campaign's log: a line when it begins, for every round, and for every candidate in trouble."""
+
+import logging
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from algorithms.best_mean.score_matrix import LEAST_TOLD_TO_SET_ASIDE
+from algorithms.protocols import Decision
+from flows.interrupts import Interrupts
+from flows.log_lines import RunContext
+from storage import repository, spending, unscored_views, views
+from storage.records import RoundRecord
+from storage.spending import LoadRecord
+from tasks.running import RunningCampaign
+from tasks.status import CampaignStatus
+
+LOGGER = logging.getLogger("winnow.campaign")
+
+
+class RoundLog:
+    """A watcher that logs, and says on which campaign and round each line of the log comes to be.
+
+    Args:
+        interrupts: Who may ask to stop.
+        context: Of the log.
+    """
+
+    def __init__(self, interrupts: Interrupts, context: RunContext) -> None:
+        self._interrupts = interrupts
+        self._context = context
+        self._set_aside: set[str] = set()
+        self._last_load = 0
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """See `Watcher`."""
+        return self._interrupts.asked
+
+    def begun(self, campaign: RunningCampaign) -> None:
+        """See `Watcher`."""
+        with campaign.database.reading() as session:
+            stored = views.totals(session, campaign.record.id)
+            self._context.round = repository.next_round_number(session, campaign.record.id)
+            if repository.unfinished_round(session, campaign.record.id) is not None:
+                self._context.round -= 1
+        self._context.campaign = campaign.record.name
+        self._set_aside = self._now_set_aside(campaign)
+        self._last_load = max((each.id for each in self._new_loads(campaign)), default=0)
+        LOGGER.info(
+            "campaign %s goes on with %s comparisons stored",
+            campaign.record.name,
+            stored["comparisons"],
+            extra={
+                "event": "campaign_begun",
+                "candidates": stored["candidates"],
+                "examples": stored["examples"],
+                "comparisons": stored["comparisons"],
+            },
+        )
+
+    def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
+        """See `Watcher`."""
+        self._context.round = round_.number
+        self._log_loads(campaign)
+        self._log_round(campaign, round_, decision)
+        self._log_trouble(campaign, round_)
+        self._context.round = round_.number + 1
+
+    def ended(self) -> None:
+        """See `Watcher`."""
+        self._context.round = None
+
+    def _new_loads(self, campaign: RunningCampaign) -> Sequence[LoadRecord]:
+        with campaign.database.reading() as session:
+            return spending.loads(session, campaign.record.id, after=self._last_load)
+
+    def _log_loads(self, campaign: RunningCampaign) -> None:
+        for each in self._new_loads(campaign):
+            self._last_load = each.id
+            LOGGER.info(
+                "model %s was ready after %.1f s",
+                each.model,
+                each.seconds,
+                extra={"event": f"model_{each.kind}", "model": each.model, "seconds": each.seconds},
+            )
+
+    def _log_round(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
+        arm = decision.best
+        names = [each.name for each in campaign.checked.candidates]
+        with campaign.database.reading() as session:
+            budgets = campaign.ledger.look(session)
+        best = {} if arm is None else {
+            "best": names[arm],
+            "estimate": _known(decision.estimates[arm]),
+            "lower": _known(decision.lower[arm]),
+            "upper": _known(decision.upper[arm]),
+        }  # fmt: skip
+        LOGGER.info(
+            "round %d is recorded: %s",
+            round_.number,
+            ", ".join(str(each) for each in budgets),
+            extra={
+                "event": "round_recorded",
+                "comparisons": len(round_.examples),
+                **best,
+                "stop": decision.stop,
+                "reason": decision.reason,
+                "spent": {each.kind: each.spent for each in budgets},
+            },
+        )
+
+    def _log_trouble(self, campaign: RunningCampaign, round_: RoundRecord) -> None:
+        with campaign.database.reading() as session:
+            unscored = unscored_views.of_round(session, round_.id)
+        for row in unscored:
+            LOGGER.warning(
+                "%d comparisons of %s have no outcome: %s",
+                row["comparisons"],
+                row["candidate"],
+                row["reason"],
+                extra={"event": "comparisons_unscored", **row},
+            )
+        if not unscored:
+            return
+        now = self._now_set_aside(campaign)
+        for name in sorted(now - self._set_aside):
+            LOGGER.warning(
+                "%s is set aside: too many of its comparisons have no outcome",
+                name,
+                extra={"event": "candidate_set_aside", "candidate": name},
+            )
+        self._set_aside |= now
+
+    def _now_set_aside(self, campaign: RunningCampaign) -> set[str]:
+        """Candidates with too large a share of unscored comparisons; to certify, losses count, not scores."""
+        if campaign.record.objective == "certify":
+            return set()
+        most = campaign.checked.spec.fail_on_error
+        with campaign.database.reading() as session:
+            rows: list[dict[str, Any]] = unscored_views.shares(session, campaign.record.id)
+        return {
+            row["candidate"]
+            for row in rows
+            if row["told"] >= LEAST_TOLD_TO_SET_ASIDE and row["unscored"] > most * row["told"]
+        }
+
+
+def log_answer(status: CampaignStatus) -> None:
+    """A line for how a campaign ended."""
+    budget = None if status.stopped_by is None else status.stopped_by.kind
+    LOGGER.info(
+        "campaign %s: %s, %s",
+        status.name,
+        status.state,
+        status.best or "nothing known",
+        extra={
+            "event": "campaign_ended",
+            "campaign": status.name,
+            "state": status.state,
+            "reason": status.reason,
+            "budget": budget,
+            "best": status.best,
+            "estimate": status.estimate,
+            "lower": status.lower,
+            "upper": status.upper,
+        },
+    )
+
+
+def _known(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else float(value)

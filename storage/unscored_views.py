@@ -1,0 +1,66 @@
+"""What has no outcome, for whoever follows a campaign or counts over all of them."""
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from storage.models import Candidate, Comparison, Tally
+from storage.views import Row
+
+
+def of_round(session: Session, round_id: int) -> list[Row]:
+    """Comparisons of a round without an outcome, counted by candidate (in a duel, two) and reason."""
+    first, second = aliased(Candidate), aliased(Candidate)
+    rows = (
+        select(
+            first.name.label("candidate"),
+            second.name.label("opponent"),
+            Comparison.reason,
+            func.count().label("comparisons"),
+            func.min(Comparison.detail).label("detail"),
+        )
+        .join(first, first.id == Comparison.candidate_a_id)
+        .outerjoin(second, second.id == Comparison.candidate_b_id)
+        .where(Comparison.round_id == round_id, Comparison.outcome.is_(None))
+        .group_by(first.name, second.name, Comparison.reason)
+        .order_by(first.name, second.name, Comparison.reason)
+    )
+    return [dict(row) for row in session.execute(rows).mappings()]
+
+
+def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
+    """What candidates took part in, by the reason why it has no outcome; "" counts what has one.
+
+    A duel counts twice, once for each of its candidates.
+    """
+    rows = session.execute(
+        select(Tally.reason, func.sum(Tally.comparisons))
+        .join(Candidate, Candidate.id == Tally.candidate_id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Tally.reason)
+        .order_by(Tally.reason)
+    )
+    return {reason: int(count) for reason, count in rows}
+
+
+def shares(session: Session, campaign_id: int) -> list[Row]:
+    """How many comparisons each candidate took part in, and how many of them have no outcome, by arm."""
+    counts = (
+        select(
+            Tally.candidate_id,
+            func.sum(Tally.comparisons).label("told"),
+            func.sum(Tally.comparisons).filter(Tally.reason != "").label("unscored"),
+        )
+        .group_by(Tally.candidate_id)
+        .subquery()
+    )
+    rows = session.execute(
+        select(
+            Candidate.name.label("candidate"),
+            func.coalesce(counts.c.told, 0).label("told"),
+            func.coalesce(counts.c.unscored, 0).label("unscored"),
+        )
+        .outerjoin(counts, counts.c.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .order_by(Candidate.position)
+    )
+    return [dict(row) for row in rows.mappings()]
