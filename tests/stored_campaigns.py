@@ -159,7 +159,9 @@ def game(placement, verdict, *, judge="j", repeat=0, attempt=0, reply=None):
     )
 
 
-def store_campaign(database, name="letters", *, objective="best-mean", budget=100, delta=0.05, epsilon=0.0):
+def store_campaign(
+    database, name="letters", *, objective="best-mean", budget=100, delta=0.05, epsilon=0.0, names="abc"
+):
     """Three candidates a, b, c on five examples e0 to e4, with no round yet."""
     with database.writing() as session:
         dataset_id = repository.ensure_dataset(
@@ -179,7 +181,7 @@ def store_campaign(database, name="letters", *, objective="best-mean", budget=10
             spec={"stopping": {"delta": delta, "epsilon": epsilon}},
             execution={"budget": budget},
             versions={"winnow": "0"},
-            candidates=[NewCandidate(name=each, model={}, prompt={}, sampling={}) for each in "abc"],
+            candidates=[NewCandidate(name=each, model={}, prompt={}, sampling={}) for each in names],
             now=NOW,
         )
         return StoredCampaign(

@@ -1,0 +1,138 @@
+"""What Prometheus reads of a database: parsed by its own parser, and true."""
+
+import threading
+import urllib.request
+
+import pytest
+from hostile_texts import HOSTILE_TEXTS
+from prometheus_client import CollectorRegistry, generate_latest, start_http_server
+from prometheus_client.parser import text_string_to_metric_families
+from stored_campaigns import game, new_database, store_campaign
+from test_command_line import one_message, winnow
+
+from flows.metrics import CampaignMetrics
+
+
+@pytest.fixture
+def storage(tmp_path):
+    """A database with a campaign of scores and one of duels."""
+    database = new_database(tmp_path / "winnow.db")
+    scores = store_campaign(database, "scores", budget={"comparisons": 100, "tokens": 40})
+    known = {"estimates": [0.1, 0.9, None], "lower": [None, 0.5, None], "upper": [None, 1.0, None]}
+    scores.finish(scores.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 0.0, None], best=1, **known)
+    duels = store_campaign(database, "duels", objective="best-duel")
+    judged = [(1.0, [game("original", 1.0)]), (None, [game("original", "no_verdict")])]
+    duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 1]), judged, best=0)
+    database.close()
+    return f"sqlite:///{tmp_path}/winnow.db"
+
+
+def scraped(storage):
+    registry = CollectorRegistry()
+    registry.register(CampaignMetrics(storage))
+    return parsed(generate_latest(registry).decode())
+
+
+def parsed(text):
+    """Value of each sample, by its name and its labels but the objective."""
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {(each.name, own_labels(each.labels)): each.value for each in samples}
+
+
+def own_labels(labels):
+    return tuple(sorted((name, value) for name, value in labels.items() if name != "objective"))
+
+
+def of(values, name, **labels):
+    return values[name, tuple(sorted(labels.items()))]
+
+
+def test_every_family_is_there_and_says_what_the_rows_say(storage):
+    values = scraped(storage)
+    assert of(values, "winnow_database_up") == 1.0
+    assert of(values, "winnow_rounds_total", campaign="scores") == 1.0
+    assert of(values, "winnow_tokens_total", campaign="scores", direction="input") == 9.0
+    assert of(values, "winnow_engine_seconds_total", campaign="scores") == 0.75
+    counted = {"campaign": "scores", "outcome": "unscored", "reason": "no_answer"}
+    assert of(values, "winnow_comparisons_total", **counted) == 1.0
+    assert of(values, "winnow_comparisons_total", campaign="scores", outcome="scored", reason="") == 2.0
+    best = {"campaign": "scores", "candidate": "b"}
+    assert [of(values, f"winnow_best_{each}", **best) for each in ("estimate", "lower", "upper")] == [
+        0.9,
+        0.5,
+        1.0,
+    ]
+    assert of(values, "winnow_budget_spent", campaign="scores", budget="tokens") == 15.0
+    assert of(values, "winnow_budget_limit", campaign="scores", budget="tokens") == 40.0
+    assert of(values, "winnow_campaign_state", campaign="scores", state="interrupted") == 1.0
+    assert sum(value for (name, labels), value in values.items()
+               if name == "winnow_campaign_state" and ("campaign", "scores") in labels) == 1.0  # fmt: skip
+
+
+def test_a_duel_counts_once(storage):
+    values = scraped(storage)
+    assert of(values, "winnow_comparisons_total", campaign="duels", outcome="scored", reason="") == 1.0
+    unscored = {"campaign": "duels", "outcome": "unscored", "reason": "verdict_missing"}
+    assert of(values, "winnow_comparisons_total", **unscored) == 1.0
+
+
+def test_the_command_prints_them_once(storage, tmp_path):
+    printed = winnow(tmp_path, "metrics", "--storage", storage)
+    assert printed.returncode == 0
+    assert parsed(printed.stdout) == scraped(storage)
+
+
+@pytest.mark.parametrize("text", [each for each in HOSTILE_TEXTS if len(each) < 1000])
+def test_a_hostile_name_is_one_label_and_no_line_of_its_own(tmp_path, text):
+    database = new_database(tmp_path / "winnow.db")
+    campaign = store_campaign(database, "name", names=("a", f'{text}"}} 1\nwinnow_forged 1', "c"))
+    campaign.finish(campaign.plan(0, [1], [0]), [1.0], best=1, estimates=[None, 0.5, None])
+    database.close()
+    values = scraped(f"sqlite:///{tmp_path}/winnow.db")
+    assert not [name for name, _ in values if name == "winnow_forged"]
+    assert [value for (name, _), value in values.items() if name == "winnow_best_estimate"] == [0.5]
+
+
+def test_a_database_that_does_not_answer_is_down_and_no_error(tmp_path):
+    assert scraped(f"sqlite:///{tmp_path}/nowhere.db") == {("winnow_database_up", ()): 0.0}
+
+
+def test_the_command_names_a_database_that_is_not_there_and_a_port_that_is_taken(storage, tmp_path):
+    assert winnow(tmp_path, "metrics", "--storage", "sqlite:///nowhere.db").returncode == 1
+    server, thread = start_http_server(0, "127.0.0.1")
+    try:
+        refused = winnow(tmp_path, "metrics", "--storage", storage, "--serve", str(server.server_port))
+    finally:
+        stop(server, thread)
+    assert refused.returncode == 1
+    assert "name another --serve PORT" in one_message(refused)
+
+
+def test_scrapes_see_what_came_meanwhile_also_several_at_once(storage, tmp_path):
+    registry = CollectorRegistry()
+    registry.register(CampaignMetrics(storage))
+    server, thread = start_http_server(0, "127.0.0.1", registry)
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/metrics"
+        found = []
+        scrapers = [threading.Thread(target=lambda: found.append(fetched(url))) for _ in range(4)]
+        for each in scrapers:
+            each.start()
+        for each in scrapers:
+            each.join()
+        assert found == [scraped(storage)] * 4
+        (tmp_path / "winnow.db").unlink()
+        assert fetched(url) == {("winnow_database_up", ()): 0.0}
+    finally:
+        stop(server, thread)
+
+
+def fetched(url):
+    with urllib.request.urlopen(url) as reply:
+        return parsed(reply.read().decode())
+
+
+def stop(server, thread):
+    server.shutdown()
+    server.server_close()
+    thread.join()
