@@ -1,24 +1,22 @@
-"""Running a stored campaign from the command line: what surrounds the flow, and how it ends."""
+"""Running stored campaigns from the command line: what surrounds the flow, and how it ends."""
 
 from contextlib import closing
 from pathlib import Path
 
 from flows import exits
+from flows.going_on import go_on_with_all, run_flow, unfinished_campaigns
 from flows.interrupts import Interrupts
 from flows.log_lines import notice
 from flows.prefect_server import PrefectServerFailed, prefect_server
-from flows.progress import progress_display
 from flows.reading import reading
 from flows.round_log import log_answer
-from flows.storage_urls import hide
 from flows.summary import print_summary
-from flows.watching import Watcher, watched_by
+from flows.zombies import mark_zombies
 from storage import leases, repository
 from storage.database import open_database
 from storage.schema import ensure_schema
 from storage.urls import shown_url
 from tasks.campaigns import open_campaign
-from tasks.errors import WinnowError
 from tasks.leasing import is_gone, now, this_process
 from tasks.objectives.checked import CheckedCampaign
 from tasks.status import CampaignStatus, campaign_status
@@ -26,8 +24,12 @@ from tasks.status import CampaignStatus, campaign_status
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
 
 
-def store_campaign(checked: CheckedCampaign) -> None:
+def store_campaign(checked: CheckedCampaign, family: str | None = None) -> None:
     """Store a campaign that is about to run, unless it is stored already.
+
+    Args:
+        checked: The campaign.
+        family: What a new one has in common with the others that its schedule begins.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
@@ -35,7 +37,7 @@ def store_campaign(checked: CheckedCampaign) -> None:
     """
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
-        open_campaign(database, checked)
+        open_campaign(database, checked, family)
 
 
 def run_stored_campaign(storage: str, name: str) -> int:
@@ -47,13 +49,14 @@ def run_stored_campaign(storage: str, name: str) -> int:
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {shown_url(storage)}"
     try:
-        with prefect_server(PREFECT_LOG), progress_display(interrupts) as watcher, interrupts.caught():
-            _run_flow(storage, name, watcher)
+        with prefect_server(PREFECT_LOG), interrupts.caught():
+            mark_zombies(storage)
+            run_flow(storage, name, interrupts)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return exits.FORCED
-    except PrefectServerFailed as error:
-        raise WinnowError(str(error)) from error
+    except PrefectServerFailed:
+        raise  # nothing was begun
     except BaseException:
         notice("stopped_early", f"stopped early; go on with: {hint}")
         raise
@@ -62,6 +65,26 @@ def run_stored_campaign(storage: str, name: str) -> int:
         return _answer(status, storage)
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exits.FORCED if interrupts.asked else exits.ERROR
+
+
+def run_unfinished_campaigns(storage: str) -> int:
+    """Go on with all campaigns that were left unfinished, a line for each; return the worst exit code."""
+    names = unfinished_campaigns(storage)
+    if not names:
+        print(f"nothing to go on with: no campaign of {shown_url(storage)} was left unfinished")
+        return exits.DECIDED
+    interrupts = Interrupts()
+    hint = f"winnow resume --all --storage {shown_url(storage)}"
+    try:
+        with prefect_server(PREFECT_LOG), interrupts.caught():
+            mark_zombies(storage)
+            code = go_on_with_all(storage, names, interrupts, print)
+    except KeyboardInterrupt:
+        notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
+        return exits.FORCED
+    if interrupts.asked:
+        notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
+    return code
 
 
 def _answer(status: CampaignStatus, storage: str) -> int:
@@ -75,14 +98,6 @@ def _require_free(storage: str, name: str) -> None:
     with reading(storage) as session:
         campaign = repository.get_campaign(session, name)
         leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
-
-
-def _run_flow(storage: str, name: str, watcher: Watcher) -> None:
-    # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
-    from flows.campaign import run_campaign
-
-    with watched_by(watcher):
-        run_campaign(hide(storage), name)
 
 
 def _status(storage: str, name: str) -> CampaignStatus:

@@ -15,6 +15,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tasks.errors import WinnowError
+
 DRAIN_TIMEOUT = 10.0
 """Seconds; events are only Prefect's picture of a run, never worth more."""
 
@@ -22,8 +24,31 @@ START_TIMEOUT = 60.0
 """Seconds; a cold start takes about twelve on two cores."""
 
 
-class PrefectServerFailed(Exception):
-    """The temporary server did not come up."""
+RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
+"""The environment in which a server leaves its services for schedules and automations out."""
+
+
+class PrefectServerFailed(WinnowError):
+    """There is no server that answers."""
+
+
+def require_answer(url: str) -> None:
+    """Refuse a server of the user's that does not answer, before anything is begun.
+
+    Raises:
+        PrefectServerFailed: If it does not.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    with get_client(sync_client=True) as client:
+        error = client.api_healthcheck()
+    # Who answers anything is there: Prefect's cloud has no such page.
+    if error is not None and not isinstance(error, PrefectHTTPStatusError):
+        raise PrefectServerFailed(
+            f"the Prefect server {url} does not answer ({error}); start it with prefect server start, "
+            "or correct PREFECT_API_URL"
+        )
 
 
 def settle_environment(folder: Path) -> None:
@@ -46,15 +71,20 @@ def settle_environment(folder: Path) -> None:
 
 
 @contextmanager
-def prefect_server(log: Path) -> Generator[None, None, None]:
+def prefect_server(log: Path, *, schedules: bool = False) -> Generator[None, None, None]:
     """Have a Prefect server at hand until the block ends; one the user set up is used as it is.
 
+    Args:
+        log: Where the output of a temporary one goes.
+        schedules: Whether a temporary one is to begin scheduled runs; to record runs is less work.
+
     Raises:
-        PrefectServerFailed: If the temporary one does not come up; its output is in `log`.
+        PrefectServerFailed: If the user's does not answer, or the temporary one does not come up.
     """
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    if PREFECT_API_URL.value():
+    if url := PREFECT_API_URL.value():
+        require_answer(url)
         yield
         return
     port = _free_port()
@@ -67,7 +97,7 @@ def prefect_server(log: Path) -> Generator[None, None, None]:
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"},
+            env=os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY),
         )
     try:
         url = f"http://127.0.0.1:{port}/api"

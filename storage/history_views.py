@@ -5,7 +5,9 @@ from typing import Any
 from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
 
-from storage.models import Campaign, Candidate, Dataset, Decision, Round
+from storage.errors import FamilyNotFound
+from storage.models import Campaign, Candidate, Dataset, Decision, Generation, Round
+from storage.reuse_views import reuse
 from storage.views import Row
 
 
@@ -25,9 +27,43 @@ def history(session: Session, campaign_id: int) -> list[Row]:
     found = _standings().join(
         same, and_(Campaign.dataset_id == same.c.dataset_id, Campaign.objective == same.c.objective)
     )
+    return _with_changes(session, found)
+
+
+def family(session: Session, name: str) -> list[Row]:
+    """The campaigns that a schedule began, oldest first.
+
+    `changed` is as in `history`.
+
+    Raises:
+        FamilyNotFound: If there are none of this name; the error lists the families there are.
+    """
+    rows = _with_changes(session, _standings().where(Campaign.family == name))
+    if not rows:
+        named = select(Campaign.family).where(Campaign.family.is_not(None)).distinct()
+        raise FamilyNotFound(name, sorted(found for found in session.scalars(named) if found is not None))
+    return rows
+
+
+def texts(session: Session, campaign_id: int) -> tuple[int, int]:
+    """How many texts a campaign had made, and how many it took from other campaigns.
+
+    Of those that it took, only texts behind stored comparisons and games are known; see `reuse`.
+    """
+    made = (
+        select(func.count(Generation.id))
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+    taken = sum(row["generations"] for row in reuse(session, campaign_id))
+    return session.scalar(made) or 0, taken
+
+
+def _with_changes(session: Session, standings: Select[Any]) -> list[Row]:
+    """The rows of a query, and whether the winner of each is another one than before."""
     rows: list[Row] = []
     before: str | None = None
-    for row in session.execute(found).mappings():
+    for row in session.execute(standings).mappings():
         best = row["best"]
         rows.append({**row, "changed": best != before if best and before else None})
         before = best or before

@@ -111,6 +111,12 @@ def find(session: Session, campaign_id: int) -> LeaseRecord | None:
     return None if row is None else _record(row)
 
 
+def left_behind(session: Session, *, now: dt.datetime) -> set[Holder]:
+    """Holders that neither gave their leases back nor renewed them in time."""
+    rows = session.scalars(select(Lease).where(Lease.released_at.is_(None), Lease.expires_at <= now))
+    return {_record(row).holder for row in rows}
+
+
 def is_live(lease: LeaseRecord, *, now: dt.datetime, is_gone: Callable[[Holder], bool]) -> bool:
     """Whether somebody is writing under this lease, as far as can be known from here."""
     return lease.released_at is None and lease.expires_at > now and not is_gone(lease.holder)

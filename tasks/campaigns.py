@@ -35,8 +35,13 @@ class IdentityChanged(SpecError):
     """The spec differs from the stored campaign in what may not change."""
 
 
-def open_campaign(database: Database, checked: CheckedCampaign) -> CampaignRecord:
+def open_campaign(database: Database, checked: CheckedCampaign, family: str | None = None) -> CampaignRecord:
     """Store the campaign, or find the stored one of its name and take over its execution fields.
+
+    Args:
+        database: Where it is to be stored.
+        checked: The campaign.
+        family: What a new campaign has in common with the others that its schedule begins.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
@@ -75,6 +80,7 @@ def open_campaign(database: Database, checked: CheckedCampaign) -> CampaignRecor
             versions=versions(),
             candidates=[candidate.as_record() for candidate in checked.candidates],
             now=now(),
+            family=family,
         )
 
 

@@ -1,8 +1,9 @@
 """What a campaign found as pandas frames, for notebooks.
 
-    from tasks.frames import campaigns, frame, sql_frame
+    from tasks.frames import campaigns, family, frame, sql_frame
 
     campaigns("sqlite:///winnow.db")
+    family("sqlite:///winnow.db", "sum-prompts")
     frame("sqlite:///winnow.db", "sum-prompts", "leaderboard")
     frame("sqlite:///winnow.db", "sum-prompts", "comparisons", candidate="adder-m/direct", limit=100)
     sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
@@ -70,6 +71,18 @@ def campaigns(storage: str) -> "pd.DataFrame":
 
     with _reading(storage) as session:
         return _typed(campaigns(session), "history")
+
+
+def family(storage: str, name: str) -> "pd.DataFrame":
+    """The campaigns that a schedule began, oldest first, as `winnow query --family` prints them.
+
+    Raises:
+        StorageError: If the database cannot be read, or has no such family.
+    """
+    from tasks.families import family_rows
+
+    with _reading(storage) as session:
+        return _typed(family_rows(session, name), "history")
 
 
 def sql_frame(storage: str, statement: str) -> "pd.DataFrame":

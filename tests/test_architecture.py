@@ -20,8 +20,8 @@ MAY_IMPORT = {
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",
         "choreographer", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas", "plotly",
-        "prefect", "prometheus_client", "pyarrow", "pythonjsonlogger", "rich", "sqlalchemy", "streamlit",
-        "typer", "uvicorn", "yaml",
+        "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich", "sqlalchemy",
+        "streamlit", "typer", "uvicorn", "yaml",
     },
     "infra": {"infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip

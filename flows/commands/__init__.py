@@ -15,6 +15,7 @@ from flows.commands import (
     queries,
     reading,
     routes,
+    schedules,
     simulate,
 )
 
@@ -31,6 +32,7 @@ app.command()(init.init)
 app.command()(campaigns.validate)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)
+app.command()(schedules.schedule)
 app.command()(labels.label)
 app.command()(routes.route)
 app.command()(reading.status)

@@ -6,7 +6,6 @@ import typer
 
 from flows.commands.options import (
     DEFAULT_STORAGE,
-    CampaignName,
     LogFormatOption,
     LogLevelOption,
     Overrides,
@@ -14,6 +13,7 @@ from flows.commands.options import (
     Storage,
 )
 from flows.log_lines import LogFormat, logged
+from tasks.errors import SpecError
 
 Fork = Annotated[
     str | None,
@@ -57,14 +57,21 @@ def run(
 
 
 def resume(
-    name: CampaignName,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.")] = None,
+    all_: Annotated[
+        bool,
+        typer.Option("--all", help="Every campaign that was left unfinished and that nobody runs."),
+    ] = False,
     storage: Storage = DEFAULT_STORAGE,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Go on with a stored campaign; its file is not needed."""
-    from flows.launching import run_stored_campaign
+    """Go on with a stored campaign, or with all that were left unfinished; their files are not needed."""
+    if (name is not None) == all_:
+        raise SpecError("name a campaign to go on with, or say --all")
+
+    from flows.launching import run_stored_campaign, run_unfinished_campaigns
 
     with logged(log_format, log_level):
-        code = run_stored_campaign(storage, name)
+        code = run_unfinished_campaigns(storage) if name is None else run_stored_campaign(storage, name)
     raise typer.Exit(code)

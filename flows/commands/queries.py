@@ -22,6 +22,10 @@ def query(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.")] = None,
     view: Annotated[View | None, typer.Argument(help="What to ask of it.")] = None,
     sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The campaigns that a schedule began: did the winner change?"),
+    ] = None,
     format_: Annotated[FormatChoice, typer.Option("--format", help="How to print.")] = FormatChoice.table,
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
@@ -36,20 +40,27 @@ def query(
     strengths), and how their judges behaved (games, judges, verdicts, agreement); campaigns that certify, how
     the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
     (agreement), and which labels are given and wanted (labels); campaigns that route, who got which prompts
-    (picks).
+    (picks). What a schedule began is asked for with --family: one row per campaign, whether the winner
+    changed, and how many generations were made anew and how many reused.
     """
     from storage import repository, views
 
     chosen: Format = "json" if json else format_.value
+    if (sql is not None) + (family is not None) + (name is not None) > 1:
+        raise SpecError("--sql asks the whole database and --family all of a family: give one or a NAME")
+    if family is not None:
+        from tasks.families import family_rows
+
+        with reading(storage) as session:
+            print_rows(family_rows(session, family), chosen, output)
+        return
     if sql is not None:
-        if name is not None:
-            raise SpecError("--sql asks the whole database: give no campaign name with it")
         with reading(storage) as session:
             columns, found = views.run_sql(session, sql)
             print_rows((dict(zip(columns, row, strict=True)) for row in found), chosen, output)
         return
     if name is None or view is None:
-        raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --sql")
+        raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --family or --sql")
     with reading(storage) as session:
         campaign = repository.get_campaign(session, name)
         print_rows(ask(session, campaign, view, candidate=candidate, limit=limit), chosen, output)

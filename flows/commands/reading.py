@@ -50,6 +50,7 @@ def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> No
             rows.append(
                 {
                     "campaign": each.name,
+                    "family": record.family,
                     "objective": record.objective,
                     "state": each.state,
                     "best": each.best,

@@ -13,7 +13,7 @@ def prefect_api(tmp_path_factory):
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         settle_environment(folder / "home")
-        with prefect_server(folder / "server.log"):
+        with prefect_server(folder / "server.log", schedules=True):
             from prefect.settings import PREFECT_API_URL
 
             patch.setenv("PREFECT_API_URL", PREFECT_API_URL.value())

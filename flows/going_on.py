@@ -1,0 +1,94 @@
+"""Going on with campaigns that are begun, not settled and held by nobody, one after the other."""
+
+import traceback
+from collections.abc import Callable
+
+from flows import exits
+from flows.campaign_lines import campaign_line
+from flows.interrupts import Interrupts
+from flows.progress import progress_display
+from flows.reading import reading
+from flows.storage_urls import hide
+from flows.watching import watched_by
+from flows.zombies import tags_of_this_process
+from storage import repository
+from storage.errors import LeaseHeld, StorageError
+from tasks.errors import SpecError, WinnowError
+from tasks.status import CampaignStatus, campaign_status
+
+Say = Callable[[str], None]
+
+FROM_GOOD_TO_BAD = (exits.DECIDED, exits.UNDECIDED, exits.USAGE, exits.ERROR, exits.FORCED)
+
+
+def unfinished_campaigns(storage: str, family: str | None = None) -> list[str]:
+    """Campaigns, perhaps of one family alone, that running again would bring further; oldest first."""
+    with reading(storage) as session:
+        return [
+            record.name
+            for record in repository.campaigns(session)
+            if (family is None or record.family == family)
+            and is_left_unfinished(campaign_status(session, record))
+        ]
+
+
+def is_left_unfinished(status: CampaignStatus) -> bool:
+    """Whether a campaign has more to do and nobody does it."""
+    return not status.is_settled and status.state != "running"
+
+
+def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: Say) -> int:
+    """Run campaigns one after the other, with a line for each; none stops the others by failing.
+
+    Args:
+        storage: URL of the results database.
+        names: The campaigns.
+        interrupts: Who may ask to stop; then no further one is begun.
+        say: Takes each line.
+
+    Returns:
+        The worst of their exit codes.
+    """
+    worst = exits.DECIDED
+    for name in names:
+        code, line = _go_on(storage, name, interrupts)
+        say(line)
+        worst = max(worst, code, key=FROM_GOOD_TO_BAD.index)
+        if interrupts.asked:
+            return exits.FORCED
+    return worst
+
+
+def _go_on(storage: str, name: str, interrupts: Interrupts) -> tuple[int, str]:
+    try:
+        run_flow(storage, name, interrupts)
+    except LeaseHeld as held:
+        return exits.DECIDED, str(held)  # somebody else was faster
+    except (WinnowError, StorageError) as error:
+        code = exits.USAGE if isinstance(error, SpecError) else exits.ERROR
+        return code, f"{name}: failed: {error}"
+    except Exception as error:
+        # A bug, which must not keep the other campaigns from going on.
+        traceback.print_exc()
+        return exits.ERROR, f"{name}: failed: {error!r}"
+    return exit_code(storage, name), campaign_line(storage, name)
+
+
+def exit_code(storage: str, name: str) -> int:
+    """How a command ends that ran this campaign."""
+    with reading(storage) as session:
+        status = campaign_status(session, repository.get_campaign(session, name))
+    if not status.is_settled:
+        return exits.ERROR
+    return exits.DECIDED if status.state == "decided" else exits.UNDECIDED
+
+
+def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:
+    """Run a stored campaign's flow, with its progress on standard error."""
+    # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
+    from prefect import tags
+
+    from flows.campaign import run_campaign
+
+    with progress_display(interrupts) as watcher, watched_by(watcher), tags(*tags_of_this_process()):
+        run_campaign(hide(storage), name)

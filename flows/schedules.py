@@ -1,0 +1,79 @@
+"""When a schedule fires, read from what a user typed and refused in one sentence where it makes no sense."""
+
+import asyncio
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """A schedule as typed: a cron expression or an interval."""
+
+    cron: str | None
+    interval: float | None
+    """Seconds."""
+    timezone: str | None
+
+    def __str__(self) -> str:
+        if self.cron is None:
+            return f"every {self.interval:g} s"
+        return f"cron {self.cron} ({self.zone})"
+
+    @property
+    def zone(self) -> str:
+        """The IANA name of the time zone."""
+        return self.timezone or "UTC"
+
+    def schedule(self) -> "CronSchedule | IntervalSchedule":
+        """The same for Prefect.
+
+        Raises:
+            SpecError: If it is not exactly one of the two, or Prefect cannot read it.
+        """
+        from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
+
+        if (self.cron is None) == (self.interval is None):
+            raise SpecError('say when: give --cron EXPR, such as "0 2 * * *", or --interval SECONDS')
+        self._require_zone()
+        if self.interval is not None:
+            if not 1 <= self.interval <= 10 * 365 * 86_400:
+                raise SpecError(f"--interval {self.interval:g} is no number of seconds from 1 to ten years")
+            return IntervalSchedule(interval=dt.timedelta(seconds=self.interval), timezone=self.timezone)
+        assert self.cron is not None, "one of the two is given"
+        try:
+            return CronSchedule(cron=self.cron, timezone=self.zone)
+        except ValueError as error:
+            raise SpecError(
+                f"--cron {self.cron!r} is no cron expression: give minute, hour, day, month and weekday, "
+                'such as "0 2 * * *" for two at night'
+            ) from error
+
+    def next_firing(self) -> dt.datetime:
+        """The first moment from now on at which it fires, in its time zone.
+
+        Raises:
+            SpecError: If it never does.
+        """
+        from prefect.server.schemas import schedules
+
+        given = self.schedule()
+        kind = getattr(schedules, type(given).__name__)
+        found = asyncio.run(kind(**given.model_dump()).get_dates(n=1, start=dt.datetime.now(dt.UTC)))
+        if not found:
+            raise SpecError(f"--cron {self.cron!r} never comes; correct its day or month")
+        return dt.datetime.fromtimestamp(found[0].timestamp(), ZoneInfo(self.zone))
+
+    def _require_zone(self) -> None:
+        try:
+            ZoneInfo(self.zone)
+        except (ValueError, OSError, LookupError) as error:  # LookupError: ZoneInfoNotFoundError
+            raise SpecError(
+                f"--timezone {self.timezone!r} is no time zone: give an IANA name, such as Europe/Berlin"
+            ) from error
