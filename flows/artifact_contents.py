@@ -62,7 +62,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 def _cell(value: Any) -> Any:  # noqa: ANN401 -- of any column
     if isinstance(value, str):
-        return printable(value).replace("\n", " ")
+        return escaped(value)  # cells are markdown to Prefect's pages
     return round(value, 4) if isinstance(value, float) else value
 
 

@@ -43,7 +43,7 @@ def test_progress_and_leaderboard_are_what_the_campaign_ended_with(prefect_api, 
     table = published(prefect_api, "winnow-on-pages-leaderboard")
     rows = json.loads(table["data"])
     asked = json.loads(winnow(tmp_path, "query", "on-pages", "leaderboard", "--json").stdout)
-    assert [row["candidate"] for row in rows] == [row["candidate"] for row in asked]
+    assert [row["candidate"] for row in rows] == [contents.escaped(row["candidate"]) for row in asked]
     assert [row["best"] for row in rows] == ["*" if row["best"] else "" for row in asked]
     assert rows[0]["estimate"] == round(asked[0]["estimate"], 4)
     runs = ask(prefect_api, "flow_runs", {"flow_runs": {"name": {"any_": ["on-pages"]}}})
@@ -102,6 +102,7 @@ def test_a_hostile_name_is_text(tmp_path, text):
     assert "\n" not in standing
     for mark in ("<b>", "](", "*_`"):
         assert mark not in standing
+        assert mark not in table
     (cell,) = [row["candidate"] for row in json.loads(table) if row["best"]]
     assert cell.isprintable()
 
