@@ -72,6 +72,19 @@ def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_pat
     assert processes.history(tmp_path) == uninterrupted
 
 
+def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninterrupted, tmp_path):
+    spec = processes.write_campaign(tmp_path)
+    one, two = "max_loaded: 2", "max_loaded: 1, devices: [0, 1]"
+    assert one in spec.read_text()
+    spec.write_text(spec.read_text().replace(one, two))
+    storage = processes.store(spec)
+    kills = killed_again_and_again(forks, tmp_path, storage, lambda _: Kill(commit=3, after=False))
+    assert kills >= 10
+    assert processes.history(tmp_path) == uninterrupted
+    used = {devices for (devices,) in processes.rows(tmp_path, "SELECT devices FROM loads")}
+    assert used == {"[0]", "[1]"}
+
+
 def test_killed_at_random_moments(forks, uninterrupted, prepared, tmp_path):
     chance = random.Random(5)
     kills = 0

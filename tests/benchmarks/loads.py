@@ -1,0 +1,195 @@
+"""`make bench-loads`: loads of a campaign with more models than places, planned and in the naive order.
+
+12 candidates on 6 checkpoints, 2 of them in memory at once, on real vLLM engines. The naive order asks models
+as the spec names them, and the least recently used makes room. Both choose, score and decide the same.
+
+python -m tests.benchmarks.loads --out .winnow/bench
+"""
+
+import argparse
+import json
+import platform
+import sqlite3
+import tempfile
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from string import Template
+from typing import Any, NamedTuple
+from unittest import mock
+
+from storage.database import open_database
+from storage.loads import load_totals
+from storage.schema import ensure_schema
+from storage.views import totals
+from tasks.campaign_files import check_campaign_file
+from tasks.campaigns import open_campaign
+from tasks.deciding import decide_round
+from tasks.engines.load_plan import Room, Seated, room_for
+from tasks.objectives.steps import generate_round, judge_round
+from tasks.planning import plan_round
+from tasks.recording import record_round
+from tasks.running import running
+from tests.benchmarks.measurements import cpu_name
+from tests.tiny_models import save_tiny_llama
+
+CHECKPOINTS = 6
+CANDIDATES = 2 * CHECKPOINTS
+LOADED = 2
+BATCH = 4 * CANDIDATES
+
+
+_TEXT = Template("""\
+name: loads
+objective: best-mean
+seed: 3
+storage: sqlite:///$database
+models:
+$models
+prompts:
+  - {name: plain, template: "{{ input }}="}
+  - {name: question, template: "Q: {{ input }} A:"}
+dataset: {path: $data}
+judge: {type: contains}
+selector: {name: row-mean}
+batch_size: $batch
+stopping: {budget: $budget}
+execution: {max_loaded: $loaded, log_folder: $logs}
+""")
+
+
+class Run(NamedTuple):
+    order: str
+    loads: int
+    loading: float
+    """Seconds of loading."""
+    answering: float
+    """Seconds of generation."""
+    wall: float
+    decisions: Sequence[Any]
+
+    def line(self) -> str:
+        share = self.loading / (self.loading + self.answering)
+        return (
+            f"{self.order}: {self.loads} loads, {self.loading:.1f} s of loading and "
+            f"{self.answering:.1f} s of generation ({share:.0%} of both is loading), {self.wall:.1f} s in all"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
+    parser.add_argument("--rounds", type=int, default=4)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number in range(CHECKPOINTS):
+            save_tiny_llama(folder / f"m{number}", seed=number)
+        runs = [_run(folder, "planned", options.rounds)]
+        print(runs[0].line(), flush=True)
+        with naive_order([str(folder / f"m{number}") for number in range(CHECKPOINTS)]):
+            runs.append(_run(folder, "naive", options.rounds))
+        print(runs[1].line(), flush=True)
+    assert runs[0].decisions == runs[1].decisions, "the order of loading changed a decision"
+    print(f"the {len(runs[0].decisions)} decisions of both are the same")
+    _write(runs, options.rounds, options.out)
+
+
+@contextmanager
+def naive_order(checkpoints: Sequence[str]) -> Generator[None]:
+    """Have models asked as the spec names them, and the least recently used make room."""
+
+    def order(wanted: Sequence[str], **_: object) -> list[str]:
+        return sorted(wanted, key=lambda key: checkpoints.index(json.loads(key)[1]))
+
+    def room(
+        width: int,
+        *,
+        seated: Sequence[Seated],
+        waiting: Collection[str] = (),
+        later: Collection[str] = (),
+        **rest: Any,
+    ) -> Room | None:
+        return room_for(width, seated=[replace(each, credit=0.0) for each in seated], **rest)
+
+    with (
+        mock.patch("tasks.engines.asking.asking_order", order),
+        mock.patch("tasks.engines.seats.room_for", room),
+    ):
+        yield
+
+
+def _run(folder: Path, order: str, rounds: int) -> Run:
+    database = folder / f"{order}.db"
+    checked = check_campaign_file(str(_spec(folder, order, database, rounds)))
+    with closing(open_database(checked.spec.storage)) as opened:
+        ensure_schema(opened)
+        record = open_campaign(opened, checked)
+        started = time.perf_counter()
+        with running(opened, record, checked) as campaign:
+            while (round_ := plan_round(campaign)) is not None:
+                comparisons = judge_round(campaign, round_, generate_round(campaign, round_))
+                decision = decide_round(campaign, round_, comparisons)
+                record_round(campaign, round_, comparisons, decision)
+        wall = time.perf_counter() - started
+        with opened.reading() as session:
+            loaded: Mapping[str, Any] = load_totals(session, record.id)
+            answering = totals(session, record.id)["engine_seconds"]
+    return Run(order, loaded["loads"], loaded["load_seconds"], answering, wall, _decisions(database))
+
+
+def _spec(folder: Path, order: str, database: Path, rounds: int) -> Path:
+    args = "{max_model_len: 64, dtype: float32}"
+    models = "\n".join(
+        f"  - {{name: m{number}, model: {folder}/m{number}, model_args: {args}}}"
+        for number in range(CHECKPOINTS)
+    )
+    data = folder / "data.jsonl"
+    data.write_text("".join(f'{{"input": "{i}+{i}", "target": "{i % 9}"}}\n' for i in range(60)))
+    spec = folder / f"{order}.yaml"
+    spec.write_text(
+        _TEXT.substitute(
+            database=database,
+            models=models,
+            data=data,
+            batch=BATCH,
+            budget=rounds * BATCH,
+            loaded=LOADED,
+            logs=folder / f"logs-{order}",
+        )
+    )
+    return spec
+
+
+def _decisions(database: Path) -> Sequence[Any]:
+    with closing(sqlite3.connect(database)) as connection:
+        query = (
+            "SELECT r.number, r.arms, r.examples, d.best_candidate_id, d.estimates, d.lower, d.upper, "
+            "d.stop, d.reason FROM decisions d JOIN rounds r ON r.id = d.round_id ORDER BY r.number"
+        )
+        return connection.execute(query).fetchall()
+
+
+def _write(runs: Sequence[Run], rounds: int, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    lines = [
+        f"Measured on {cpu_name()}, Python {platform.python_version()}: {CANDIDATES} candidates on "
+        f"{CHECKPOINTS} checkpoints, max_loaded: {LOADED}, {rounds} rounds of {BATCH}; same decisions.",
+        "",
+        "| order | loads | loading (s) | generation (s) | share of loading | wall (s) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        share = run.loading / (run.loading + run.answering)
+        lines.append(
+            f"| {run.order} | {run.loads} | {run.loading:.1f} | {run.answering:.1f} | {share:.0%} | "
+            f"{run.wall:.1f} |"
+        )
+    (out / "loads.md").write_text("\n".join(lines) + "\n")
+    print(f"written to {out / 'loads.md'}")
+
+
+if __name__ == "__main__":
+    main()
