@@ -148,8 +148,8 @@ def _loading(session: Session, campaign: CampaignRecord) -> str:
         return ""
     share = seconds / (seconds + totals["engine_seconds"])
     return (
-        f" Models were loaded {loads} times in {seconds:.1f} s, {share:.0%} of all engine time; loads of a "
-        "model that several candidates share stand with the first of them."
+        f" Loading models took {seconds:.1f} s ({loads} load{'s' * (loads > 1)}), {share:.0%} of all engine "
+        "time; loads of a model that several candidates share stand with the first of them."
     )
 
 

@@ -3,7 +3,7 @@
 12 candidates on 6 checkpoints, 2 of them in memory at once, on real vLLM engines. The naive order asks models
 as the spec names them, and the least recently used makes room. Both choose, score and decide the same.
 
-python -m tests.benchmarks.loads --out .winnow/bench
+python -m tests.benchmarks.loads --out .winnow/bench --rounds 4
 """
 
 import argparse
@@ -12,7 +12,7 @@ import platform
 import sqlite3
 import tempfile
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from storage.database import open_database
-from storage.loads import load_totals
 from storage.schema import ensure_schema
 from storage.views import totals
 from tasks.campaign_files import check_campaign_file
@@ -82,15 +81,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--provider", default="vllm", help="transformers counts loads, and quickly")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number in range(CHECKPOINTS):
             save_tiny_llama(folder / f"m{number}", seed=number)
-        runs = [_run(folder, "planned", options.rounds)]
+        runs = [_run(folder, "planned", options.rounds, options.provider)]
         print(runs[0].line(), flush=True)
         with naive_order([str(folder / f"m{number}") for number in range(CHECKPOINTS)]):
-            runs.append(_run(folder, "naive", options.rounds))
+            runs.append(_run(folder, "naive", options.rounds, options.provider))
         print(runs[1].line(), flush=True)
     assert runs[0].decisions == runs[1].decisions, "the order of loading changed a decision"
     print(f"the {len(runs[0].decisions)} decisions of both are the same")
@@ -121,9 +121,9 @@ def naive_order(checkpoints: Sequence[str]) -> Generator[None]:
         yield
 
 
-def _run(folder: Path, order: str, rounds: int) -> Run:
+def _run(folder: Path, order: str, rounds: int, provider: str) -> Run:
     database = folder / f"{order}.db"
-    checked = check_campaign_file(str(_spec(folder, order, database, rounds)))
+    checked = check_campaign_file(str(_spec(folder, order, database, rounds, provider)))
     with closing(open_database(checked.spec.storage)) as opened:
         ensure_schema(opened)
         record = open_campaign(opened, checked)
@@ -135,15 +135,17 @@ def _run(folder: Path, order: str, rounds: int) -> Run:
                 record_round(campaign, round_, comparisons, decision)
         wall = time.perf_counter() - started
         with opened.reading() as session:
-            loaded: Mapping[str, Any] = load_totals(session, record.id)
-            answering = totals(session, record.id)["engine_seconds"]
-    return Run(order, loaded["loads"], loaded["load_seconds"], answering, wall, _decisions(database))
+            spent = totals(session, record.id)
+    assert spent["scored"] == spent["comparisons"] == rounds * BATCH, "an engine failed: see its log"
+    return Run(
+        order, spent["loads"], spent["load_seconds"], spent["engine_seconds"], wall, _decisions(database)
+    )
 
 
-def _spec(folder: Path, order: str, database: Path, rounds: int) -> Path:
+def _spec(folder: Path, order: str, database: Path, rounds: int, provider: str) -> Path:
     args = "{max_model_len: 64, dtype: float32}"
     models = "\n".join(
-        f"  - {{name: m{number}, model: {folder}/m{number}, model_args: {args}}}"
+        f"  - {{name: m{number}, provider: {provider}, model: {folder}/m{number}, model_args: {args}}}"
         for number in range(CHECKPOINTS)
     )
     data = folder / "data.jsonl"

@@ -1,0 +1,54 @@
+"""The share of engine time that is lost to loading, wherever a user looks for what a campaign cost."""
+
+import pytest
+from stored_campaigns import NOW, new_database, store_campaign
+
+from flows.html_report.common_sections import cost_in_seconds
+from flows.summary import summary_lines
+from storage import loads, repository
+from storage.records import NewLoad
+from tasks.status import campaign_status
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    database = new_database(tmp_path / "winnow.db")
+    campaign = store_campaign(database)
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0])
+    yield campaign
+    database.close()
+
+
+def add_load(campaign, seconds):
+    with campaign.database.writing() as session:
+        load = NewLoad(model="m", devices=(), kind="load", seconds=seconds, ended_at=NOW)
+        loads.add_loads(session, campaign.record.id, [load])
+
+
+def seen(campaign):
+    """The cost in the summary, and the section of the page."""
+    with campaign.database.reading() as session:
+        record = repository.get_campaign(session, campaign.record.name)
+        status = campaign_status(session, record)
+        lines = summary_lines(status, "sqlite:///winnow.db")
+        return status, next(line for line in lines if "cost" in line), cost_in_seconds(session, record)
+
+
+def test_without_a_load_nothing_is_said_of_loading(campaign):
+    status, cost, section = seen(campaign)
+    assert status.share_of_loading == 0.0
+    assert cost.endswith("s of engine time")
+    assert "Loading" not in section.note
+    assert [bar.name for bar in section.figure.data] == ["answering"]
+
+
+def test_loads_stand_beside_the_time_of_answers_with_their_share_of_both(campaign):
+    answering = seen(campaign)[0].totals["engine_seconds"]
+    assert answering > 0
+    add_load(campaign, 3 * answering)
+    status, cost, section = seen(campaign)
+    assert status.share_of_loading == pytest.approx(0.75)
+    assert cost.endswith("s for 1 load of models (75% of both)")
+    assert "(1 load), 75% of all engine time" in section.note
+    answers, loading = section.figure.data
+    assert (sum(answers.x), sum(loading.x)) == (answering, 3 * answering)

@@ -1,0 +1,131 @@
+"""Both ends of the conversation with a vLLM process, each against a stand-in for the other; no model."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+from pool_engines import model
+
+from tasks.engines import vllm_engine, vllm_worker
+from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from tasks.engines.protocol import LoadsAside, Request, Sampling, Sleeper
+from tasks.engines.providers import EngineSettings
+from tasks.engines.vllm_engine import VllmEngine, visibility
+from tasks.engines.worker_process import WorkerEnded
+
+
+class ScriptedWorker:
+    """Takes the place of the process: keeps what it is sent and gives the replies of a script."""
+
+    replies, sent, options = (), [], {}
+
+    def __init__(self, module, **options):
+        type(self).options = options
+        self._replies = list(self.replies)
+
+    def send(self, message):
+        self.sent.append(message)
+
+    def receive(self, timeout):
+        reply = self._replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    def started(*replies, at=0.0, **settings):
+        checkpoint = tmp_path / "checkpoint"
+        checkpoint.mkdir()
+        (checkpoint / "config.json").write_text("{}")
+        ready = {"ready": "vllm 1", "at": time.time() + at, "can_sleep": True}
+        worker = type("Worker", (ScriptedWorker,), {"replies": (ready, *replies), "sent": []})
+        monkeypatch.setattr(vllm_engine, "WorkerProcess", worker)
+        engine = VllmEngine(
+            model("m", model=str(checkpoint)), EngineSettings(log_folder=tmp_path, **settings)
+        )
+        return engine, worker
+
+    return started
+
+
+def test_an_engine_says_how_long_it_loaded_however_late_it_is_asked(started):
+    engine, _ = started(at=5.0)
+    assert isinstance(engine, LoadsAside)
+    assert engine.load_seconds == pytest.approx(5.0, abs=1.0)
+
+
+def test_the_process_is_told_of_adapters_and_sleep_and_sees_its_devices_alone(started, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    _, worker = started(devices=(2, 3), adapters=("x", "y"), sleeps=True)
+    assert worker.options["forced"] == {"CUDA_VISIBLE_DEVICES": "2,3"}
+    (load,) = (message["load"] for message in worker.sent)
+    assert (load["adapters"], load["sleeps"]) == (("x", "y"), True)
+
+
+def test_falling_asleep_and_waking_wait_until_it_is_done(started):
+    engine, worker = started({"sleep": True}, {"wake": True})
+    assert isinstance(engine, Sleeper)
+    assert engine.can_sleep
+    engine.sleep()
+    engine.wake()
+    assert worker.sent[1:] == [{"sleep": True}, {"wake": True}]
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "said"),
+    [
+        (TimeoutError(), EngineTimeout, "did not wake within 7 s"),
+        (WorkerEnded("it ended with exit code 1"), EngineDied, "exit code 1"),
+    ],
+)
+def test_an_engine_that_does_not_wake_has_failed(started, reply, error, said):
+    engine, _ = started({"sleep": True}, reply, load_timeout=7.0)
+    assert engine.can_sleep
+    engine.sleep()
+    with pytest.raises(error, match=said):
+        engine.wake()
+
+
+@pytest.mark.parametrize(
+    ("ours", "devices", "shown"),
+    [
+        (None, (), {}),
+        ("4,5", (), {}),
+        (None, (0, 3), {"CUDA_VISIBLE_DEVICES": "0,3"}),
+        ("4,5,GPU-6", (0, 2), {"CUDA_VISIBLE_DEVICES": "4,GPU-6"}),
+        ("", (1,), {"CUDA_VISIBLE_DEVICES": ""}),
+    ],
+)
+def test_devices_are_counted_among_those_that_the_user_shows(monkeypatch, ours, devices, shown):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if ours is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ours)
+    assert visibility(model("m"), devices) == shown
+
+
+def test_a_device_that_the_user_does_not_show_is_refused(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    with pytest.raises(EngineLoadFailed, match="CUDA_VISIBLE_DEVICES=4,5 from 0, and there is no number 2"):
+        visibility(model("m"), (0, 2))
+
+
+def test_the_process_does_what_a_message_says_and_answers_when_it_is_done():
+    done = []
+    loaded = SimpleNamespace(
+        sleep=lambda: done.append("sleep"), wake=lambda: done.append("wake"), generate=lambda requests: []
+    )
+    assert vllm_worker._reply(loaded, {"sleep": True}) == {"sleep": True}
+    assert vllm_worker._reply(loaded, {"wake": True}) == {"wake": True}
+    assert vllm_worker._reply(loaded, {"requests": []}) == {"answers": []}
+    assert done == ["sleep", "wake"]
+
+
+def test_a_request_is_the_same_on_the_other_side():
+    sampling = Sampling(temperature=0.5, stop=("x",), choices=("A", "B"))
+    sent = Request(prompt="p", sampling=sampling, seed=3, adapter="folder")
+    assert vllm_worker._request(vllm_engine._request_fields(sent)) == sent
