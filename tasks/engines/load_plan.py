@@ -11,10 +11,19 @@ left to choose is who stays in memory for the next pass:
   "least recently used".
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
+
+SHORTEST = 1.0
+"""Seconds that a load counts at least."""
+
+
+def weight(seconds: float) -> float:
+    """What a load counts: its seconds to the nearest power of 2, so that chance tells no equals apart."""
+    return float(2 ** round(math.log2(max(SHORTEST, seconds))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +65,13 @@ def asking_order(
         loaded: Models in memory.
         asleep: Models whose weights are in the machine's memory.
         later: Models that the next pass will ask.
-        seconds: What it took to load a model; one that is not known counts 0.
+        seconds: What it takes to load a model, as `weight` has it; one that is not known counts least.
     """
 
     def rank(key: str) -> tuple[int, bool, float]:
         if key in loaded:
             return (0, False, 0.0)
-        return (1 if key in asleep else 2, key in later, seconds.get(key, 0.0))
+        return (1 if key in asleep else 2, key in later, seconds.get(key, SHORTEST))
 
     return sorted(wanted, key=rank)
 
@@ -97,6 +106,7 @@ def room_for(
                 needed=sum(each.key in later for each in leaving),
                 leaving=len(leaving),
                 credit=sum(each.credit for each in leaving),
+                recency=sum(seated.index(each) for each in leaving),
                 company=sum(device in each.devices for each in seated for device in chosen),
             )
             rooms.append((price, Room(devices=chosen, leaving=tuple(each.key for each in leaving))))
@@ -110,6 +120,8 @@ class _Price(NamedTuple):
     """Models that go although the next pass asks them."""
     leaving: int
     credit: float
+    recency: int
+    """Those that were asked longest ago go first."""
     company: int
     """Places that are taken on its devices: models are spread."""
 

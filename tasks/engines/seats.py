@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from tasks.engines.errors import EngineError
-from tasks.engines.load_plan import Room, Seated, room_for
+from tasks.engines.load_plan import SHORTEST, Room, Seated, room_for, weight
 from tasks.engines.protocol import Engine, Sleeper
 
 log = logging.getLogger(__name__)
@@ -128,11 +128,11 @@ class Seats:
     def note(self, key: str, seconds: float) -> None:
         """Learn what it took to get an engine ready."""
         with self._changed:
-            self._seconds[key] = seconds
+            self._seconds[key] = weight(seconds)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """What it took to get each engine ready, the last time."""
+        """What it took to get each engine ready, the last time, as `weight` has it."""
         with self._changed:
             return dict(self._seconds)
 
@@ -262,7 +262,7 @@ class Seats:
     def _give_back(self, seat: Seat) -> None:
         with self._changed:
             seat.busy = False
-            seat.credit = self._clock + self._seconds.get(seat.key, 0.0)
+            seat.credit = self._clock + self._seconds.get(seat.key, SHORTEST)
             self._changed.notify_all()
 
     def _give_up(self, seat: Seat) -> None:

@@ -3,7 +3,7 @@ from itertools import chain, combinations, permutations
 
 import pytest
 
-from tasks.engines.load_plan import Room, Seated, asking_order, room_for
+from tasks.engines.load_plan import Room, Seated, asking_order, room_for, weight
 
 ONE_DEVICE = (0,)
 
@@ -112,6 +112,17 @@ def test_a_dear_model_stays_but_not_for_ever():
     turns = made[1:]
     assert turns == ["a", "b"] * (len(turns) // 2)
     assert 5 <= len(turns) < 18, "in the end it leaves, and a and b share the places"
+
+
+def test_loads_that_are_alike_count_the_same():
+    assert weight(0.0) == weight(0.9) == weight(1.2) == 1.0
+    assert weight(55.0) == weight(70.0) == 64.0
+    assert weight(130.0) > weight(60.0)
+
+
+def test_of_equals_on_different_devices_the_one_asked_longest_ago_goes():
+    company = [seated("b", 1, credit=1.0), seated("a", 0, credit=1.0)]
+    assert room_for(1, devices=(0, 1), places=1, seated=company) == Room(devices=(1,), leaving=("b",))
 
 
 def seated(key, *devices, **fields):
