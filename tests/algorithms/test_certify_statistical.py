@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from failure_rates import fails_too_often, too_many
 from selector_worlds import CertifyWorld
 
 from algorithms.betting import WsrCapital
@@ -15,17 +15,11 @@ from algorithms.certify.losses import HUMAN, UNLABELLED, effective_losses
 from algorithms.certify.sample_complexity import growth_rates, labels_needed
 from algorithms.certify.setting import Setting
 
-FALSE_ALARM = 1e-6
 PATHS, LABELS, STEP, ALPHA, RATIO = 20_000, 120, 12, 0.1, 4
 FACTORS = np.array([0.0, 0.5, 1.0])
 DELTAS = (0.1, 0.05, 0.01)
 
 pytestmark = pytest.mark.statistical
-
-
-def too_many(failures, paths, probability):
-    """Whether Binomial(paths, probability) would reach `failures` with probability below FALSE_ALARM."""
-    return bool(binom.sf(failures - 1, paths, probability) < FALSE_ALARM)
 
 
 def binary(rng, shape):
@@ -166,8 +160,7 @@ def test_the_check_catches_portfolio_bets_that_know_the_loss_they_are_for():
 
 
 def false_certificates(campaigns, procedure, n_arms=4, n_labels=60, delta=0.3):
-    """How many campaigns certify any of several arms whose risks are exactly alpha; one ahead has none."""
-    false = 0
+    """Whether a campaign certifies any of several arms whose risks are exactly alpha; one ahead has none."""
     for seed in range(campaigns):
         world = CertifyWorld((0.0, *[0.2] * n_arms), n_labels, seed=seed)
         selector = world.selector(
@@ -181,39 +174,36 @@ def false_certificates(campaigns, procedure, n_arms=4, n_labels=60, delta=0.3):
         )
         for _ in world.rounds(selector, seed=seed):
             pass
-        false += bool(selector.certified[1:].any())
-    return false
+        yield selector.certified[1:].any()
 
 
 @pytest.mark.parametrize("procedure", ["fixed-sequence", "bonferroni"])
 def test_any_arm_is_falsely_certified_in_at_most_delta_of_campaigns(procedure):
     # 400 campaigns at delta = 0.3, alarm at 166: a true rate of 0.55 is seen with probability 0.9999.
-    assert not too_many(false_certificates(400, procedure), 400, 0.3)
+    assert not fails_too_often(false_certificates(400, procedure), 400, 0.3)
 
 
 def test_the_check_catches_a_forgotten_bonferroni_correction(monkeypatch):
     monkeypatch.setattr(Setting, "level", property(lambda setting: setting.delta))
-    assert too_many(false_certificates(400, "bonferroni", n_arms=8), 400, 0.3)
+    assert fails_too_often(false_certificates(400, "bonferroni", n_arms=8), 400, 0.3)
 
 
-def misses(paths, delta, promised, n_labels=80):
-    """How often an interval of a binary risk misses it at any look."""
-    missed = 0
+def misses(paths, delta, n_labels=80):
+    """Whether an interval of a binary risk misses it at any look."""
     for seed in range(paths):
         outcomes = CertifyWorld((0.2,), n_labels, agreement=0.8, seed=seed).losses[0]
         intervals = RiskIntervals(1, FACTORS, delta, n_labels)
         intervals.update(0, outcomes)
-        missed += not intervals.lower[0] <= 0.2 <= intervals.upper[0]
-    return too_many(missed, paths, promised)
+        yield not intervals.lower[0] <= 0.2 <= intervals.upper[0]
 
 
 def test_intervals_miss_the_risk_on_at_most_delta_of_paths():
     # 300 paths at delta = 0.2, alarm at 96: a true rate of 0.43 is seen with probability 0.9999.
-    assert not misses(300, 0.2, 0.2)
+    assert not fails_too_often(misses(300, 0.2), 300, 0.2)
 
 
 def test_the_check_catches_intervals_at_several_times_the_level():
-    assert misses(300, 0.999, 0.2)
+    assert fails_too_often(misses(300, 0.999), 300, 0.2)
 
 
 TOY_FACTORS = np.linspace(0.0, 1.0, 10)

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from failure_rates import fails_too_often, too_many
 from literal_betting import literal_capital
-from scipy.stats import binom
 from selector_worlds import BestMeanWorld
 
 from algorithms.best_mean import stopping
 from algorithms.confidence import FinitePopulationIntervals, Wealth
 
-FALSE_ALARM = 1e-6
 N = 100
 POPULATIONS = {
     "binary": np.repeat([0.0, 1.0], [50, 50]),
@@ -20,11 +19,6 @@ POPULATIONS = {
 }
 
 pytestmark = pytest.mark.statistical
-
-
-def too_many(failures, paths, probability):
-    """Whether Binomial(paths, probability) would reach `failures` with probability below FALSE_ALARM."""
-    return bool(binom.sf(failures - 1, paths, probability) < FALSE_ALARM)
 
 
 def shuffled(population, paths):
@@ -59,33 +53,31 @@ def test_the_check_catches_a_forgotten_union(name):
     assert too_many((capital.max(axis=1) >= 1.0 / 0.6).sum(), len(paths), 0.1)
 
 
-def paths_with_a_miss(alpha, paths, n_arms=3, n_examples=60):
-    """How often an adversary who knows the means, and draws where a miss is nearest, makes any arm miss."""
-    misses = 0
+def misses(alpha, paths, n_arms=3, n_examples=60):
+    """Whether an adversary who knows the means, and draws where a miss is nearest, makes any arm miss."""
     for path in range(paths):
         rng = np.random.default_rng([3, path])
         scores = rng.permuted(np.tile(np.repeat([0.0, 1.0], [15, 45]), (n_arms, 1)), axis=1)
         means = scores.mean(axis=1)
         intervals = FinitePopulationIntervals(n_arms, n_examples, alpha)
         drawn = np.zeros(n_arms, dtype=int)
-        while (drawn < n_examples).any():
+        missed = False
+        while (drawn < n_examples).any() and not missed:
             slack = np.minimum(means - intervals.lower, intervals.upper - means)
-            if (slack < 0).any():
-                misses += 1
-                break
+            missed = bool((slack < 0).any())
             arm = int(np.where(drawn < n_examples, slack, np.inf).argmin())
             intervals.update(np.full(4, arm), scores[arm, drawn[arm] : drawn[arm] + 4])
             drawn[arm] += 4
-    return misses
+        yield missed
 
 
 def test_all_intervals_hold_at_once_under_adversarial_choice_of_arms():
     # 39 of 400, alarm at 120: a true rate of 0.4 is seen with probability above 0.9999.
-    assert not too_many(paths_with_a_miss(0.2, 400), 400, 0.2)
+    assert not fails_too_often(misses(0.2, 400), 400, 0.2)
 
 
 def test_the_adversary_catches_intervals_at_several_times_the_level():
-    assert too_many(paths_with_a_miss(0.99, 400), 400, 0.2)  # 195
+    assert fails_too_often(misses(0.99, 400), 400, 0.2)  # 195
 
 
 class PeekingIntervals:
@@ -108,8 +100,7 @@ class PeekingIntervals:
 
 
 def wrong_stops(delta, campaigns):
-    """How often UCB-E says "separated" of the worse of two arms, which differ in 1 example of 100."""
-    wrong = 0
+    """Whether UCB-E says "separated" of the worse of two arms, which differ in 1 example of 100."""
     for seed in range(campaigns):
         world = BestMeanWorld(n_arms=2, n_examples=100)
         world.scores = np.repeat([[1.0, 0.0], [1.0, 0.0]], 50, axis=1)
@@ -118,16 +109,15 @@ def wrong_stops(delta, campaigns):
         for _ in world.rounds(selector, seed=seed):
             pass
         decision = selector.decision()
-        wrong += decision.reason == "separated" and decision.best != 1
-    return wrong
+        yield decision.reason == "separated" and decision.best != 1
 
 
 def test_a_separated_arm_is_wrong_in_at_most_a_share_delta_of_campaigns():
     # 3 of 300, alarm at 37. A true rate of 0.2 is seen with probability above 0.999; smaller faults of the
     # bounds are for the exact tests.
-    assert not too_many(wrong_stops(0.05, 300), 300, 0.05)
+    assert not fails_too_often(wrong_stops(0.05, 300), 300, 0.05)
 
 
 def test_the_check_catches_peeking_at_normal_intervals(monkeypatch):
     monkeypatch.setattr(stopping, "FinitePopulationIntervals", PeekingIntervals)
-    assert too_many(wrong_stops(0.05, 300), 300, 0.05)  # 43
+    assert fails_too_often(wrong_stops(0.05, 300), 300, 0.05)  # 43

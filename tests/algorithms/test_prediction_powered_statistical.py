@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from failure_rates import fails_too_often
 
 from algorithms.best_mean.arm_predictions import ArmPredictions
 from algorithms.prediction_powered import PredictedDraws
 from algorithms.protocols import Batch
 from algorithms.registry import create_selector
 
-FALSE_ALARM = 1e-6
 N_ARMS, N, ALPHA, RUNS, BATCH = 3, 60, 0.2, 150, 6
 BINARY = np.repeat([0, 1], [15, 45])
 GRADED = np.random.default_rng(1).beta(0.3, 0.3, N)
@@ -24,11 +23,6 @@ TABLES = {
 """The scores of each arm, and a history."""
 
 pytestmark = pytest.mark.statistical
-
-
-def too_many(failures, runs):
-    """Whether Binomial(runs, ALPHA) would reach `failures` with probability below FALSE_ALARM."""
-    return bool(binom.sf(failures - 1, runs, ALPHA) < FALSE_ALARM)
 
 
 def has_miss(row, history, seed):
@@ -51,15 +45,15 @@ def has_miss(row, history, seed):
     return False
 
 
-def misses(name):
+def misses_too_often(name):
     row, history = (np.asarray(part, dtype=float) for part in TABLES[name])
-    return sum(has_miss(row, history, seed) for seed in range(RUNS))
+    return fails_too_often((has_miss(row, history, seed) for seed in range(RUNS)), RUNS, ALPHA)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_all_intervals_hold_at_once_under_adversarial_choice_of_arms(name):
     # Alarm at 56 of 150: a true rate of 0.55 is seen with probability above 0.9999.
-    assert not too_many(misses(name), RUNS)
+    assert not misses_too_often(name)
 
 
 def uncentred(self, examples):
@@ -69,4 +63,4 @@ def uncentred(self, examples):
 
 def test_the_check_catches_predictions_that_are_not_centred(monkeypatch):
     monkeypatch.setattr(ArmPredictions, "draws", uncentred)
-    assert too_many(misses("predictions right"), RUNS)
+    assert misses_too_often("predictions right")

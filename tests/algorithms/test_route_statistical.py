@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from failure_rates import fails_too_often
 from scipy.stats import binom
 from selector_worlds import RouteWorld
 
@@ -12,31 +13,24 @@ from algorithms.route.metrics import cumulative_regret
 
 pytestmark = pytest.mark.statistical
 
-DELTA, PATHS, FALSE_ALARM, ALPHA, N = 0.2, 1_500, 1e-6, 0.05, 40
+DELTA, PATHS, ALPHA, N = 0.2, 1_500, 0.05, 40
 ETA = np.sqrt(2.0 * np.log(2.0 / DELTA))
 
 
-def too_many(misses):
-    """Whether Binomial(PATHS, DELTA) would reach `misses` with probability below FALSE_ALARM."""
-    return bool(binom.sf(misses - 1, PATHS, DELTA) < FALSE_ALARM)
-
-
 def misses(make, half_width):
-    """How often the expected score at a prompt is outside mean +- half_width(deviation).
+    """Whether the expected score at a prompt is outside mean +- half_width(deviation).
 
     Scores are +1 or -1 with an expected score of norm 1/2, the prompts fixed beforehand, as Lemma 4 asks.
     """
     rng = np.random.default_rng(0)
     direction = np.array([0.5, 0.0, 0.0])
-    outside = 0
     for _ in range(PATHS):
         inputs = np.eye(3)[rng.integers(2, size=N)]
         ridge = make()
         for x in inputs:
             ridge.learn(x, 1.0 if rng.random() < (1.0 + x @ direction) / 2.0 else -1.0)
         mean, deviation = ridge.predict(np.eye(3)[0])
-        outside += abs(mean - 0.5) > half_width(deviation)
-    return outside
+        yield abs(mean - 0.5) > half_width(deviation)
 
 
 REGRESSIONS = {
@@ -47,12 +41,14 @@ REGRESSIONS = {
 
 @pytest.mark.parametrize("make", REGRESSIONS.values(), ids=REGRESSIONS)
 def test_the_expected_score_lies_within_eta_plus_root_alpha_deviations_of_the_mean(make):
-    assert not too_many(misses(make, lambda deviation: (ETA + np.sqrt(ALPHA)) * deviation))
+    found = misses(make, lambda deviation: (ETA + np.sqrt(ALPHA)) * deviation)
+    assert not fails_too_often(found, PATHS, DELTA)
 
 
 @pytest.mark.parametrize("make", REGRESSIONS.values(), ids=REGRESSIONS)
 def test_the_check_catches_a_deviation_that_was_not_divided_by_the_root_of_alpha(make):
-    assert too_many(misses(make, lambda deviation: (ETA + np.sqrt(ALPHA)) * np.sqrt(ALPHA) * deviation))
+    found = misses(make, lambda deviation: (ETA + np.sqrt(ALPHA)) * np.sqrt(ALPHA) * deviation)
+    assert fails_too_often(found, PATHS, DELTA)
 
 
 WORLDS, CHANCE = 20, 1e-6

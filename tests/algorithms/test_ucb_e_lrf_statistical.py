@@ -2,27 +2,20 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
 from algorithms.best_mean.draw_ledger import DrawLedger
 from algorithms.protocols import round_rng
 
-FALSE_ALARM = 1e-6
 DELTA, RUNS = 0.2, 150
 
 
-def too_many(failures):
-    """Whether Binomial(RUNS, DELTA) would reach `failures` with probability below FALSE_ALARM."""
-    return bool(binom.sf(failures - 1, RUNS, DELTA) < FALSE_ALARM)
-
-
-def runs_with_a_miss(in_flight=1):
-    """In how many runs an interval ever misses, with batches told in random order once so many are asked.
+def misses(in_flight=1):
+    """Whether an interval of a run ever misses, with batches told in random order once so many are asked.
 
     Predictions deviate most where they are high, so what is chosen has higher scores than what is left.
     """
-    misses = 0
     for seed in range(RUNS):
         rng = np.random.default_rng([11, seed])
         world = BestMeanWorld(n_arms=3, n_examples=60)
@@ -41,8 +34,7 @@ def runs_with_a_miss(in_flight=1):
             missed = bool(((decision.lower > means + 1e-9) | (decision.upper < means - 1e-9)).any())
             if decision.stop:
                 break
-        misses += missed
-    return misses
+        yield missed
 
 
 pytestmark = pytest.mark.statistical
@@ -51,9 +43,9 @@ pytestmark = pytest.mark.statistical
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_in_at_most_a_share_delta_of_runs_does_any_interval_ever_miss(in_flight):
     # 10 and 9 of 150, alarm at 56: a true rate of 0.5 is seen with probability above 0.999.
-    assert not too_many(runs_with_a_miss(in_flight))
+    assert not fails_too_often(misses(in_flight), RUNS, DELTA)
 
 
 def test_the_check_catches_bets_on_chosen_examples(monkeypatch):
     monkeypatch.setattr(DrawLedger, "told", lambda self, batch, supposed: np.ones(len(batch), dtype=bool))
-    assert too_many(runs_with_a_miss())  # 123
+    assert fails_too_often(misses(), RUNS, DELTA)  # 123
