@@ -1,22 +1,77 @@
-"""A campaign on real vLLM engines: killed with kill -9 in the middle of it, and resumed."""
+"""Campaigns on a real vLLM engine: killed or cut off in the middle of them, and resumed.
+
+Loading an engine takes far longer than these campaigns. So one that is loaded already answers whatever is not
+itself about starting and ending engines.
+"""
 
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import campaign_processes as processes
+import duel_campaigns
 import psutil
 import pytest
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+from test_command_line import winnow
+from tiny_models import save_tiny_llama
 
-pytestmark = pytest.mark.vllm
+from tasks.engines.protocol import ModelRef
+from tasks.engines.providers import PROVIDERS
+from tasks.engines.vllm_engine import VllmEngine
+
+pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("prefect_api")]
+
+MODEL_ARGS = {"max_model_len": 64, "dtype": "float32", "enforce_eager": True}
+
+HALF_A_ROUND = """
+    SELECT 1 FROM rounds r JOIN generations g ON g.round_id = r.id
+    WHERE r.number > 0 AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.round_id = r.id)
+"""
+
+
+class LoadedEngine:
+    """An engine that many campaigns ask one after the other, each of which may believe that it ends it."""
+
+    engine = None
+
+    @property
+    def identity(self):
+        return self.engine.identity
+
+    def generate(self, requests):
+        return self.engine.generate(requests)
+
+    def close(self):
+        pass
+
+
+def start_loaded(model, settings):
+    """The engine of the fixture `loaded`, whatever folder a campaign keeps its copy of the model in."""
+    assert model.model_args == MODEL_ARGS
+    return LoadedEngine()
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    weights = save_tiny_llama(tmp_path_factory.mktemp("one"), seed=1)
+    reference = ModelRef(name="one", provider="vllm", model=str(weights), model_args=MODEL_ARGS)
+    with closing(VllmEngine(reference, log_folder=tmp_path_factory.mktemp("logs"))) as engine:
+        yield engine
 
 
 @pytest.fixture
-def folder(tmp_path, prefect_api):
-    return tmp_path
+def loaded(engine, monkeypatch):
+    """Have campaigns of this process use an engine that is loaded already."""
+    monkeypatch.setattr(LoadedEngine, "engine", engine)
+    monkeypatch.setitem(PROVIDERS, "vllm", "test_vllm_campaign:start_loaded")
 
 
 def campaign(folder):
@@ -24,7 +79,23 @@ def campaign(folder):
     folder.mkdir()
     spec = processes.write_campaign(folder, provider="vllm")
     text = re.sub(r"  - \{name: two,.*\n", "", spec.read_text())
-    spec.write_text(text.replace("max_model_len: 64", "max_model_len: 64, dtype: float32"))
+    spec.write_text(
+        text.replace("max_model_len: 64", "max_model_len: 64, dtype: float32, enforce_eager: true")
+    )
+    return folder
+
+
+def campaign_of_duels(folder):
+    """One model, asked in two ways and sampled in two."""
+    folder.mkdir()
+    duel_campaigns.write_duels(
+        folder,
+        models=[{"name": "one", "provider": "vllm", "model": "model-1", "model_args": MODEL_ARGS}],
+        prompts=[
+            {"name": "plain", "template": "{{ input }}="},
+            {"name": "shout", "template": "!{{ input }}!"},
+        ],
+    )
     return folder
 
 
@@ -46,36 +117,78 @@ def wait_for_decisions(folder, process, count):
     raise AssertionError(f"the campaign ended before it was killed: {(folder / 'told.txt').read_text()}")
 
 
-def engines():
-    """Command lines of vLLM workers that are alive."""
+def engines(folder):
+    """Processes of vLLM workers that are alive and were started from a folder: other tests have some too."""
     found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        line = process.info["cmdline"] or []
-        if "tasks.engines.vllm_worker" in line and process.info["status"] != psutil.STATUS_ZOMBIE:
+    for process in psutil.process_iter(["cmdline", "cwd", "status"]):
+        is_worker = "tasks.engines.vllm_worker" in (process.info["cmdline"] or [])
+        is_alive = process.info["status"] != psutil.STATUS_ZOMBIE
+        if is_worker and is_alive and process.info["cwd"] == str(folder):
             found.append(process.pid)
-    return set(found)
+    return found
 
 
-def test_kill_and_resume_on_vllm_is_like_an_uninterrupted_run(folder):
-    whole, killed = campaign(folder / "whole"), campaign(folder / "killed")
-    before = engines()
-    assert started(whole, "run", "campaign.yaml").wait(240) == 3
-    assert engines() <= before
+def made(folder):
+    return processes.rows(folder, "SELECT id, key, created_at FROM generations ORDER BY id")
 
-    process = started(killed, "run", "campaign.yaml")
-    wait_for_decisions(killed, process, 2)
+
+@pytest.fixture
+def resumed(tmp_path):
+    """A campaign that was killed with all its engines at work, and then resumed."""
+    folder = campaign(tmp_path / "killed")
+    process = started(folder, "run", "campaign.yaml")
+    wait_for_decisions(folder, process, 2)
+    assert engines(folder)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    committed = set(processes.stored_texts(killed))
-    assert 0 < len(committed) < processes.BUDGET
+    assert 0 < len(made(folder)) < processes.BUDGET
     deadline = time.monotonic() + 30
-    while engines() - before and time.monotonic() < deadline:
+    while engines(folder) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert engines() <= before, "a killed campaign leaves no engine behind"
+    assert not engines(folder), "a killed campaign leaves no engine behind"
 
-    made_before = processes.rows(killed, "SELECT id, key, created_at FROM generations ORDER BY id")
-    assert started(killed, "resume", "survivor", "--storage", f"sqlite:///{killed}/winnow.db").wait(240) == 3
-    made_after = processes.rows(killed, "SELECT id, key, created_at FROM generations ORDER BY id")
-    assert made_after[: len(made_before)] == made_before
-    assert len({key for _, key, _ in made_after}) == len(made_after) == processes.BUDGET
-    assert processes.history(killed) == processes.history(whole)
+    made_before = made(folder)
+    assert winnow(folder, "resume", "survivor", "--storage", f"sqlite:///{folder}/winnow.db").returncode == 3
+    assert not engines(folder)
+    assert made(folder)[: len(made_before)] == made_before
+    return folder
+
+
+def test_kill_and_resume_on_vllm_is_like_an_uninterrupted_run(resumed, loaded, tmp_path):
+    whole = campaign(tmp_path / "whole")
+    assert winnow(whole, "run", "campaign.yaml").returncode == 3
+    assert len({key for _, key, _ in made(resumed)}) == len(made(resumed)) == processes.BUDGET
+    assert processes.history(resumed) == processes.history(whole)
+
+
+@pytest.fixture
+def cut_off(loaded, tmp_path, monkeypatch):
+    """A whole campaign of duels, and what stood in its database once half of the second round was written."""
+    whole, part = campaign_of_duels(tmp_path / "whole"), tmp_path / "part"
+
+    def copy(session):
+        database = whole / "winnow.db"
+        if database.exists() and not part.exists() and processes.rows(whole, HALF_A_ROUND):
+            shutil.copytree(whole, part)
+            with (
+                closing(sqlite3.connect(database)) as stored,
+                closing(sqlite3.connect(part / "winnow.db")) as to,
+            ):
+                stored.backup(to)
+
+    event.listen(Session, "after_commit", copy)
+    result = winnow(whole, "run", "campaign.yaml")
+    event.remove(Session, "after_commit", copy)
+    assert result.returncode == 3, result.stderr
+    return whole, part
+
+
+def test_duels_on_vllm_that_were_cut_off_go_on_as_if_they_were_not(cut_off):
+    whole, part = cut_off
+    made_before = made(part)
+    assert 0 < len(made_before) < len(made(whole))
+    assert winnow(part, "resume", "survivor", "--storage", f"sqlite:///{part}/winnow.db").returncode == 3
+    assert made(part)[: len(made_before)] == made_before
+    assert len({key for _, key, _ in made(part)}) == len(made(part))
+    assert duel_campaigns.history(part) == duel_campaigns.history(whole)
+    assert {each["outcome"] for each in duel_campaigns.duels(whole)} >= {0.0, 1.0}
