@@ -42,7 +42,12 @@ def fork_server() -> ForkServerContext:
 
 
 def write_campaign(
-    folder: Path, *, provider: str = "transformers", name: str = "survivor", storage: str | None = None
+    folder: Path,
+    *,
+    provider: str = "transformers",
+    name: str = "survivor",
+    storage: str | None = None,
+    budget: int = BUDGET,
 ) -> Path:
     """A campaign of six candidates on two real (random) models, with a spec and data in `folder`.
 
@@ -74,7 +79,7 @@ dataset: {{path: {folder}/data.jsonl, fields: {{id: id, input: input, target: ta
 judge: {{type: contains}}
 selector: {{name: row-mean}}
 batch_size: {BATCH_SIZE}
-stopping: {{budget: {BUDGET}, delta: 0.05}}
+stopping: {{budget: {budget}, delta: 0.05}}
 execution: {{group_size: {GROUP_SIZE}, max_loaded: 2, log_folder: {folder}/logs}}
 """)
     return spec

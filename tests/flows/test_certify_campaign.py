@@ -45,6 +45,20 @@ def finished(prefect_api, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def told_at_once(prefect_api, tmp_path_factory):
+    """The history of a campaign that waited for labels, and was then given all there are."""
+    folder = tmp_path_factory.mktemp("told-at-once")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in scripted_engines.SCRIPTED:
+            scripted_engines.provide(patch, name)
+        write_certify(folder)
+        assert ran(folder) == 3
+        done(folder, "label", "survivor", str(write_labels(folder, certify.all_keys())))
+        assert winnow(folder, "resume", "survivor").returncode == 0
+    return certify.history(folder)
+
+
 def ran(folder, *arguments):
     """The exit code of a run without a traceback."""
     result = winnow(folder, "run", "campaign.yaml", *arguments)
@@ -89,16 +103,11 @@ def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_
 
 
 def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_waits_in_between(
-    tmp_path, finished
+    tmp_path, told_at_once
 ):
-    whole = tmp_path / "whole"
-    portions = tmp_path / "portions"
-    for folder in (whole, portions):
-        folder.mkdir()
-        write_certify(folder)
-    assert ran(whole) == ran(portions) == 3
-    done(whole, "label", "survivor", str(write_labels(whole, certify.all_keys())))
-    assert winnow(whole, "resume", "survivor").returncode == 0
+    portions = tmp_path
+    write_certify(portions)
+    assert ran(portions) == 3
     waits = 0
     while status(portions)["state"] == "waiting":
         waits += 1
@@ -115,7 +124,7 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
         code = winnow(portions, "resume", "survivor").returncode
     assert code == 0
     assert waits == certify.BUDGET // certify.BATCH_SIZE
-    assert certify.history(portions) == certify.history(whole)
+    assert certify.history(portions) == told_at_once
 
 
 def test_half_the_labels_of_a_round_are_not_enough(tmp_path):
@@ -128,20 +137,14 @@ def test_half_the_labels_of_a_round_are_not_enough(tmp_path):
     assert rows(tmp_path, "SELECT count(*) FROM generations") == [(0,)]
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before-a-commit", "after-a-commit"])
-def test_a_campaign_killed_while_labels_arrive_is_like_an_uninterrupted_one(
-    forks, tmp_path_factory, tmp_path, after
-):
-    calm = tmp_path_factory.mktemp("calm")
-    write_certify(calm)
-    ran(calm)
-    done(calm, "label", "survivor", str(write_labels(calm, certify.all_keys())))
-    assert winnow(calm, "resume", "survivor").returncode == 0
+def test_a_campaign_killed_while_labels_arrive_is_like_an_uninterrupted_one(forks, told_at_once, tmp_path):
     storage = prepared(tmp_path)
     kills = 0
     for attempt in range(ENOUGH):
         before = stored_texts(tmp_path)
-        process = certify.begin(forks, tmp_path, storage, Kill(commit=5 + attempt % 3, after=after))
+        # Of three boundaries each comes once before and once after a kill, again and again.
+        kill = Kill(commit=5 + attempt % 3, after=attempt % 2 == 1)
+        process = certify.begin(forks, tmp_path, storage, kill)
         process.join(120)
         asked_now = asked_texts(tmp_path)
         assert len(asked_now) == len(set(asked_now))
@@ -155,8 +158,8 @@ def test_a_campaign_killed_while_labels_arrive_is_like_an_uninterrupted_one(
         else:
             assert process.exitcode == -9
             kills += 1
-    assert kills >= 4
-    assert certify.history(tmp_path) == certify.history(calm)
+    assert kills >= 6
+    assert certify.history(tmp_path) == told_at_once
 
 
 def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks, finished, tmp_path):

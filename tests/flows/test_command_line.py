@@ -263,7 +263,7 @@ def started(folder):
     """A campaign that is running its rounds, long enough to be interrupted."""
     process = subprocess.Popen(
         [sys.executable, "-m", "flows.main", "run", "campaign.yaml", "--set", "batch_size=1",
-         "--set", "stopping.budget=140"],
+         "--set", "stopping.budget=60"],
         cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60
