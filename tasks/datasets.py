@@ -124,6 +124,8 @@ class _RowReader:
     def _key(self, place: str, value: Any) -> str:  # noqa: ANN401
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise self._wrong(place, "id", value, "write text or a whole number")
+        if "\0" in str(value):
+            raise self._wrong(place, "id", value, "remove the character NUL, which databases do not keep")
         return str(value)
 
     def _fields(self, place: str, row: Row) -> dict[str, Any]:

@@ -18,6 +18,7 @@ ROWS = [
     {"id": "b", "question": '"2"+2=\r\n', "answer": "4", "hint": "{{ four }}"},
 ]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+KEY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 
 
 def write(path, rows):
@@ -68,7 +69,7 @@ def test_every_format_gives_the_same_examples_and_fingerprint(tmp_path, suffix):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(
     rows=st.lists(
-        st.fixed_dictionaries({"id": TEXT, "input": TEXT, "target": TEXT}),
+        st.fixed_dictionaries({"id": KEY, "input": TEXT, "target": TEXT}),
         min_size=1,
         unique_by=lambda row: row["id"],
     ),
@@ -176,6 +177,7 @@ def test_a_broken_file_is_refused_at_its_line(tmp_path, name, content, sentence)
         ({"id": None, "question": "q", "answer": "a"}, "the id in column 'id' is null; write text or"),
         ({"id": "", "question": "q", "answer": "a"}, 'the id in column \'id\' is ""'),
         ({"id": True, "question": "q", "answer": "a"}, "the id in column 'id' is true"),
+        ({"id": "a\0", "question": "q", "answer": "a"}, "remove the character NUL, which databases do not"),
         ({"id": 1, "question": None, "answer": "a"}, "the input in column 'question' is null; fill it in"),
         ({"id": 1, "question": "q", "answer": True}, "the target in column 'answer' is true; write text"),
         ({"id": 1, "question": "q", "answer": ["a", {}]}, "the target in column 'answer' is {}"),
