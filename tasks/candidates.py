@@ -98,7 +98,7 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
             fingerprint=fingerprint,
             template=template,
             guardrail=guardrail_template,
-            sampling=sampling_of(merged),
+            sampling=sampling_of(merged, ref.provider, _temperature_place(spec, model, config)),
         )
         for model, ref, fingerprint in zip(spec.models, models, fingerprints, strict=True)
         for prompt, template in zip(spec.prompts, templates, strict=True)
@@ -137,6 +137,13 @@ def _generate_configs(
         given = named.model_dump(exclude_unset=True, exclude={"name"})
         merged.append((named, model.generate_config.model_copy(update=given)))
     return merged
+
+
+def _temperature_place(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig | None) -> str:
+    """Where the temperature of a candidate is set."""
+    if named is not None and "temperature" in named.model_fields_set:
+        return f"generate_configs[{spec.generate_configs.index(named)}].temperature"
+    return f"models[{spec.models.index(model)}].generate_config.temperature"
 
 
 def _matches(rule: Exclusion, candidate: Candidate) -> bool:

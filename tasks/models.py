@@ -10,6 +10,9 @@ from tasks.server_keys import key_in, key_variable
 from tasks.spec import GenerateConfig, ModelSpec
 from tasks.suggestions import unknown_name
 
+HIGHEST_TEMPERATURE = {"vllm": 2.0}
+"""Provider -> the temperature above which it refuses every request."""
+
 
 def model_ref(model: ModelSpec, place: str) -> ModelRef:
     """All that is needed to load a model.
@@ -79,8 +82,23 @@ def _check_adapter(model: ModelSpec, place: str) -> None:
         raise SpecError(str(error), path=f"{place}.lora") from error
 
 
-def sampling_of(config: GenerateConfig) -> Sampling:
-    """How text is sampled, as an engine takes it."""
+def sampling_of(config: GenerateConfig, provider: str, place: str) -> Sampling:
+    """How text is sampled, as an engine takes it.
+
+    Args:
+        config: As in the spec.
+        provider: Of the model that is to be sampled from.
+        place: Where the temperature stands in the spec.
+
+    Raises:
+        SpecError: If the provider would refuse every request.
+    """
+    highest = HIGHEST_TEMPERATURE.get(provider, config.temperature)
+    if config.temperature > highest:
+        raise SpecError(
+            f"provider {provider} takes temperatures up to {highest:g}, got {config.temperature:g}; lower it",
+            path=place,
+        )
     return Sampling(
         temperature=config.temperature,
         top_p=config.top_p,

@@ -57,6 +57,8 @@ def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevalua
         model=model,
         fingerprint=fingerprint_model(model),
         template=template,
-        sampling=sampling_of(spec.model.generate_config),
+        sampling=sampling_of(
+            spec.model.generate_config, model.provider, f"{PLACE}.model.generate_config.temperature"
+        ),
         pattern=pattern,
     )

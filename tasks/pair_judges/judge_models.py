@@ -75,7 +75,8 @@ def _judge_model(spec: JudgeModelSpec, defaults: GenerateConfig, place: str) -> 
     ref = model_ref(spec, place)
     own = spec.generate_config.model_dump(exclude_unset=True)
     config = defaults.model_copy(update=own)
-    return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling_of(config))
+    temperature = f"{place}.generate_config.temperature" if "temperature" in own else "judge.temperature"
+    return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling_of(config, ref.provider, temperature))
 
 
 def _checked(spec: Mapping[str, Any], place: str) -> JudgeModelSpec:

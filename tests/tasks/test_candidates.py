@@ -12,8 +12,8 @@ FIELDS = ("id", "input")
 
 @pytest.fixture
 def candidates(campaign_file):
-    def build(replace="", by="", *, add=""):
-        return build_candidates(load_spec(campaign_file(replace, by, add=add)), FIELDS)
+    def build(replace="", by="", *, add="", overrides=()):
+        return build_candidates(load_spec(campaign_file(replace, by, add=add), overrides), FIELDS)
 
     return build
 
@@ -57,6 +57,20 @@ def test_a_named_way_of_sampling_leaves_the_rest_to_the_model(candidates):
 def test_a_named_way_of_sampling_wins_over_the_model_even_with_a_default(candidates):
     found = candidates("{name: greedy}", '{name: greedy, max_tokens: 256, stop_seqs: ["\\n"]}')
     assert found[0].sampling == Sampling(max_tokens=256, stop=("\n",))
+
+
+@pytest.mark.parametrize(
+    ("replace", "by", "path"),
+    [
+        ("temperature: 1.0", "temperature: 2.5", "generate_configs[1].temperature"),
+        ("max_tokens: 12}", "max_tokens: 12, temperature: 2.5}", "models[0].generate_config.temperature"),
+    ],
+)
+def test_a_temperature_that_vllm_refuses_is_refused_where_it_stands(candidates, replace, by, path):
+    assert max(each.sampling.temperature for each in candidates(replace, by)) == 2.5
+    error = refusal(candidates, replace, by, overrides=["models[0].provider=vllm"])
+    assert error.path == path
+    assert error.message == "provider vllm takes temperatures up to 2, got 2.5; lower it"
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def acme(tmp_path, monkeypatch):
 
 RULES = {"scorer": {"type": "exact"}}
 LLM = {"models": [MODEL]}
+VLLM = {**MODEL, "provider": "vllm"}
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,13 @@ LLM = {"models": [MODEL]}
         ("llm", {"models": [{"model": "x"}]}, "judge.models[0].name", "is missing; add it"),
         ("llm", {"models": [{**MODEL, "modle": "x"}]}, "judge.models[0].modle", "did you mean 'model'?"),
         ("llm", {"models": [{**MODEL, "name": "a b"}]}, "judge.models[0].name", "got 'a b'"),
+        ("llm", {"models": [VLLM], "temperature": 3.0}, "judge.temperature", "temperatures up to 2, got 3"),
+        (
+            "llm",
+            {"models": [{**VLLM, "generate_config": {"temperature": 3.0}}]},
+            "judge.models[0].generate_config.temperature",
+            "temperatures up to 2, got 3",
+        ),
         ("llm", {"models": [{**MODEL, "chat": "yes"}]}, "judge.models[0].chat", "boolean, got 'yes'"),
         (
             "llm",
