@@ -10,7 +10,7 @@ from tasks.server_keys import key_in, key_variable
 from tasks.spec import GenerateConfig, ModelSpec
 from tasks.suggestions import unknown_name
 
-HIGHEST_TEMPERATURE = {"vllm": 2.0}
+HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
 """Provider -> the temperature above which it refuses every request."""
 
 

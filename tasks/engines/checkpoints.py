@@ -24,5 +24,19 @@ def refuse_missing_checkpoint(model: ModelRef) -> None:
         )
 
 
+def both_readings(model: ModelRef) -> str:
+    """What to say before a loader's complaint of a model that may be a mistyped path or an id on the hub.
+
+    Empty where there is a folder. Else a loader speaks of the hub alone, which nobody may have meant.
+    """
+    folder = Path(model.model)
+    if folder.is_dir():
+        return ""
+    return (
+        f"there is no folder {folder.absolute()}, and as an id on the hub {model.model!r} cannot be loaded; "
+        "correct the path, or see that the hub has it and can be reached: "
+    )
+
+
 def _may_be_hub_id(model: str) -> bool:
     return bool(model) and not model.startswith((".", "/", "~")) and model.count("/") <= 1

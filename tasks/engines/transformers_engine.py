@@ -22,7 +22,7 @@ from transformers import (
     StoppingCriteria,
 )
 
-from tasks.engines.checkpoints import refuse_missing_checkpoint
+from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from tasks.engines.choices import ChoiceEncoder
 from tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
 from tasks.engines.decoding import Decoding, FinishedRows, NextTokenLogprobs, OwnDraws
@@ -80,7 +80,7 @@ class TransformersEngine:
             with ONE_AT_A_TIME:
                 self._load(model, args)
         except Exception as error:  # no common class covers what a bad checkpoint raises
-            raise EngineLoadFailed(model.name, one_sentence(error)) from error
+            raise EngineLoadFailed(model.name, both_readings(model) + one_sentence(error)) from error
         vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
         self._encode = PromptEncoder(
             self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window

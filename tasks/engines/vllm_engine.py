@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.engines.checkpoints import refuse_missing_checkpoint
+from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request, Sampling
 from tasks.engines.providers import EngineSettings
@@ -39,6 +39,7 @@ class VllmEngine:
     def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
         refuse_missing_checkpoint(model)
         self._name = model.name
+        self._readings = both_readings(model)
         self._settings = settings
         self._started_at = time.time()
         self._load_deadline = time.monotonic() + settings.load_timeout
@@ -101,7 +102,8 @@ class VllmEngine:
             left = max(0.0, self._load_deadline - time.monotonic())
             reply = self._receive(left, f"did not load within {self._settings.load_timeout:g} s")
             if "load_failed" in reply:
-                raise EngineLoadFailed(self._name, f"vLLM cannot load it: {reply['load_failed']}")
+                why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}"
+                raise EngineLoadFailed(self._name, why)
             self._ready = reply
         return self._ready
 
