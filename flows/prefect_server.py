@@ -9,12 +9,12 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flows.orphans import exit_with_parent
 from tasks.errors import WinnowError
 
 DRAIN_TIMEOUT = 10.0
@@ -149,16 +149,11 @@ def _free_port() -> int:
 
 def _serve(port: int) -> None:
     """The child: serve until the parent's end of our standard input closes."""
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    exit_with_parent()
     import uvicorn
     from prefect.server.api.server import create_app
 
     uvicorn.run(create_app(), host="127.0.0.1", port=port, log_level="error")
-
-
-def _exit_with_parent() -> None:
-    sys.stdin.buffer.read()
-    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -87,8 +87,9 @@ def _start(storage: str, host: str, port: int) -> subprocess.Popen[bytes]:
     options = [f"--{name}={value}" for name, value in settings.items()]
     return subprocess.Popen(
         # -P: a folder named `flows` where the user stands must not shadow ours.
-        [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT), *options],
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-P", "-m", "flows.dashboard.server", "run", str(SCRIPT), *options],
+        # Closes when this process ends, even by kill -9, and that one ends with it.
+        stdin=subprocess.PIPE,
         # A terminal's Ctrl-C reaches this process alone, which then ends that one.
         start_new_session=True,
         env={**os.environ, STORAGE_VARIABLE: storage},

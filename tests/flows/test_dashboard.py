@@ -7,6 +7,7 @@ import sys
 import urllib.request
 
 import pandas as pd
+import psutil
 import pytest
 from dashboard_servers import serving
 from report_campaigns import change, duelled_campaign, scored_campaign
@@ -287,3 +288,12 @@ def test_the_server_answers_and_ends_without_a_traceback(tmp_path, way):
     assert set(said.split()) <= {"Stopping..."}
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(url, timeout=10)
+
+
+def test_a_killed_command_leaves_no_server_behind(tmp_path):
+    with serving(f"sqlite:///{tmp_path}/winnow.db") as (command, _):
+        (server,) = psutil.Process(command.pid).children()
+        command.kill()
+        command.communicate()
+        psutil.wait_procs([server], timeout=20)
+        assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
