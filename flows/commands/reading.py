@@ -57,6 +57,8 @@ def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> No
                     "estimate": each.estimate,
                     "comparisons": each.totals["comparisons"],
                     "grid": each.totals["grid"],
+                    "labels_used": each.certificate and each.certificate.labels_used,
+                    "labels_wanted": each.certificate and len(each.certificate.waits_for),
                     "created": record.created_at,
                 }
             )
