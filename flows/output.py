@@ -61,7 +61,8 @@ def _write_csv(rows: Iterable[Row], file: Any) -> None:  # noqa: ANN401
     first = next(rows, None)
     if first is None:
         return
-    writer = csv.DictWriter(file, fieldnames=list(first), lineterminator="\n")
+    # Texts in quotes: a carriage return without them ends the row for every reader, and Python adds none.
+    writer = csv.DictWriter(file, fieldnames=list(first), lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writeheader()
     writer.writerows(chain([first], rows))
 
