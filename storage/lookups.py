@@ -49,10 +49,15 @@ def ids_with(
 
 
 _IDS = """
-    SELECT wanted.digest, stored.id,
-        CASE WHEN stored.id IS NULL
-        THEN nextval((SELECT pg_get_serial_sequence('{table}', 'id')::regclass)) END
-    FROM unnest(string_to_array(?, ',')) AS wanted(digest)
-    LEFT JOIN {table} AS stored ON stored.{column} = wanted.digest
+    WITH found AS MATERIALIZED (
+        SELECT digest, (SELECT id FROM {table} WHERE {column} = wanted.digest) AS id
+        FROM unnest(string_to_array(?, ',')) AS wanted(digest)
+    )
+    SELECT digest, id,
+        CASE WHEN id IS NULL THEN nextval((SELECT pg_get_serial_sequence('{table}', 'id')::regclass)) END
+    FROM found
 """
-"""In PostgreSQL a sequence gives the ids, and only as many as there are new rows."""
+"""In PostgreSQL a sequence gives the ids, only as many as there are new rows.
+
+The digests are looked up one by one: for a join the whole table was read as long as it was young.
+"""
