@@ -8,6 +8,7 @@
 
 import hashlib
 import json
+import sys
 import threading
 import time
 from collections import Counter
@@ -18,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MODEL = "served"
-"""The only model that the server knows."""
+"""What the server calls its model, unless a test says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,11 @@ class Fault:
     """Which share of the body is sent, in [0, 1]."""
     drop: bool = False
     """Close the connection in the place of what is missing of the answer; with `keep` 0, of all of it."""
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether the true answer is given, late or not."""
+        return self.status == 200 and self.body is None and self.keep == 1.0 and self.delay < float("inf")
 
 
 def refused(status: int, sentence: str, **headers: str) -> Fault:
@@ -130,15 +136,25 @@ def echo(call: Call) -> str:
     return hashlib.sha256(f"{call.prompt} {seed}".encode()).hexdigest()[:12]
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # else whoever asked has given up
+            super().handle_error(request, client_address)
+
+
 class FaultyServer:
     """A running server; see `faulty_server`."""
 
     def __init__(
         self,
         script: Script,
-        reply: Callable[[Call], str],
+        reply: Callable[[Call], str | tuple[str, str]],
         next_tokens: Mapping[str, float] | None,
+        model: str,
     ) -> None:
+        self.model = model
         self.script = script
         self.reply = reply
         self.next_tokens = next_tokens
@@ -151,8 +167,7 @@ class FaultyServer:
         self._seen: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
-        self._http.daemon_threads = True
+        self._http = _QuietServer(("127.0.0.1", 0), _handler_of(self))
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
@@ -195,19 +210,28 @@ class FaultyServer:
 
     def wait(self, seconds: float) -> None:
         """Sleep, but not beyond the server's end."""
-        self._closing.wait(None if seconds == float("inf") else seconds)
+        if seconds:
+            self._closing.wait(None if seconds == float("inf") else seconds)
 
     def answer(self, call: Call) -> bytes:
         """The truth: a completion, or a chat completion."""
-        text = self.reply(call)
-        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "logprobs": self._logprobs(call)}
+        reply = self.reply(call)
+        text, reason = (reply, "stop") if isinstance(reply, str) else reply
+        choice: dict[str, Any] = {"index": 0, "finish_reason": reason, "logprobs": self._logprobs(call)}
         chat = call.path.endswith("/chat/completions")
         choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
         tokens = {"prompt_tokens": len(call.prompt), "completion_tokens": len(text)}
         usage = {**tokens, "total_tokens": sum(tokens.values())}
         kind = "chat.completion" if chat else "text_completion"
         return json.dumps(
-            {"id": "1", "object": kind, "created": 1, "model": MODEL, "choices": [choice], "usage": usage}
+            {
+                "id": "1",
+                "object": kind,
+                "created": 1,
+                "model": self.model,
+                "choices": [choice],
+                "usage": usage,
+            }
         ).encode()
 
     def _logprobs(self, call: Call) -> dict[str, Any] | None:
@@ -229,7 +253,7 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             known = self.path == "/v1/models"
-            body = {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "tests"}]}
+            body = {"object": "list", "data": [{"id": server.model, "object": "model", "owned_by": "tests"}]}
             self._send(200 if known else 404, {}, json.dumps(body if known else {}).encode())
 
         def do_POST(self) -> None:
@@ -239,17 +263,12 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True  # whoever asked has given up
                 return
             call = server.arrived(self.path, dict(self.headers), json.loads(body))
-            fault = server.script(call)
-            try:
-                self._answer(call, fault or Fault())
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # whoever asked has given up
-            finally:
-                server.left(answered=fault is None)
+            fault = server.script(call) or Fault()
+            server.wait(fault.delay)
+            server.left(answered=fault.is_truth)  # first: whoever has the answer may ask again at once
+            self._answer(call, fault)
 
         def _answer(self, call: Call, fault: Fault) -> None:
-            if fault.delay:
-                server.wait(fault.delay)
             whole = server.answer(call) if fault.body is None else fault.body
             kept = whole[: int(len(whole) * fault.keep)]
             if fault.drop:
@@ -275,17 +294,19 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
 @contextmanager
 def faulty_server(
     script: Script = no_faults,
-    reply: Callable[[Call], str] = echo,
+    reply: Callable[[Call], str | tuple[str, str]] = echo,
     next_tokens: Mapping[str, float] | None = None,
+    model: str = MODEL,
 ) -> Iterator[FaultyServer]:
     """A server that follows a script, until the block is left.
 
     Args:
         script: What goes wrong with each call; it runs in the thread of the call.
-        reply: The text of a true answer.
+        reply: The text of a true answer, or the text and why it ended.
         next_tokens: Log-probabilities of next tokens, for requests that ask for them.
+        model: What it calls its model.
     """
-    server = FaultyServer(script, reply, next_tokens)
+    server = FaultyServer(script, reply, next_tokens, model)
     try:
         yield server
     finally:

@@ -95,6 +95,7 @@ class Tokens(_Part):
     """A text as the ids of its tokens; only vLLM tells."""
 
     tokens: list[int]
+    token_strs: list[str] | None = None
 
 
 def read(kind: type[_Part], value: Any) -> Any:  # noqa: ANN401 -- JSON in, one of the classes above out

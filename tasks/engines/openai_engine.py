@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from anyio.from_thread import start_blocking_portal
@@ -18,6 +18,10 @@ from tasks.engines.server_calls import ServerCalls, answers_of
 from tasks.engines.server_greeting import Greeting, greet
 from tasks.engines.server_setbacks import NotThere, RequestRefused, Server
 from tasks.server_keys import key_in
+
+if TYPE_CHECKING:
+    from tasks.engines.served_text_choices import TextChoices
+    from tasks.engines.served_token_choices import TokenChoices
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -51,6 +55,7 @@ class OpenaiEngine:
         )
         self._root = self._server.url.removesuffix("/v1")
         self._greeting: Greeting | None = None
+        self._chooser: TextChoices | TokenChoices | None = None
         self._deadline = float("inf")
         self._thread = ExitStack()
         self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
@@ -142,19 +147,24 @@ class OpenaiEngine:
     def _choose(self, requests: Sequence[Request], greeting: Greeting) -> list[Answer]:
         if not requests:
             return []
-        # Imported here: it needs torch, which texts without choices do not.
-        from tasks.engines.served_choices import TextChoices, TokenChoices
+        if self._chooser is None:
+            self._chooser = self._new_chooser(greeting)
+        return self._chooser.answer(requests)
+
+    def _new_chooser(self, greeting: Greeting) -> "TextChoices | TokenChoices":
+        # Imported here: both need torch, which texts without choices do not.
+        from tasks.engines.served_text_choices import TextChoices
+        from tasks.engines.served_token_choices import TokenChoices
 
         if greeting.vllm is None or greeting.max_model_len is None:
-            return TextChoices(self._model, self._calls, self._ask_all).answer(requests)
-        chooser = TokenChoices(
+            return TextChoices(self._model, self._calls, self._ask_all)
+        return TokenChoices(
             self._model,
             self._calls,
             root=self._root,
             max_model_len=greeting.max_model_len,
             ask_all=self._ask_all,
         )
-        return chooser.answer(requests)
 
     def _ask_all(self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> list[Result]:
         return self._loop.call(self._in_time, ask, items)

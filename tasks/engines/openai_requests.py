@@ -3,6 +3,7 @@
 from typing import Any
 
 from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.spelled_tokens import without_turns
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
 """Keys of a body that `model_args` may not set."""
@@ -46,10 +47,10 @@ def generation_body(
 
 
 def prompt_fields(model: ModelRef, prompt: str) -> dict[str, Any]:
-    """The prompt as a text, or as the one message of a chat."""
+    """The prompt as a text, or as the one message of a chat, in which it cannot end its own turn."""
     if not model.chat:
         return {"prompt": prompt}
-    fields: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]}
+    fields: dict[str, Any] = {"messages": [{"role": "user", "content": without_turns(prompt)}]}
     if model.chat_template_args:
         fields["chat_template_kwargs"] = dict(model.chat_template_args)
     return fields

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 from openai import AsyncOpenAI
@@ -18,6 +18,13 @@ FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
 
 NO_KEY = "EMPTY"  # the client insists on a key; a server that wants none passes over it
+
+
+class AskAll(Protocol):
+    """Asks about all items at once and waits for the answers; answer i belongs to item i."""
+
+    def __call__(self, ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item], /) -> list[Answer]:
+        """Raises `EngineError`."""
 
 
 class ServerCalls:

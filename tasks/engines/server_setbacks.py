@@ -26,7 +26,13 @@ TOO_MUCH = frozenset({429, 503, 529})
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that say nothing against the request."""
 
-CONTEXT_WORDS = ("context length", "context_length", "context window")
+CONTEXT_WORDS = (
+    "context length",
+    "context_length",
+    "context window",
+    "max_tokens must be at least 1",  # of vLLM: the prompt leaves no room for a token
+)
+"""By which servers say that a prompt is too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ BASE = {
     "chat": False,
     "chat_template_args": {"enable_thinking": False},
     "lora": None,
+    "model_base_url": None,
+    "api_key": None,
     "fingerprint": "0" * 64,
     "prompt": "1+1=",
     "temperature": 1.0,
@@ -40,7 +42,7 @@ BASE = {
     "seed": 5,
 }
 SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop", "choices")
-MODEL = ("name", "provider", "model", "revision", "model_args", "chat", "chat_template_args", "lora")
+MODEL = tuple(ModelRef.__dataclass_fields__)
 DETERMINES = {
     "provider": st.text(),
     "model_args": st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()),
@@ -57,7 +59,14 @@ DETERMINES = {
     "replicate": st.integers(0, 100),
     "seed": st.integers(0, 2**31),
 }
-DOES_NOT = {"name": "other", "model": "elsewhere/small", "revision": "main", "lora": "elsewhere/adapter"}
+DOES_NOT = {
+    "name": "other",
+    "model": "elsewhere/small",
+    "revision": "main",
+    "lora": "elsewhere/adapter",
+    "model_base_url": "http://elsewhere/v1",
+    "api_key": "OTHER_KEY",
+}
 
 
 def key_of(fields):

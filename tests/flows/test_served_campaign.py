@@ -1,0 +1,112 @@
+"""Campaigns on models that a server runs, from the command line: servers that fail now and then, or move."""
+
+import re
+from contextlib import contextmanager
+
+import campaign_processes as processes
+import pytest
+from faulty_server import MODEL, SERVER_ERROR, WRONG_KEY, always, faulty_server, no_faults, now_and_then
+from test_command_line import winnow
+
+from tasks.engines import server_calls
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+
+@pytest.fixture(autouse=True)
+def _short_delays(monkeypatch):
+    monkeypatch.setattr(server_calls, "FIRST_DELAY", 0.001)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Makes folders with a campaign in each: the models named are asked at a server."""
+
+    def made(name, url, *models, **keys):
+        (folder := tmp_path / name).mkdir()
+        spec = processes.write_campaign(folder)
+        keys = {"provider": "openai", "model": MODEL, "model_base_url": url} | keys
+        text = spec.read_text()
+        for model in models:
+            written = ", ".join(f"{key}: '{value}'" for key, value in keys.items())
+            text = re.sub(rf"\{{name: {model},.*", f"{{name: {model}, {written}}}", text)
+        spec.write_text(text)
+        return folder
+
+    return made
+
+
+@contextmanager
+def serving(script=no_faults):
+    """A server whose texts differ in quality: some prompts are answered with many letters."""
+
+    def reply(call):
+        return "aeioustrn"[: 1 + (len(call.prompt) + call.body["seed"]) % 9]
+
+    with faulty_server(script, reply) as server:
+        yield server
+
+
+def run(folder, *arguments):
+    ran = winnow(folder, "run", "campaign.yaml", *arguments)
+    assert "Traceback" not in ran.stderr
+    return ran
+
+
+def test_a_campaign_with_a_fifth_of_faults_reaches_the_decision_of_one_without(folder):
+    histories = []
+    for name, script in (("calm", no_faults), ("stormy", now_and_then(0.2))):
+        with serving(script) as server:
+            campaign = folder(name, server.url, "one", "two")
+            assert run(campaign).returncode == 3
+            histories.append(processes.history(campaign))
+    assert len(server.calls) > 1.1 * server.answered
+    assert histories[0] == histories[1]
+    scored = [outcome for _, _, _, _, outcome, *_ in histories[0]["comparisons"]]
+    assert {0.0, 1.0} == set(scored)
+
+
+def test_a_server_may_move_in_the_middle_of_a_campaign(folder):
+    with serving() as server:
+        whole = folder("whole", server.url, "one", "two")
+        assert run(whole).returncode == 3
+        moving = folder("moving", server.url, "one", "two")
+        assert run(moving, "--set", "stopping.budget=16").returncode == 3
+    with serving() as server:
+        moved = [f"models[{i}].model_base_url={server.url}" for i in (0, 1)]
+        assert run(moving, "--set", moved[0], "--set", moved[1]).returncode == 3
+        assert server.answered
+        assert server.url in winnow(moving, "show", "survivor").stdout
+    histories = [processes.history(each) for each in (whole, moving)]
+    for each in histories:
+        del each["decisions"]  # the first part of the campaign was decided at the end of its own budget
+    assert histories[0] == histories[1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "detail"),
+    [
+        (SERVER_ERROR, "engine_failed", "answered 500: Internal Server Error (after 2 attempts)"),
+        (WRONG_KEY, "load_failed", "refuses the key in $TEST_KEY (401: Incorrect API key provided: ***)"),
+    ],
+)
+def test_a_server_that_does_not_answer_fails_its_own_candidates_only(
+    folder, monkeypatch, fault, reason, detail
+):
+    key = "sk-abc***xyz"  # the server repeats it
+    monkeypatch.setenv("TEST_KEY", key)
+    with serving(always(fault)) as server:
+        campaign = folder("failing", server.url, "two", api_key="$TEST_KEY")
+        ran = run(campaign, "--set", "execution.max_retries=1", "--set", "execution.max_restarts=1")
+    assert ran.returncode == 3
+    found = processes.rows(
+        campaign,
+        "SELECT json_extract(k.model, '$.name'), c.reason, c.detail FROM comparisons c "
+        "JOIN candidates k ON k.id = c.candidate_a_id",
+    )
+    assert {reason for model, reason, _ in found if model == "one"} == {None}
+    assert {why for model, why, _ in found if model == "two"} == {reason}
+    assert all(detail in said for model, _, said in found if model == "two")
+    kept = [path for path in campaign.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+    assert not kept
+    assert key not in ran.stderr + ran.stdout

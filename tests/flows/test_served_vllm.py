@@ -1,0 +1,163 @@
+"""Provider openai on a real vLLM server: the texts of provider vllm, and a campaign that loses its server."""
+
+import re
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+
+import campaign_processes as processes
+import pytest
+from faulty_server import faulty_server
+from test_command_line import winnow
+from test_vllm_campaign import started, wait_for_decisions
+from tiny_models import save_tiny_llama
+from vllm_server import vllm_server
+
+from tasks.engines.pool import EnginePool
+from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.transformers_engine import TransformersEngine
+
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # two engines load at the same time
+
+CONTEXT = 64
+CHAT_TEMPLATE = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}>"
+SERVED = "tiny"
+PROMPTS = ("1+1=", "what?", "7" * 60, "{{ x }}", "A")
+CHOICES = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    return save_tiny_llama(tmp_path_factory.mktemp("weights"), seed=1, chat_template=CHAT_TEMPLATE)
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory, weights):
+    """A pool whose vLLM engine loads while the servers start."""
+    logs = tmp_path_factory.mktemp("logs")
+    with EnginePool(log_folder=logs) as pool:
+        pool.preload(own(weights))
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, weights, engines):
+    log = tmp_path_factory.mktemp("server") / "server.log"
+    with vllm_server(weights, served_as=SERVED, max_model_len=CONTEXT, log=log) as server:
+        server.wait_until_ready()
+        yield server
+
+
+def own(weights, **fields):
+    args = {"dtype": "float32", "max_model_len": CONTEXT}
+    return ModelRef(name="own", provider="vllm", model=str(weights), model_args=args, **fields)
+
+
+def served(server, **fields):
+    return ModelRef(name="served", provider="openai", model=SERVED, model_base_url=server.url, **fields)
+
+
+def requests():
+    """Greedy and drawn texts, texts that fill the window, choices, and prompts that are too long."""
+    greedy = [Request(prompt=each, sampling=Sampling(max_tokens=90), seed=0) for each in PROMPTS]
+    stopped = [Request(prompt="1+1=", sampling=Sampling(max_tokens=9, stop=("u", "!")), seed=0)]
+    chosen = [
+        Request(prompt=each, sampling=Sampling(choices=CHOICES, temperature=seed % 2), seed=seed)
+        for seed, each in enumerate(PROMPTS)
+    ]
+    too_long = [
+        Request(prompt="7" * length, sampling=Sampling(choices=choices), seed=0)
+        for length in (64, 99)
+        for choices in ((), CHOICES)
+    ]
+    confused = [Request(prompt="1", sampling=Sampling(choices=("oui", "né")), seed=0)]
+    return [*greedy, *stopped, *chosen, *too_long, *confused]
+
+
+def facts(answers):
+    return [
+        (each.text, each.finish_reason, each.input_tokens, each.output_tokens)
+        if hasattr(each, "text")
+        else each.reason
+        for each in answers
+    ]
+
+
+def logprobs(answers):
+    return [known for each in answers if (known := getattr(each, "choice_logprobs", None))]
+
+
+def test_a_served_model_answers_as_the_same_model_in_our_own_process(server, engines, weights):
+    ours, theirs = (engines.generate(model, requests()) for model in (own(weights), served(server)))
+    assert facts(theirs) == facts(ours)
+    assert len(logprobs(ours)) == len(PROMPTS)
+    for known, expected in zip(logprobs(theirs), logprobs(ours), strict=True):
+        assert known == pytest.approx(expected, abs=1e-3)
+    assert re.fullmatch(r"openai vllm/[0-9].* tiny", engines.identity(served(server)))
+
+
+def test_a_chat_is_put_into_the_template_that_the_server_has(server, engines):
+    def text(prompt, *, chat):
+        requests = [Request(prompt=prompt, sampling=Sampling(max_tokens=8), seed=0)]
+        return facts(engines.generate(served(server, chat=chat), requests))
+
+    assert text("hello", chat=True) == text("<user>hello>", chat=False)
+
+
+def test_a_seed_reproduces_its_text_at_a_server(server, engines):
+    drawn = Sampling(temperature=1.0, max_tokens=20)
+    answers = engines.generate(
+        served(server), [Request(prompt="7+7=", sampling=drawn, seed=seed) for seed in (3, 3, 4)]
+    )
+    first, again, other = facts(answers)
+    assert first == again != other
+
+
+def campaign(folder, server):
+    """The usual campaign with one greedy model that a server runs."""
+    folder.mkdir()
+    spec = processes.write_campaign(folder)
+    text = re.sub(r"  - \{name: two,.*\n", "", spec.read_text())
+    text = re.sub(
+        r"\{name: one,.*",
+        f"{{name: one, provider: openai, model: {SERVED}, model_base_url: '{server.url}'}}",
+        text,
+    )
+    spec.write_text(text.replace("temperature: 0.9", "temperature: 0.0"))
+    return folder
+
+
+@contextmanager
+def stand_in(weights):
+    """A server of another kind that holds the same weights."""
+    engine, turn = TransformersEngine(replace(own(weights), provider="transformers")), threading.Lock()
+
+    def reply(call):
+        sampling = Sampling(max_tokens=call.body["max_tokens"])
+        with turn:
+            (answer,) = engine.generate([Request(prompt=call.prompt, sampling=sampling, seed=0)])
+        return answer.text, answer.finish_reason
+
+    with faulty_server(reply=reply, model=SERVED) as server:
+        yield server
+
+
+def test_a_campaign_goes_on_at_another_server_when_its_own_is_killed(server, weights, prefect_api, tmp_path):
+    whole, killed = campaign(tmp_path / "whole", server), campaign(tmp_path / "killed", server)
+    assert winnow(whole, "run", "campaign.yaml").returncode == 3
+
+    process = started(killed, "run", "campaign.yaml", "--set", "execution.max_retries=60")
+    wait_for_decisions(killed, process, 2)
+    server.kill()
+    process.kill()
+    process.wait()
+    made = processes.stored_texts(killed)
+    assert 0 < len(made) < processes.BUDGET
+
+    with stand_in(weights) as other:
+        moved = f"models[0].model_base_url={other.url}"
+        assert winnow(killed, "run", "campaign.yaml", "--set", moved).returncode == 3
+        assert other.answered == processes.BUDGET - len(made)
+    assert processes.history(killed) == processes.history(whole)
+    engines = processes.rows(killed, "SELECT DISTINCT engine FROM generations ORDER BY engine")
+    assert [re.sub(r"/[^ ]+", "", engine) for (engine,) in engines] == ["openai tiny", "openai vllm tiny"]

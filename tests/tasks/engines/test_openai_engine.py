@@ -1,0 +1,373 @@
+"""The engine of served models against a server of ours that misbehaves on purpose."""
+
+import threading
+import time
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from email.utils import formatdate
+
+import pytest
+from faulty_server import (
+    DROPPED,
+    GARBAGE,
+    HANGING,
+    MODEL,
+    OVERLOADED,
+    SERVER_ERROR,
+    TRANSIENT,
+    UNKNOWN_MODEL,
+    WRONG_KEY,
+    Fault,
+    always,
+    faulty_server,
+    in_order,
+    no_faults,
+    now_and_then,
+    rate_limited,
+    refused,
+    slow,
+)
+
+from tasks.engines import server_calls
+from tasks.engines.adaptive_concurrency import FIRST_WIDTH
+from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from tasks.engines.pool import EnginePool
+from tasks.engines.protocol import Completion, ModelRef, Request, Sampling
+from tasks.engines.providers import EngineSettings, start_engine
+from tasks.engines.server_setbacks import seconds_to_wait
+
+
+@pytest.fixture(autouse=True)
+def _short_delays(monkeypatch):
+    monkeypatch.setattr(server_calls, "FIRST_DELAY", 0.001)
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Start a server and an engine for it; both end with the test."""
+    left = []
+
+    def started(script=no_faults, *, settings=None, next_tokens=None, reply=None, **model):
+        serving = faulty_server(script, next_tokens=next_tokens, **({"reply": reply} if reply else {}))
+        server = serving.__enter__()
+        left.append(lambda: serving.__exit__(None, None, None))
+        ref = reference(server.url, **model)
+        engine = start_engine(ref, EngineSettings(log_folder=tmp_path, **(settings or {})))
+        left.append(engine.close)
+        return server, engine
+
+    yield started
+    for end in reversed(left):
+        end()
+
+
+def reference(url, **fields):
+    fields = {"name": "m", "provider": "openai", "model": MODEL, "model_base_url": url} | fields
+    return ModelRef(**fields)
+
+
+def ask(*prompts, seed=0, **sampling):
+    return [Request(prompt=prompt, sampling=Sampling(**sampling), seed=seed) for prompt in prompts]
+
+
+PROMPTS = [f"prompt {i}" for i in range(40)]
+
+
+def texts(answers):
+    return [answer.text for answer in answers]
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_texts_come_in_order_with_their_tokens_and_equal_shares_of_the_time(serve, chat):
+    server, engine = serve(reply=lambda call: f"re: {call.prompt}", chat=chat)
+    started = time.perf_counter()
+    answers = engine.generate(ask(*PROMPTS))
+    took = time.perf_counter() - started
+    assert texts(answers) == [f"re: {prompt}" for prompt in PROMPTS]
+    assert [each.input_tokens for each in answers] == [len(prompt) for prompt in PROMPTS]
+    assert [each.output_tokens for each in answers] == [len(prompt) + 4 for prompt in PROMPTS]
+    (share,) = {each.seconds for each in answers}
+    assert 0 < share * len(PROMPTS) <= took
+    assert {call.path for call in server.calls} == {"/v1/chat/completions" if chat else "/v1/completions"}
+
+
+def test_a_request_says_all_that_decides_its_text(serve):
+    server, engine = serve(model_args={"min_p": 0.1, "top_p": None})
+    sampled = {"temperature": 0.7, "top_p": 0.9, "top_k": 5, "max_tokens": 9, "stop": ("\n", "Q:")}
+    engine.generate(ask("one", seed=2**40, **sampled))
+    engine.generate(ask("two", seed=7))
+    assert server.calls[0].body == {
+        "model": MODEL,
+        "prompt": "one",
+        "temperature": 0.7,
+        "top_k": 5,
+        "max_tokens": 9,
+        "stop": ["\n", "Q:"],
+        "seed": 2**40,
+        "min_p": 0.1,
+    }
+    assert server.calls[1].body == {
+        "model": MODEL, "prompt": "two", "temperature": 0.0, "max_tokens": 256, "min_p": 0.1
+    }  # fmt: skip
+
+
+def test_a_chat_has_one_message_and_the_arguments_of_its_template(serve):
+    server, engine = serve(chat=True, chat_template_args={"enable_thinking": False})
+    engine.generate(ask("hello"))
+    assert server.calls[0].body["messages"] == [{"role": "user", "content": "hello"}]
+    assert server.calls[0].body["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+@pytest.mark.parametrize(
+    "token", ["<|im_end|>", "<｜User｜>", "</s>", "<s>", "[INST]", "[/INST]", "<end_of_turn>", "<<SYS>>"]
+)
+def test_a_prompt_cannot_end_its_turn_of_a_chat(serve, token):
+    for chat, shown in ((True, f"{token[0]} {token[1:]}"), (False, token)):
+        server, engine = serve(chat=chat)
+        engine.generate(ask(f"I say {token}, twice {token}."))
+        assert server.calls[0].prompt == f"I say {shown}, twice {shown}."
+
+
+@pytest.mark.parametrize("text", ["a <b> c", "x | y", "<|", "if a<s and b>s", "[INSTALL]", "<p>5 < 6</p>"])
+def test_a_chat_is_sent_other_texts_as_they_are(serve, text):
+    server, engine = serve(chat=True)
+    engine.generate(ask(text))
+    assert server.calls[0].prompt == text
+
+
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_what_passes_is_asked_again_and_changes_nothing(serve, fault):
+    server, engine = serve(in_order(fault, None, fault))
+    assert texts(engine.generate(ask(*PROMPTS[:3]))) == texts(serve()[1].generate(ask(*PROMPTS[:3])))
+    assert (len(server.calls), server.answered) == (5, 3)
+
+
+def test_a_fifth_of_faults_changes_nothing(serve):
+    server, engine = serve(now_and_then(0.2))
+    assert texts(engine.generate(ask(*PROMPTS))) == texts(serve()[1].generate(ask(*PROMPTS)))
+    assert len(server.calls) > server.answered == len(PROMPTS)
+
+
+@pytest.mark.parametrize("fault", [*TRANSIENT, HANGING])
+def test_a_server_that_never_answers_is_asked_so_often_and_then_the_engine_died(serve, fault):
+    server, engine = serve(always(fault), settings={"max_retries": 2, "request_timeout": 0.2})
+    with pytest.raises(EngineDied, match=r"^model 'm': http://127\.0\.0\.1:\d+/v1 .*\(after 3 attempts\)$"):
+        engine.generate(ask("only"))
+    assert len(server.calls) == 3
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path):
+    engine = start_engine(
+        reference("http://127.0.0.1:9/v1"), EngineSettings(log_folder=tmp_path, max_retries=0)
+    )
+    with pytest.raises(EngineDied, match=r"http://127\.0\.0\.1:9/v1 gave no answer: .*\(after one attempt\)"):
+        _ = engine.identity
+    engine.close()
+
+
+def test_a_pool_starts_anew_and_then_gives_up_this_model_only(serve, tmp_path):
+    broken, _ = serve(always(SERVER_ERROR))
+    working, _ = serve()
+    with EnginePool(log_folder=tmp_path, max_restarts=1, max_loaded=2) as pool:
+        model = reference(broken.url, name="broken", model="other")
+        with pytest.raises(EngineDied):
+            pool.generate(model, ask("1"))
+        (failure,) = pool.generate(model, ask("1"))
+        assert failure.reason == "engine_failed"
+        assert "answered 500: Internal Server Error" in failure.detail
+        assert len(texts(pool.generate(reference(working.url), ask("1")))) == 1
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("max_tokens is too large", "refused"),
+        ("This model's maximum context length is 64 tokens", "prompt_too_long"),
+    ],
+)
+def test_a_refused_request_fails_alone_in_the_servers_bounded_words(serve, sentence, reason):
+    fault = refused(400, f"{sentence}\x1b[31m\n{'x' * 9999}")
+    server, engine = serve(lambda call: fault if call.prompt == "bad" else None)
+    good, bad, also_good = engine.generate(ask("1", "bad", "2"))
+    assert bad.reason == reason
+    assert bad.detail.startswith(f"the server says 400: {sentence}")
+    assert bad.detail.isprintable()
+    assert len(bad.detail) < 400
+    assert isinstance(good, Completion)
+    assert isinstance(also_good, Completion)
+    assert len(server.calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b'"finish_reason": "content_filter", "text": ""', "the server ended it by 'content_filter'"),
+        (b'"finish_reason": null, "text": "half"', "the server ended it by None"),
+    ],
+)
+def test_a_text_that_the_server_cut_off_is_no_text(serve, body, detail):
+    usage = b'"usage": {"prompt_tokens": 1, "completion_tokens": 1}'
+    _, engine = serve(always(Fault(body=b'{"choices": [{%s}], %s}' % (body, usage))))
+    (failure,) = engine.generate(ask("1"))
+    assert (failure.reason, failure.detail) == ("refused", detail)
+
+
+def test_prompts_that_cannot_be_sent_are_not(serve):
+    server, engine = serve()
+    empty, broken = engine.generate(ask("", "\ud800"))
+    assert (empty.reason, broken.reason) == ("empty_prompt", "bad_prompt")
+    assert not server.calls
+
+
+@pytest.mark.parametrize(
+    ("fault", "fields", "said"),
+    [
+        (WRONG_KEY, {}, "refuses requests without a key .*; name its key as api_key$"),
+        (WRONG_KEY, {"api_key": "TEST_KEY"}, r"refuses the key in \$TEST_KEY \(401: .*; look at the key"),
+        (refused(403, "no"), {}, "refuses requests without a key"),
+        (UNKNOWN_MODEL, {}, "does not know it .*look at `model` and `model_base_url`; it lists served$"),
+    ],
+)
+def test_a_wrong_key_or_model_fails_the_model_in_one_sentence(serve, monkeypatch, fault, fields, said):
+    monkeypatch.setenv("TEST_KEY", "sk-abc")
+    server, engine = serve(always(fault), **fields)
+    with pytest.raises(EngineLoadFailed, match=said) as caught:
+        engine.generate(ask("1"))
+    assert len(server.calls) == 1
+    assert "\n" not in str(caught.value)
+
+
+def test_a_key_is_sent_and_never_repeated(serve, monkeypatch):
+    monkeypatch.setenv("TEST_KEY", "sk-very-secret\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-openai-alone")
+    server, engine = serve(always(refused(400, "you sent sk-very-secret")), api_key="TEST_KEY")
+    (failure,) = engine.generate(ask("1"))
+    assert failure.detail == "the server says 400: you sent ***"
+    keyless, engine = serve()
+    engine.generate(ask("1"))
+    sent = [call.headers["authorization"] for call in (*server.calls, *keyless.calls)]
+    assert sent == ["Bearer sk-very-secret", "Bearer EMPTY"]
+
+
+def test_a_server_that_has_too_much_is_asked_for_half_as_much_at_once(serve):
+    together = threading.Barrier(FIRST_WIDTH)
+
+    def refuse_the_first(call):
+        if call.number < FIRST_WIDTH:
+            together.wait(60)
+            return rate_limited()
+        return slow(0.05)
+
+    server, engine = serve(refuse_the_first)
+    assert len(texts(engine.generate(ask(*PROMPTS)))) == len(PROMPTS)
+    later = max(call.in_flight for call in server.calls[FIRST_WIDTH:])
+    assert later <= FIRST_WIDTH // 2 + 5  # it has grown by one with each full set since
+
+
+def test_never_more_than_max_connections_are_under_way(serve):
+    server, engine = serve(always(slow(0.002)), settings={"max_connections": 3})
+    engine.generate(ask(*PROMPTS))
+    assert server.most_in_flight <= 3
+
+
+@pytest.mark.parametrize("fault", [rate_limited(0.3), refused(503, "busy", retry_after="0.3")])
+def test_all_requests_wait_as_long_as_the_server_says(serve, fault):
+    server, engine = serve(lambda call: fault if call.number == 0 else None, settings={"max_connections": 1})
+    engine.generate(ask("1", "2"))
+    first, *others = server.calls
+    assert len(others) == 2
+    assert min(call.at for call in others) - first.at >= 0.3
+
+
+def test_a_wait_that_is_longer_than_there_is_time_ends_at_once(serve):
+    _, engine = serve(always(rate_limited(3600)), settings={"batch_timeout": 60.0})
+    started = time.monotonic()
+    with pytest.raises(EngineTimeout, match=r"wants to be left alone for 3600 s, longer than"):
+        engine.generate(ask("1"))
+    assert time.monotonic() - started < 30
+
+
+def test_retry_after_is_seconds_or_a_date():
+    assert seconds_to_wait({"retry-after": "1.5"}) == 1.5
+    assert seconds_to_wait({"retry-after": formatdate(time.time() + 60, usegmt=True)}) == pytest.approx(
+        60, abs=5
+    )
+    assert seconds_to_wait({"retry-after": formatdate(time.time() - 60, usegmt=True)}) == 0.0
+    assert [seconds_to_wait({"retry-after": each}) for each in ("soon", "nan", "inf", "")] == [None] * 4
+    assert seconds_to_wait({}) is None
+
+
+def test_a_batch_that_takes_too_long_is_a_timeout(serve):
+    _, engine = serve(always(HANGING), settings={"batch_timeout": 0.3})
+    with pytest.raises(EngineTimeout, match="did not answer 2 requests in time"):
+        engine.generate(ask("1", "2"))
+
+
+def test_closing_ends_the_thread_even_when_a_request_hangs(serve):
+    server, engine = serve(lambda call: HANGING if call.prompt == "hang" else None)
+    before = threading.active_count()
+
+    def hang():
+        with suppress(CancelledError):
+            engine.generate(ask("hang"))
+
+    waiting = threading.Thread(target=hang)
+    engine.generate(ask("1"))
+    waiting.start()
+    while len(server.calls) < 2:
+        time.sleep(0.005)
+    started = time.monotonic()
+    engine.close()
+    engine.close()
+    waiting.join(5)
+    assert time.monotonic() - started < 5
+    assert threading.active_count() <= before
+    assert not [each.name for each in threading.enumerate() if each.name == "openai m"]
+
+
+def test_model_args_may_not_take_the_place_of_what_winnow_sends(tmp_path):
+    with pytest.raises(EngineLoadFailed, match="model_args may not set seed"):
+        start_engine(
+            reference("http://127.0.0.1:9/v1", model_args={"seed": 1}), EngineSettings(log_folder=tmp_path)
+        )
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_choices_are_drawn_by_the_probabilities_that_the_server_tells(serve, chat):
+    known = {"A": -0.5, "B": -1.0, "C": -3.0}
+    server, engine = serve(next_tokens=known, chat=chat)
+    best, *drawn = engine.generate(
+        [
+            *ask("1", choices=("B", "A")),
+            *(each for i in range(40) for each in ask("1", seed=i, choices=("B", "A"), temperature=1.0)),
+        ]
+    )
+    assert (best.text, best.finish_reason) == ("A", "stop")
+    assert best.choice_logprobs == {"B": -1.0, "A": -0.5}
+    assert {each.text for each in drawn} == {"A", "B"}
+    body = server.calls[0].body
+    assert (body["temperature"], body["max_tokens"]) == (1.0, 1)
+    assert body["top_logprobs" if chat else "logprobs"] == (20 if chat else 5)
+
+
+@pytest.mark.parametrize("known", [None, {"A": -0.5}])
+def test_choices_that_the_server_tells_nothing_of_have_no_logprobs(serve, known):
+    _, engine = serve(next_tokens=known)
+    (failure,) = engine.generate(ask("1", choices=("A", "B")))
+    assert failure.reason == "no_logprobs"
+
+
+def test_the_identity_is_the_model_where_the_server_does_not_tell_its_software(serve):
+    assert serve()[1].identity == f"openai {MODEL}"
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"\xff\xfe", b"null", b'{"choices": {}}', b""])
+def test_no_answer_is_so_strange_that_it_breaks_the_engine(serve, body):
+    _, engine = serve(in_order(Fault(body=body)))
+    assert len(texts(engine.generate(ask("1")))) == 1
+
+
+def test_other_connections_go_on_when_one_is_dropped(serve):
+    server, engine = serve(lambda call: (DROPPED, GARBAGE, OVERLOADED, None)[call.attempt])
+    assert len(texts(engine.generate(ask(*PROMPTS[:8])))) == 8
+    assert len(server.calls) == 32

@@ -1,0 +1,183 @@
+"""Where a served model is asked, and under which key: what a spec may say, and what is stored of it."""
+
+import json
+
+import pytest
+
+from tasks.campaign_files import check_campaign_file
+from tasks.campaigns import open_campaign, reopen_campaign
+from tasks.engines.protocol import ModelRef
+from tasks.errors import SpecError
+from tasks.identity import fingerprint_model
+from tasks.models import model_ref
+from tasks.pair_judges.judge_models import judge_models
+from tasks.spec import CampaignSpec, GenerateConfig, ModelSpec
+
+URL = "http://127.0.0.1:8000/v1"
+LOCAL = "provider: transformers, model: checkpoints/small"
+STORAGE = "sqlite:///results.db"
+
+
+def served(**keys):
+    keys = {"provider": "openai", "model": "qwen"} | keys
+    return ", ".join(f"{key}: '{value}'" for key, value in keys.items())
+
+
+def spec(**keys):
+    return ModelSpec(name="m", provider="openai", model="qwen", **keys)
+
+
+def test_a_key_is_named_by_its_variable_and_never_held(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    ref = model_ref(spec(model_base_url=f"{URL}/", api_key="$MY_KEY"), "models[0]")
+    assert (ref.model_base_url, ref.api_key) == (URL, "MY_KEY")
+    assert "sk-secret" not in repr(ref)
+
+
+@pytest.mark.parametrize(
+    ("keys", "variable"), [({"api_key": "$MY_KEY", "model_base_url": URL}, "MY_KEY"), ({}, "OPENAI_API_KEY")]
+)
+@pytest.mark.parametrize("value", [None, "", " "])
+def test_a_variable_that_is_not_set_is_named(monkeypatch, keys, variable, value):
+    monkeypatch.delenv(variable, raising=False)
+    if value is not None:
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(
+        SpecError, match=rf"^models\[0\].api_key: the environment variable {variable} is not set"
+    ):
+        model_ref(spec(**keys), "models[0]")
+
+
+def test_a_server_of_ones_own_needs_no_key_and_gets_none(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-openai")
+    assert model_ref(spec(model_base_url=URL), "models[0]").api_key is None
+    assert model_ref(spec(), "models[0]").api_key == "OPENAI_API_KEY"
+
+
+SECRETS = [
+    ({"api_key": "sk-123-secret"}, "api_key: must be the name of an environment variable"),
+    ({"api_key": "$sk-123-secret"}, "api_key: must be the name of an environment variable"),
+    ({"model_base_url": "http://user:sk-123-secret@host/v1"}, "model_base_url: may hold no user, password"),
+    ({"model_base_url": "http://sk-123-secret@host/v1"}, "model_base_url: may hold no user, password"),
+    ({"model_base_url": "http://host/v1?key=sk-123-secret"}, "model_base_url: may hold no user, password"),
+    ({"model_base_url": "sk-123-secret"}, "model_base_url: must be the base URL of a server"),
+    ({"model_base_url": "http://host:sk-123-secret/v1"}, "model_base_url: must be the base URL of a server"),
+]
+
+
+@pytest.mark.parametrize(("keys", "said"), SECRETS)
+def test_a_secret_in_the_file_is_refused_and_not_repeated(campaign_file, keys, said):
+    path = campaign_file(LOCAL, served(**keys))
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(path)
+    assert f"campaign.yaml:5: models[0].{said}" in str(caught.value)
+    assert "sk-123-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("keys", "said"), SECRETS)
+def test_nor_is_one_of_a_judges_model(keys, said):
+    with pytest.raises(SpecError) as caught:
+        judge_models([{"judge_id": "j", "provider": "openai", "model": "qwen", **keys}], GenerateConfig())
+    assert f"judge.models[0].{said}" in str(caught.value)
+    assert "sk-123-secret" not in str(caught.value)
+
+
+def test_a_key_that_is_a_number_is_not_repeated_either(campaign_file):
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(campaign_file(LOCAL, "provider: openai, model: qwen, api_key: 123456789"))
+    assert "123456789" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", [f"model_base_url: '{URL}'", "api_key: $MY_KEY"])
+def test_both_keys_are_for_served_models_only(campaign_file, key):
+    with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai; leave it out"):
+        check_campaign_file(campaign_file(LOCAL, f"{LOCAL}, {key}"))
+
+
+@pytest.fixture
+def moving(campaign_file, monkeypatch):
+    """The campaign with a served model, at whichever URL."""
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    monkeypatch.setenv("OTHER_KEY", "sk-other")
+    return lambda **keys: check_campaign_file(campaign_file(LOCAL, served(**keys)))
+
+
+def test_another_url_or_key_is_the_same_campaign_and_is_stored(moving, database):
+    opened = open_campaign(database, moving(model_base_url=URL, api_key="$MY_KEY"))
+    elsewhere = {"model_base_url": "https://elsewhere:9/v1", "api_key": "$OTHER_KEY"}
+    again = open_campaign(database, moving(**elsewhere))
+    assert (again.id, again.spec) == (opened.id, opened.spec)
+    assert opened.execution["servers"] == {"models.small": {"model_base_url": URL, "api_key": "$MY_KEY"}}
+    assert again.execution["servers"] == {"models.small": elsewhere}
+    reopened, checked = reopen_campaign(database, "letters", STORAGE)
+    assert reopened == again
+    assert checked.spec.models[0].model_base_url == elsewhere["model_base_url"]
+    assert checked.models[0].api_key == "OTHER_KEY"
+    assert "sk-" not in json.dumps([again.spec, again.execution])
+    assert not any("api_key" in each.as_record().model for each in checked.candidates)
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"revision": "2"}])
+def test_another_id_or_revision_is_another_campaign(moving, database, change):
+    open_campaign(database, moving(model_base_url=URL))
+    with pytest.raises(SpecError, match="may not change"):
+        open_campaign(database, moving(model_base_url=URL, **change))
+
+
+def test_a_campaign_without_servers_is_stored_as_it_was_before_there_were_any(campaign_file, database):
+    opened = open_campaign(database, check_campaign_file(campaign_file()))
+    assert set(opened.execution) == {"budget", "execution"}
+    assert not {"model_base_url", "api_key"} & opened.spec["models"][0].keys()
+
+
+def test_judges_and_autoevaluators_may_move_too():
+    def at(port):
+        server = {"provider": "openai", "model": "q", "model_base_url": f"http://h:{port}/v1"}
+        shared = {
+            "name": "c",
+            "models": [{"name": "m", **server}],
+            "prompts": [{"name": "p", "template": "{{ input }}"}],
+            "dataset": {"path": "d.jsonl"},
+            "stopping": {"budget": 64, "delta": 0.1},
+        }
+        duel = {
+            "objective": "best-duel",
+            "judge": {"type": "llm", "models": [{"judge_id": "j", **server}]},
+            "selector": {"name": "llm-po"},
+        }
+        autoevaluator = {"model": {"name": "a", **server}, "prompt": "{{ input }}"}
+        certify = {
+            "objective": "certify",
+            "judge": {"type": "exact"},
+            "selector": {"name": "r-autoeval-plus"},
+            "certify": {"alpha": 0.1, "cost": "size", "autoevaluator": autoevaluator},
+        }
+        return [CampaignSpec.model_validate(shared | own) for own in (duel, certify)]
+
+    for here, there in zip(at(1), at(2), strict=True):
+        assert here.identity() == there.identity()
+        assert here.execution_fields() != there.execution_fields()
+        assert len(here.execution_fields()["servers"]) == 2
+        assert CampaignSpec.from_stored(here.identity(), there.execution_fields(), here.storage) == there
+
+
+def test_comparisons_do_not_tell_where_their_judge_was_asked(campaign_file):
+    def judge_id(port, model="q"):
+        server = f"provider: openai, model: {model}, model_base_url: 'http://h:{port}/v1'"
+        duel = ["objective=best-duel", "selector={name: llm-po}"]
+        judge = f"judge={{type: llm, models: [{{judge_id: j, {server}}}]}}"
+        return check_campaign_file(campaign_file(), [*duel, judge]).judge_id
+
+    assert judge_id(1) == judge_id(2) != judge_id(1, "other")
+
+
+def test_a_served_models_fingerprint_is_its_id_and_revision_wherever_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ref = {"name": "m", "provider": "openai", "model": "qwen"}
+    print_ = fingerprint_model(ModelRef(**ref))
+    assert fingerprint_model(ModelRef(**ref, model_base_url=URL, api_key="KEY")) == print_
+    assert fingerprint_model(ModelRef(**ref, revision="2")) != print_
+    assert fingerprint_model(ModelRef(**{**ref, "model": "other"})) != print_
+    (tmp_path / "qwen").mkdir()
+    (tmp_path / "qwen" / "config.json").write_text("{}")
+    assert fingerprint_model(ModelRef(**ref)) == print_
