@@ -358,7 +358,8 @@ class Load(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), index=True)
     model: Mapped[str] = mapped_column(NAME)
     devices: Mapped[list[Any]]
-    """Where its engine runs, such as [0, 1]; empty where nobody assigned any."""
+    """Where its engine runs, such as [0, 1]; empty where nobody assigned any. On a cluster, which of the
+    places for models it had."""
     kind: Mapped[str] = mapped_column(String(8))
     """"load" or "wake"."""
     seconds: Mapped[float]

@@ -2,8 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,10 @@ from storage import arrivals, repository
 from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
 from tasks.budgets import Ledger, Spending
+from tasks.engines.placement import placed
 from tasks.engines.pool import EnginePool
-from tasks.engines.protocol import Engine, ModelRef
-from tasks.engines.providers import EngineSettings, start_engine
 from tasks.leasing import holding
 from tasks.meetings import Meetings, meetings_of
-from tasks.spec import ExecutionSpec
 
 if TYPE_CHECKING:  # it knows the steps of a campaign that runs
     from tasks.objectives.checked import CheckedCampaign
@@ -85,20 +82,23 @@ def running(
 
     Raises:
         LeaseHeld: If another live process runs the campaign.
+        ClusterUnavailable: If engines are to run on a cluster and there is none.
     """
     execution = checked.spec.execution
     with (
         holding(database, record.id) as lease,
+        placed(execution) as placement,
         EnginePool(
-            max_loaded=execution.max_loaded,
-            devices=execution.devices,
+            max_loaded=placement.max_loaded,
+            devices=placement.devices,
+            width=placement.width,
             most_asleep=execution.max_asleep if execution.sleep else 0,
             models=checked.models,
             max_restarts=execution.max_restarts,
             load_timeout=execution.load_timeout,
             batch_timeout=execution.batch_timeout,
             log_folder=Path(execution.log_folder) / record.name,
-            factory=partial(_start_engine, execution),
+            factory=placement.factory,
         ) as engines,
     ):
         checked = checked.prepared(database)
@@ -123,19 +123,6 @@ def running(
             judge_id=checked.judge_id,
             ledger=Ledger(record),
         )
-
-
-def _start_engine(execution: ExecutionSpec, model: ModelRef, settings: EngineSettings) -> Engine:
-    """Start an engine with what the spec says of servers on top of the pool's own settings."""
-    return start_engine(
-        model,
-        replace(
-            settings,
-            max_connections=execution.max_connections,
-            request_timeout=execution.request_timeout,
-            max_retries=execution.max_retries,
-        ),
-    )
 
 
 def restored(

@@ -282,6 +282,13 @@ class ExecutionSpec(Section):
     """By the name of a model, judges and the autoevaluator included."""
     price_per_hour: float | None = Field(default=None, ge=0.0)
     """What an hour of one device costs, in the same currency."""
+    cluster: Literal["ray"] | None = None
+    """Where engines run: on the machines of a Ray cluster, or on this one."""
+    ray_address: str = Field(default="auto", min_length=1)
+    """"auto" joins the cluster that this machine belongs to, "ray://host:port" another one; "local" starts
+    one on this machine alone."""
+    ray_gpus: float | Literal["auto"] = "auto"
+    """GPUs of one engine; "auto" is as many as its model is spread over, or none in a cluster without any."""
 
     @field_validator("devices")
     @classmethod
@@ -289,6 +296,24 @@ class ExecutionSpec(Section):
         if len(set(devices)) < len(devices):
             raise ValueError("names a device twice; every number must be different")
         return devices
+
+    @field_validator("ray_gpus")
+    @classmethod
+    def _is_a_number_of_gpus(cls, gpus: float | Literal["auto"]) -> float | Literal["auto"]:
+        if gpus != "auto" and (gpus < 0.0 or (gpus > 1.0 and gpus != int(gpus))):
+            raise ValueError(f"must be auto, a part of one GPU or a whole number, got {gpus:g}")
+        return gpus
+
+    @model_validator(mode="after")
+    def _names_its_cluster(self) -> Self:
+        # A stored spec has every key, so that a default is as good as nothing.
+        if self.cluster is None and (self.ray_address, self.ray_gpus) != ("auto", "auto"):
+            raise ValueError("ray_address and ray_gpus are for cluster: ray; add it")
+        if self.cluster == "ray" and (self.devices or self.sleep):
+            raise ValueError(
+                "devices and sleep are for engines of this machine; Ray places its own: leave them out"
+            )
+        return self
 
 
 class CampaignSpec(Section):

@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "tasks": {
         "tasks", "algorithms", "storage",
         "anyio", "jinja2", "numpy", "openai", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core",
-        "regex", "sqlalchemy", "torch", "transformers", "vllm", "yaml",
+        "ray", "regex", "sqlalchemy", "torch", "transformers", "vllm", "yaml",
     },
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",
@@ -28,7 +28,7 @@ MAY_IMPORT = {
 
 ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm_worker.py"}
 
-ONE_FOLDER_ONLY = {"streamlit": "flows/dashboard"}
+ONE_FOLDER_ONLY = {"ray": "tasks/engines/on_ray", "streamlit": "flows/dashboard"}
 """Extras: whoever does without them can still use everything outside of their folders."""
 
 

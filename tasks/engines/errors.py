@@ -4,6 +4,7 @@
   - EngineLoadFailed    the model cannot be loaded             (permanent: fails its candidates)
   - EngineDied          the engine ended by itself             (transient: start another one)
   - EngineTimeout       the engine did not answer in time      (transient: start another one)
+* ClusterUnavailable    there is nowhere to start engines      (start the cluster, or name another)
 """
 
 from tasks.errors import WinnowError
@@ -34,6 +35,10 @@ class EngineDied(EngineError):
 
 class EngineTimeout(EngineError):
     """The engine did not answer within the time it was given."""
+
+
+class ClusterUnavailable(WinnowError):
+    """The machines on which engines were to run cannot be reached."""
 
 
 def is_transient(error: BaseException | None) -> bool:

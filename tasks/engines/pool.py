@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +32,7 @@ class EnginePool:
         max_loaded: Engines in memory at the same time, on each device where there are any; at least 1.
         devices: Numbers of the devices that engines are assigned to; without any, engines choose for
             themselves and are asked one at a time.
+        width: How many of the devices a model's engine takes; 0 for one that runs elsewhere.
         most_asleep: Engines that may sleep, where they can, in place of being closed; 0 for none.
         models: All models that will be asked: an engine is started for all adapters among them.
         max_restarts: How often a model's engine may die or time out and be started again.
@@ -49,6 +50,7 @@ class EnginePool:
         log_folder: Path,
         max_loaded: int = 1,
         devices: Sequence[int] = (),
+        width: Callable[[ModelRef], int] = devices_wanted,
         most_asleep: int = 0,
         models: Sequence[ModelRef] = (),
         max_restarts: int = 2,
@@ -71,6 +73,7 @@ class EnginePool:
         self._max_restarts = max_restarts
         self._factory = factory
         self._n_devices = len(devices)
+        self._width = width
         self._seats = Seats(max_loaded, devices, most_asleep=most_asleep)
         self._times = LoadTimes(self._seats)
         self._counting = threading.Lock()
@@ -125,7 +128,7 @@ class EnginePool:
             EngineTimeout: In the same way.
         """
         keys = [engine_key(ask.model) for ask in asks]
-        widths = {key: devices_wanted(ask.model) for key, ask in zip(keys, asks, strict=True)}
+        widths = {key: self._width(ask.model) for key, ask in zip(keys, asks, strict=True)}
         at_once = self._n_devices > 1 or 0 in widths.values()
         return Asking(
             keys=keys,
@@ -165,7 +168,7 @@ class EnginePool:
 
         An engine in a process of its own goes on loading after this returns, others load in this call.
         """
-        key, width = engine_key(model), devices_wanted(model)
+        key, width = engine_key(model), self._width(model)
         if key in self._failed or not width or not self._seats.has_room(width):
             return
         try:
@@ -192,7 +195,7 @@ class EnginePool:
 
     def _taken(self, model: ModelRef) -> AbstractContextManager[tuple[Seat, Engine]]:
         return self._seats.taken(
-            engine_key(model), devices_wanted(model), lambda devices: self._start(model, devices)
+            engine_key(model), self._width(model), lambda devices: self._start(model, devices)
         )
 
     def _start(self, model: ModelRef, devices: tuple[int, ...]) -> Engine:

@@ -2,13 +2,13 @@
 
 import dataclasses
 import os
-import re
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from tasks.engines.log_files import log_file
 from tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request, Sampling
 from tasks.engines.providers import EngineSettings
 from tasks.engines.worker_process import WorkerEnded, WorkerProcess
@@ -46,7 +46,7 @@ class VllmEngine:
         self._ready: dict[str, Any] | None = None
         self._worker = WorkerProcess(
             "tasks.engines.vllm_worker",
-            log=settings.log_folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model.name)}.log",
+            log=log_file(settings.log_folder, model.name),
             environment=WORKER_ENVIRONMENT,
             forced=visibility(model, settings.devices),
         )

@@ -1,0 +1,98 @@
+"""A Ray cluster on this machine for tests, and campaigns whose engines run in it."""
+
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ACTOR = "ray::EngineActor"
+"""How Ray calls the process of an actor, whatever it does."""
+
+PATIENCE = 120.0
+"""Seconds that anything may take on a busy machine."""
+
+SERVE = """
+import sys, tempfile, ray
+with tempfile.TemporaryDirectory(prefix="ray-") as folder:
+    context = ray.init(address="local", num_cpus=4, object_store_memory=100 * 2**20, include_dashboard=False,
+                       log_to_driver=False, logging_level="ERROR", _temp_dir=folder)
+    print(context.address_info["gcs_address"], flush=True)
+    sys.stdin.read()
+    ray.shutdown()
+"""
+
+
+@contextmanager
+def ray_cluster() -> Generator[str, None, None]:
+    """A cluster with room for four engines, until the block ends; its address.
+
+    Ray reads the token when it is imported, which this process has to leave for later.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        with subprocess.Popen(
+            [sys.executable, "-P", "-c", SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)},
+        ) as server:
+            yield server.stdout.readline().decode().strip()
+            server.stdin.close()
+
+
+def tokens() -> dict[str, str]:
+    """What a process needs to join the cluster."""
+    return {name: value for name, value in os.environ.items() if name.startswith("RAY_AUTH_")}
+
+
+def on_ray(spec: Path, address: str) -> Path:
+    """Have the engines of a campaign file run in a cluster."""
+    text = spec.read_text().replace("execution: {", f'execution: {{cluster: ray, ray_address: "{address}", ')
+    spec.write_text(text)
+    return spec
+
+
+def resume_in(folder: str, storage: str, name: str, environment: dict[str, str]) -> None:
+    """Run a stored campaign from its own folder, in which Ray then keeps its files."""
+    from flows.campaign import run_campaign
+
+    os.environ.update(environment)
+    os.chdir(folder)
+    run_campaign(storage, name)
+
+
+def actors() -> list[psutil.Process]:
+    """The processes of all actors on this machine that hold an engine."""
+    return [each for each in psutil.process_iter() if _title(each).startswith(ACTOR) and alive(each)]
+
+
+def alive(process: psutil.Process) -> bool:
+    """Whether a process is more than an entry in the table of processes."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _title(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def until(happened: Callable[[], object], pause: float = 0.1) -> None:
+    """Wait until something is the case."""
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(pause)

@@ -1,0 +1,213 @@
+"""Engines in Ray actors: what they answer, how they fail, and that nothing is lost when they or we end."""
+
+import dataclasses
+import os
+import sys
+import time
+
+import campaign_processes as processes
+import psutil
+import pytest
+from ray_clusters import actors, alive, on_ray, ray_cluster, resume_in, tokens, until
+from tiny_models import save_tiny_llama
+
+from tasks.engines.errors import ClusterUnavailable, EngineDied, EngineLoadFailed, EngineTimeout
+from tasks.engines.on_ray import cluster as joining
+from tasks.engines.on_ray.cluster import ray_engines
+from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.providers import EngineSettings, start_engine
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with ray_cluster() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def start(cluster):
+    """Starts an engine in the cluster, which this process is in."""
+    with ray_engines(cluster, "auto", engines=2) as factory:
+        yield factory
+
+
+@pytest.fixture(scope="module")
+def forks(prefect_api):
+    return processes.fork_server()
+
+
+@pytest.fixture(scope="module")
+def plain(forks, tmp_path_factory):
+    """The history of the campaign when its engines run in its own process."""
+    folder = tmp_path_factory.mktemp("plain")
+    process = processes.start(forks, folder, processes.store(processes.write_campaign(folder)))
+    process.join(120)
+    assert process.exitcode == 0
+    return processes.history(folder)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = save_tiny_llama(tmp_path_factory.mktemp("models") / "tiny", seed=1)
+    return ModelRef(name="tiny", provider="transformers", model=str(folder))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return EngineSettings(log_folder=tmp_path / "logs", load_timeout=120.0, batch_timeout=5.0)
+
+
+def requests(count: int) -> list[Request]:
+    sampling = Sampling(temperature=0.9, max_tokens=8)
+    return [Request(prompt=f"{i} and", sampling=sampling, seed=i) for i in range(count)]
+
+
+def texts(answers):
+    return [answer.text for answer in answers]
+
+
+def run(forks, folder, storage, environment):
+    process = forks.Process(target=resume_in, args=(str(folder), storage, "survivor", environment))
+    process.start()
+    return process
+
+
+def test_an_actor_answers_as_the_engine_itself_does_until_it_takes_too_long(start, model, settings):
+    engine, itself = start(model, settings), start_engine(model, settings)
+    bad = Request(prompt="", sampling=Sampling(), seed=0)
+    answers = engine.generate([*requests(5), bad])
+    assert texts(answers[:5]) == texts(itself.generate(requests(5)))
+    assert answers[5].reason == "empty_prompt"
+    assert engine.identity == itself.identity
+    assert (settings.log_folder / "tiny.log").exists()
+    [actor] = actors()
+    actor.suspend()
+    with pytest.raises(EngineTimeout, match=r"the Ray actor did not answer 3 requests within 5.0 s"):
+        engine.generate(requests(3))
+    engine.close()
+    engine.close()
+    until(lambda: not actors())
+
+
+def test_a_model_that_cannot_be_loaded_says_why_in_the_words_of_its_provider(start, settings, tmp_path):
+    engine = start(ModelRef(name="gone", provider="vllm", model=str(tmp_path)), settings)
+    with pytest.raises(EngineLoadFailed, match=r"'gone': the folder .* holds no config.json"):
+        engine.generate(requests(1))
+    engine.close()
+
+
+def test_an_actor_that_is_killed_is_an_engine_that_died_and_takes_its_vllm_along(start, model, settings):
+    engine = start(dataclasses.replace(model, provider="vllm"), settings)
+    until(lambda: [each for actor in actors() for each in actor.children()])
+    [actor] = actors()
+    [vllm] = actor.children()
+    actor.kill()
+    with pytest.raises(EngineDied, match="the Ray actor is gone: "):
+        engine.generate(requests(1))
+    until(lambda: not alive(vllm))
+    engine.close()
+
+
+def test_an_actor_does_not_outlive_the_process_that_wanted_it(forks, cluster, model, settings):
+    process = forks.Process(target=load_and_wait, args=(cluster, model, settings, tokens()))
+    process.start()
+    until(actors)
+    process.kill()
+    until(lambda: not actors())
+
+
+def load_and_wait(address, model, settings, environment):
+    os.environ.update(environment)
+    with ray_engines(address, "auto", engines=1) as factory:
+        assert factory(model, settings).identity
+        time.sleep(600.0)
+
+
+def test_a_model_for_which_no_machine_has_room_is_late(cluster, start, model, settings):
+    with ray_engines(cluster, 2.0, engines=2) as on_gpus:
+        engine = on_gpus(model, dataclasses.replace(settings, load_timeout=0.5))
+    with pytest.raises(EngineTimeout, match="no machine of the Ray cluster had 1 CPU and 2 GPUs free"):
+        engine.generate(requests(1))
+    engine.close()
+    assert not actors()
+
+
+@pytest.mark.parametrize(
+    ("provider", "model_args", "found", "gpus"),
+    [
+        ("vllm", {"tensor_parallel_size": 4}, 8.0, 4.0),
+        ("vllm", {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}, 8.0, 4.0),
+        ("vllm", {"tensor_parallel_size": 4}, 0.0, 0.0),
+        ("transformers", {}, 8.0, 1.0),
+        ("transformers", {"device": "cpu"}, 8.0, 0.0),
+    ],
+)
+def test_an_engine_takes_the_gpus_that_its_model_is_spread_over(
+    monkeypatch, provider, model_args, found, gpus
+):
+    monkeypatch.setattr("ray.cluster_resources", lambda: {"CPU": 8.0, "GPU": found})
+    model = ModelRef(name="m", provider=provider, model="m", model_args=model_args)
+    assert joining._gpus(model) == gpus
+
+
+def test_without_ray_the_remedy_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        pytest.raises(ClusterUnavailable, match=r"pip install 'winnow\[ray\]'"),
+        ray_engines("auto", "auto", engines=1),
+    ):
+        pass
+
+
+def test_without_a_cluster_the_remedy_is_told(forks, tmp_path):
+    told = tmp_path / "told"
+    process = forks.Process(target=write_down_error_of, args=("auto", str(told)))
+    process.start()
+    process.join(60)
+    assert told.read_text().startswith("there is no Ray cluster at 'auto' (ConnectionError: ")
+    assert "start one with `ray start --head`" in told.read_text()
+
+
+def write_down_error_of(address, path):
+    try:
+        with ray_engines(address, "auto", engines=1):
+            pass
+    except ClusterUnavailable as error:
+        with open(path, "w") as file:
+            file.write(str(error))
+
+
+def test_an_actor_killed_in_the_middle_of_a_campaign_is_replaced_and_nothing_is_lost(
+    forks, cluster, plain, tmp_path
+):
+    storage = processes.store(on_ray(processes.write_campaign(tmp_path), cluster))
+    process = run(forks, tmp_path, storage, tokens())
+    until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), pause=0.02)
+    first = actors()
+    for actor in first:
+        actor.suspend()
+    for actor in first:
+        actor.kill()
+    process.join(120)
+    assert process.exitcode == 0
+    assert len(first) == 2
+    assert processes.history(tmp_path) == plain
+
+
+def test_a_killed_campaign_leaves_nothing_of_its_own_cluster_behind_and_goes_on_in_another(
+    forks, cluster, plain, tmp_path
+):
+    spec = on_ray(processes.write_campaign(tmp_path), "local")
+    process = run(forks, tmp_path, processes.store(spec), {})
+    until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), pause=0.02)
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert set(actors()) < set(children)
+    process.kill()
+    process.join()
+    assert not processes.has_ended(tmp_path)
+    until(lambda: not any(map(alive, children)))
+    spec.write_text(spec.read_text().replace('"local"', f'"{cluster}"'))
+    again = run(forks, tmp_path, processes.store(spec), tokens())
+    again.join(120)
+    assert again.exitcode == 0
+    assert processes.history(tmp_path) == plain
