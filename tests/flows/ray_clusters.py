@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 ACTOR = "ray::EngineActor"
 """How Ray calls the process of an actor, whatever it does."""
 
+ATTEMPTS = 3
+
 PATIENCE = 120.0
 """Seconds that anything may take on a busy machine."""
 
@@ -39,14 +41,20 @@ def ray_cluster() -> Generator[str, None, None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        with subprocess.Popen(
-            [sys.executable, "-P", "-c", SERVE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)},
-        ) as server:
-            yield server.stdout.readline().decode().strip()
-            server.stdin.close()
+        # Ray gives its own processes 30 seconds to start, which a busy machine may not keep to at once.
+        for _ in range(ATTEMPTS):
+            with _server() as server:
+                if address := server.stdout.readline().decode().strip():
+                    yield address
+                    server.stdin.close()
+                    return
+        raise RuntimeError("Ray did not start")
+
+
+def _server() -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-P", "-c", SERVE]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
 def tokens() -> dict[str, str]:
