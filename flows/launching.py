@@ -54,7 +54,7 @@ def run_stored_campaign(storage: str, name: str) -> int:
             run_flow(storage, name, interrupts)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
-        return exits.FORCED
+        return interrupts.exit_code
     except PrefectServerFailed:
         raise  # nothing was begun
     except BaseException:
@@ -81,7 +81,7 @@ def run_unfinished_campaigns(storage: str) -> int:
             code = go_on_with_all(storage, names, interrupts, print)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
-        return exits.FORCED
+        return interrupts.exit_code
     if interrupts.asked:
         notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return code
