@@ -27,7 +27,22 @@ def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
         _coverage(status) if status.certificate is None else coverage_line(status),
         f"  database  {storage}",
         f"  see       winnow query {status.name} leaderboard --storage {storage}",
+        *_to_go_on(status, storage),
     ]
+
+
+def resume_command(status: CampaignStatus, storage: str) -> str | None:
+    """The command that goes on with a campaign, None where somebody runs it or it has ended."""
+    if status.state not in ("interrupted", "new", "waiting"):
+        return None
+    return f"winnow resume {status.name} --storage {shown_url(storage)}"
+
+
+def _to_go_on(status: CampaignStatus, storage: str) -> list[str]:
+    if status.state not in ("interrupted", "new"):
+        return []
+    left = [f"  stopped   {status.left}"] if status.left else []
+    return [*left, f"  go on     {resume_command(status, storage)}"]
 
 
 def _share(status: CampaignStatus) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from storage import leases, repository, views
-from storage.records import CampaignRecord, DecisionRecord
+from storage.records import CampaignRecord, DecisionRecord, LeaseRecord
 from tasks.budget_spec import limits_of, own_kind
 from tasks.budgets import Ledger, Spending, overspent
 from tasks.certifying.certificate import Certificate, certificate_of
@@ -58,6 +58,8 @@ class CampaignStatus:
     and the size of the full grid."""
     holder: str | None
     """The process that runs it."""
+    left: str | None = None
+    """Where nobody runs it and it is to go on: which process did last, and how that ended."""
     certificate: Certificate | None = None
     """What more there is to say of a campaign that certifies."""
     standing: Standing | None = None
@@ -140,6 +142,7 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
         stopped_by=stopped_by,
         totals=views.totals(session, campaign.id),
         holder=str(lease.holder) if lease and live else None,
+        left=_left(lease) if lease and state in ("interrupted", "new") else None,
         certificate=certificate,
         standing=standing_of(session, campaign, decision.best if decision else None) if routes else None,
     )
@@ -169,6 +172,14 @@ def _state(decision: DecisionRecord | None, reason: str, live: bool, delta: floa
     if is_answer or (reason == "budget" and delta is None):
         return "decided"
     return "undecided"
+
+
+def _left(lease: LeaseRecord) -> str:
+    """How the last holder of a lease that is not live came to leave it."""
+    if lease.released_at is not None:
+        return f"{lease.holder} stopped in order at {lease.released_at:%Y-%m-%d %H:%M:%S} UTC"
+    ended = "is gone" if is_gone(lease.holder) else "is not heard of any more"
+    return f"{lease.holder} {ended}; its last heartbeat was at {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _contenders(names: list[str], decision: DecisionRecord | None, best: int | None) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
         records = repository.campaigns(session) if name is None else [repository.get_campaign(session, name)]
         statuses = [campaign_status(session, record) for record in records]
     if json:
-        found = [_as_json(each) for each in statuses]
+        found = [_as_json(each, storage) for each in statuses]
         print_json(found if name is None else found[0])
         return
     for each in statuses:
@@ -83,7 +83,7 @@ def show(
         each = campaign_status(session, record)
         candidates = repository.candidate_names(session, record.id)
     if json:
-        print_json({**asdict(record), "candidates": candidates, "status": _as_json(each)})
+        print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
         return
     print("\n".join(summary_lines(each, storage)))
     print(f"  begun     {record.created_at:%Y-%m-%d %H:%M:%S} UTC")
@@ -129,6 +129,9 @@ def report(
         print(f"{name} has no figures yet: no picture was written")
 
 
-def _as_json(status: Any) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported where it is needed
+def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported late
+    from flows.summary import resume_command
+
     derived = ("share_of_grid", "share_of_loading", "is_guaranteed")
-    return {**asdict(status), **{name: getattr(status, name) for name in derived}}
+    found = {name: getattr(status, name) for name in derived}
+    return {**asdict(status), **found, "resume": resume_command(status, storage)}

@@ -128,3 +128,19 @@ def test_only_a_practical_threshold_in_a_model_is_no_guarantee(campaign, selecto
     record = replace(campaign.record, spec={**campaign.record.spec, "selector": selector})
     with campaign.database.reading() as session:
         assert campaign_status(session, record).is_guaranteed is is_guaranteed
+
+
+def test_status_says_how_the_last_process_left_a_campaign_that_is_to_go_on(campaign):
+    assert status(campaign).left is None
+    with holding(campaign.database, campaign.record.id) as lease:
+        assert status(campaign).left is None
+    assert status(campaign).left.startswith(f"{lease.holder} stopped in order at ")
+    gone = Holder(host=lease.holder.host, pid=lease.holder.pid, process_started_at=1.0)
+    taken = {"lifetime": LIFETIME, "is_gone": lambda _: True}
+    leases.acquire(campaign.database, campaign.record.id, gone, now=now(), **taken)
+    assert f"{gone} is gone; its last heartbeat was at " in status(campaign).left
+    away = Holder(host="another-machine", pid=1, process_started_at=1.0)
+    leases.acquire(campaign.database, campaign.record.id, away, now=now() - 2 * LIFETIME, **taken)
+    assert f"{away} is not heard of any more" in status(campaign).left
+    end(campaign, "separated")
+    assert status(campaign).left is None
