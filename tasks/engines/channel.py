@@ -39,6 +39,7 @@ class Channel:
         Raises:
             TimeoutError: If the message is not complete yet.
             EOFError: If the other side is gone.
+            ValueError: If what came is no message.
         """
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
@@ -48,7 +49,9 @@ class Channel:
             self._received += self._next_chunk()
         line = bytes(self._received[:end])
         del self._received[: end + 1]
-        message: dict[str, Any] = json.loads(line)
+        message = json.loads(line)
+        if not isinstance(message, dict):
+            raise ValueError(f"a message is a JSON object, not {type(message).__name__}")
         return message
 
     def close(self) -> None:

@@ -9,6 +9,15 @@
 
 from tasks.errors import WinnowError
 
+OUT_OF_MEMORY = (
+    "out of memory",
+    "outofmemory",
+    "memoryerror",
+    "cannot allocate memory",
+    "free memory on device",
+)
+"""What libraries say, in lower case, where memory is short at the moment."""
+
 
 class EngineError(WinnowError):
     """An engine cannot answer.
@@ -44,6 +53,11 @@ class ClusterUnavailable(WinnowError):
 def is_transient(error: BaseException | None) -> bool:
     """Whether the same request may succeed on a fresh engine."""
     return isinstance(error, EngineDied | EngineTimeout)
+
+
+def lacks_memory(why: str) -> bool:
+    """Whether a model did not load because others hold the memory, so that it may load a moment later."""
+    return any(words in why.lower() for words in OUT_OF_MEMORY)
 
 
 def one_sentence(error: BaseException, limit: int = 400) -> str:

@@ -11,7 +11,7 @@ from typing import Self
 
 from tasks.engines.asking import Ask, Asking
 from tasks.engines.engine_log import log_end
-from tasks.engines.errors import EngineError, EngineLoadFailed
+from tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
 from tasks.engines.load_times import LoadTime, LoadTimes
 from tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
 from tasks.engines.providers import EngineFactory, EngineSettings, start_engine
@@ -102,6 +102,9 @@ class EnginePool:
                 with self._taken(model) as (seat, engine):
                     self._times.have_ready(model, seat, engine)
                     answers = engine.generate(requests)
+                    if len(answers) != len(requests):
+                        told = f"it answered {len(requests)} requests with {len(answers)} texts"
+                        raise EngineDied(model.name, told)
                     self._identities[key] = engine.identity
                     return answers
             except EngineError as error:

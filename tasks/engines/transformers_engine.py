@@ -26,7 +26,7 @@ from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from tasks.engines.choices import ChoiceEncoder
 from tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
 from tasks.engines.decoding import Decoding, FinishedRows, NextTokenLogprobs, OwnDraws
-from tasks.engines.errors import EngineDied, EngineLoadFailed, one_sentence
+from tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
 from tasks.engines.prompts import PromptEncoder
 from tasks.engines.protocol import (
     Answer,
@@ -58,6 +58,7 @@ class TransformersEngine:
 
     Raises:
         EngineLoadFailed: If the checkpoint cannot be loaded, an argument is not known, or `lora` is set.
+        EngineDied: If there is no memory for it at the moment.
     """
 
     def __init__(self, model: ModelRef, devices: Sequence[int] = ()) -> None:
@@ -80,7 +81,8 @@ class TransformersEngine:
             with ONE_AT_A_TIME:
                 self._load(model, args)
         except Exception as error:  # no common class covers what a bad checkpoint raises
-            raise EngineLoadFailed(model.name, both_readings(model) + one_sentence(error)) from error
+            why = both_readings(model) + one_sentence(error)
+            raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(model.name, why) from error
         vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
         self._encode = PromptEncoder(
             self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window
@@ -187,7 +189,7 @@ class TransformersEngine:
                 logits_processor=[processor],
                 stopping_criteria=list(criteria),
             )
-        except RuntimeError as error:
+        except (RuntimeError, MemoryError) as error:
             raise EngineDied(self._name, one_sentence(error)) from error
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
-from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
 from tasks.engines.log_files import log_file
 from tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request, Sampling
 from tasks.engines.providers import EngineSettings
@@ -91,7 +91,10 @@ class VllmEngine:
         self._send({"requests": [_request_fields(request) for request in requests]})
         timeout = self._settings.batch_timeout
         reply = self._receive(timeout, f"did not answer {len(requests)} requests within {timeout} s")
-        return [_answer(fields) for fields in reply["answers"]]
+        try:
+            return [_answer(fields) for fields in reply["answers"]]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._unreadable(error) from error
 
     def close(self) -> None:
         """End the process, and wait until it is gone."""
@@ -103,7 +106,9 @@ class VllmEngine:
             reply = self._receive(left, f"did not load within {self._settings.load_timeout:g} s")
             if "load_failed" in reply:
                 why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}"
-                raise EngineLoadFailed(self._name, why)
+                raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(self._name, why)
+            if "ready" not in reply:
+                raise self._unreadable("it says neither that it is ready nor why not")
             self._ready = reply
         return self._ready
 
@@ -125,6 +130,11 @@ class VllmEngine:
             raise self._died(error) from error
         except TimeoutError as error:
             raise EngineTimeout(self._name, f"the vLLM process {overdue}") from error
+        except ValueError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, why: object) -> EngineDied:
+        return EngineDied(self._name, f"the vLLM process wrote what cannot be read: {why}")
 
     def _died(self, error: WorkerEnded) -> EngineDied:
         return EngineDied(self._name, f"the vLLM process is gone: {error}")

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tasks.engines.channel import Channel
+from tasks.errors import WinnowError
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that holds the package `tasks`
 LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
@@ -37,6 +38,9 @@ class WorkerProcess:
         log: File its output is appended to; folders are made.
         environment: Variables on top of ours; what the user has set already wins.
         forced: Variables that win over the user's.
+
+    Raises:
+        WinnowError: If the log cannot be written.
     """
 
     def __init__(
@@ -47,7 +51,7 @@ class WorkerProcess:
         environment: Mapping[str, str],
         forced: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        log.parent.mkdir(parents=True, exist_ok=True)
+        _require_writable(log)
         self._log = log
         ours, theirs = socket.socketpair()
         ours.settimeout(SEND_TIMEOUT)
@@ -83,6 +87,7 @@ class WorkerProcess:
         Raises:
             TimeoutError: If there is none in time.
             WorkerEnded: If there will be none.
+            ValueError: If it wrote what is no message; it is not to be asked again.
         """
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         while True:
@@ -129,6 +134,17 @@ class WorkerProcess:
             lines = log.read().decode(errors="replace").split("\n")
         tail = [line for line in lines if line.strip()][-REPORTED_LOG_LINES:]
         return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; nothing is in {self._log}"
+
+
+def _require_writable(log: Path) -> None:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.open("ab").close()
+    except OSError as error:
+        raise WinnowError(
+            f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "
+            "or name another folder in execution.log_folder"
+        ) from error
 
 
 def _python_path() -> str:

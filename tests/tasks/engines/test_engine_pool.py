@@ -188,3 +188,25 @@ def test_an_unknown_provider_is_a_failure_that_names_the_known_ones(tmp_path):
         (failure,) = pool.generate(model("a"), ask("x"))
     assert failure.reason == "load_failed"
     assert "'scripted'; choose one of openai, transformers, vllm" in failure.detail
+
+
+class CountingWrong(ScriptedEngine):
+    """Answers one request more or fewer than it was asked, once."""
+
+    def generate(self, requests):
+        answers = super().generate(requests)
+        return (answers + answers[:1], answers[:-1], answers)[min(2, len(self._diary) // 2)]
+
+
+def test_an_engine_that_answers_too_many_or_too_few_is_started_again(open_pool):
+    diary = []
+
+    def factory(model, settings):
+        diary.append("start")
+        return CountingWrong(model, [], diary)
+
+    pool = open_pool(factory, max_restarts=2)
+    for count in (3, 1):
+        with pytest.raises(EngineDied, match=f"answered 2 requests with {count} texts"):
+            pool.generate(model("a"), ask("x", "y"))
+    assert texts(pool.generate(model("a"), ask("x", "y"))) == ["a:x", "a:y"]

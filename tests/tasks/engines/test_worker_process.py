@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from tasks.engines.worker_process import WorkerEnded, WorkerProcess
+from tasks.errors import WinnowError
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -155,3 +156,9 @@ def test_a_killed_parent_leaves_no_worker_and_no_child_of_it(tmp_path, state):
         assert not any(map(gone, pids))
         parent.kill()
     assert soon(lambda: all(map(gone, pids)))
+
+
+def test_a_log_that_cannot_be_written_is_named_with_the_remedy(tmp_path):
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    with pytest.raises(WinnowError, match=r"logs/stub\.log .* cannot be written .*execution\.log_folder"):
+        WorkerProcess("stub_worker", log=tmp_path / "logs" / "stub.log", environment={})

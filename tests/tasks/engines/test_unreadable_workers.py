@@ -1,0 +1,89 @@
+"""A worker's process that writes what is no answer, or has no memory, is one that died."""
+
+import json
+import socket
+
+import pytest
+
+from tasks.engines import vllm_engine
+from tasks.engines.channel import Channel
+from tasks.engines.errors import EngineDied, EngineLoadFailed
+from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.vllm_engine import VllmEngine
+
+ASKED = [Request(prompt="a", sampling=Sampling(), seed=0)]
+READY = b'{"ready": "scripted 1"}\n'
+
+
+class ScriptedProcess:
+    """In the place of a worker: it has written all it is going to."""
+
+    def __init__(self, written):
+        self._theirs, ours = socket.socketpair()
+        self._theirs.sendall(written)
+        self._channel = Channel(ours)
+
+    def send(self, message):
+        json.dumps(message)
+
+    def receive(self, timeout):
+        return self._channel.receive(1.0)
+
+    def close(self):
+        self._channel.close()
+        self._theirs.close()
+
+
+@pytest.fixture
+def engine_that_wrote(tmp_path, monkeypatch):
+    (tmp_path / "config.json").touch()
+    opened = []
+
+    def engine(written):
+        monkeypatch.setattr(vllm_engine, "WorkerProcess", lambda *_, **__: ScriptedProcess(written))
+        opened.append(
+            VllmEngine(ModelRef(name="m", provider="vllm", model=str(tmp_path)), log_folder=tmp_path)
+        )
+        return opened[-1]
+
+    yield engine
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b"\x00\xff{not json\n",
+        b"[1, 2, 3]\n",
+        b'{"results": []}\n',
+        b'{"answers": 7}\n',
+        b'{"answers": [7]}\n',
+        b'{"answers": [{"sentence": "no answer"}]}\n',
+    ],
+    ids=["bytes", "a list", "no answers", "a number", "numbers", "strange fields"],
+)
+def test_what_is_no_answer_is_the_end_of_the_engine(engine_that_wrote, written):
+    with pytest.raises(EngineDied, match="model 'm': the vLLM process wrote what cannot be read"):
+        engine_that_wrote(READY + written).generate(ASKED)
+
+
+def test_a_greeting_that_says_nothing_is_the_end_of_the_engine(engine_that_wrote):
+    with pytest.raises(EngineDied, match="neither that it is ready nor why not"):
+        _ = engine_that_wrote(b'{"hello": 1}\n').identity
+
+
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [
+        ("OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.", EngineDied),
+        ("ValueError: Free memory on device cuda:0 (1.05/79.15 GiB) on startup is less than", EngineDied),
+        ("MemoryError: ", EngineDied),
+        ("OSError: [Errno 12] Cannot allocate memory", EngineDied),
+        ("ValueError: max_model_len 99999 is larger than the model's 256", EngineLoadFailed),
+    ],
+)
+def test_a_model_that_lacks_memory_may_load_later_and_a_bad_one_may_not(engine_that_wrote, why, kind):
+    refused = json.dumps({"load_failed": why}).encode() + b"\n"
+    with pytest.raises(kind, match="vLLM cannot load it"):
+        _ = engine_that_wrote(refused).identity
