@@ -20,8 +20,8 @@ from tasks.errors import WinnowError
 DRAIN_TIMEOUT = 10.0
 """Seconds; events are only Prefect's picture of a run, never worth more."""
 
-START_TIMEOUT = 60.0
-"""Seconds; a cold start takes about twelve on two cores."""
+START_TIMEOUT = 180.0
+"""Seconds; a cold start takes about twelve on two cores, and minutes where others keep them busy."""
 
 
 RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
