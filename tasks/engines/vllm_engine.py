@@ -22,6 +22,8 @@ WORKER_ENVIRONMENT = {
 }
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+GREETING = {"ready", "at", "can_sleep"}
+"""What a worker says once its model is loaded."""
 
 
 class VllmEngine:
@@ -107,7 +109,7 @@ class VllmEngine:
             if "load_failed" in reply:
                 why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}"
                 raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(self._name, why)
-            if "ready" not in reply:
+            if not reply.keys() >= GREETING:
                 raise self._unreadable("it says neither that it is ready nor why not")
             self._ready = reply
         return self._ready

@@ -1,7 +1,7 @@
 import threading
 
 import pytest
-from pool_engines import ScriptedFactory, ask, model, reasons, texts
+from pool_engines import ScriptedEngine, ScriptedFactory, ask, model, reasons, texts
 
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from tasks.engines.pool import EnginePool

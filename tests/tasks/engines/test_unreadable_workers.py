@@ -9,10 +9,11 @@ from tasks.engines import vllm_engine
 from tasks.engines.channel import Channel
 from tasks.engines.errors import EngineDied, EngineLoadFailed
 from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.providers import EngineSettings
 from tasks.engines.vllm_engine import VllmEngine
 
 ASKED = [Request(prompt="a", sampling=Sampling(), seed=0)]
-READY = b'{"ready": "scripted 1"}\n'
+READY = b'{"ready": "scripted 1", "at": 0.0, "can_sleep": false}\n'
 
 
 class ScriptedProcess:
@@ -41,9 +42,8 @@ def engine_that_wrote(tmp_path, monkeypatch):
 
     def engine(written):
         monkeypatch.setattr(vllm_engine, "WorkerProcess", lambda *_, **__: ScriptedProcess(written))
-        opened.append(
-            VllmEngine(ModelRef(name="m", provider="vllm", model=str(tmp_path)), log_folder=tmp_path)
-        )
+        model = ModelRef(name="m", provider="vllm", model=str(tmp_path))
+        opened.append(VllmEngine(model, EngineSettings(log_folder=tmp_path)))
         return opened[-1]
 
     yield engine

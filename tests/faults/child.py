@@ -1,0 +1,79 @@
+"""The process that meets a fault: a fork that runs the real command line in a campaign's folder."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.faults.tampering import Tampering
+
+PRELOADED = [
+    "tests.faults.child",
+    "flows.campaign",
+    "flows.commands",
+    "flows.launching",
+    "tasks.campaign_files",
+    "storage.views",
+    "alembic.command",
+    "alembic.autogenerate",
+    "fastapi",
+    "prefect.utilities.visualization",
+    "prefect.engine",
+    "prefect.flow_engine",
+    "prefect.task_engine",
+    "tasks.embedding.sentence_model",
+    "tasks.engines.transformers_engine",
+    "transformers.models.llama.modeling_llama",
+    "algorithms.best_mean.row_mean",
+    "psycopg",
+    "route_campaigns",
+    "scripted_engines",
+    "tests.faults.settled",
+]
+"""What a fork finds imported already; a command of its own would spend seconds on it."""
+
+PROVIDERS = {"worker": "tests.faults.worker_engine:start"}
+
+
+def run_command(
+    folder: str, arguments: Sequence[str], tamperings: Sequence[Tampering], out: str, err: str
+) -> None:
+    """Be `winnow ARGUMENTS` in a folder, with both outputs in files, after what is tampered with."""
+    os.chdir(folder)
+    for descriptor, path in ((1, out), (2, err)):
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    _provide()
+    _write_down_requests(Path("asked.jsonl"))
+    for tampering in tamperings:
+        tampering()
+    sys.argv = ["winnow", *arguments]
+    from flows.main import main
+
+    main()
+
+
+def _provide() -> None:
+    from route_campaigns import PROVIDERS as ROUTED
+    from scripted_engines import SCRIPTED
+
+    from tasks.engines import providers
+
+    providers.PROVIDERS.update(PROVIDERS | SCRIPTED | ROUTED)
+
+
+def _write_down_requests(path: Path) -> None:
+    """Leave a line for every text that is asked for, before it is answered."""
+    from tasks.engines.pool import EnginePool
+
+    generate = EnginePool.generate
+
+    def generate_and_tell(self, model, requests):
+        lines = [json.dumps([os.getpid(), model.name, each.prompt, each.seed]) + "\n" for each in requests]
+        with path.open("a") as file:
+            file.writelines(lines)
+        return generate(self, model, requests)
+
+    EnginePool.generate = generate_and_tell

@@ -1,0 +1,48 @@
+"""Prefect's server dies, is not there, or does not answer: the database alone is the truth."""
+
+import os
+import signal
+import time
+from collections.abc import Generator
+
+import psutil
+
+from tests.faults.registry import DONE, fault
+from tests.faults.runs import PATIENCE, Run
+from tests.faults.scenes import Scene
+
+Meeting = Generator[Run, None, None]
+SETTLED = ("decided", "undecided")
+NONE = {"PREFECT_API_URL": ""}
+"""A process of this environment starts a server of its own."""
+
+
+@fault(
+    "the run's own Prefect server is killed", "best-mean", codes=(*DONE, 1), states=(*SETTLED, "interrupted")
+)
+def killed(scene: Scene) -> Meeting:
+    run = scene.anew("run", "campaign.yaml", **NONE)
+    run.until(lambda: _has_decisions(scene))
+    os.kill(_server_of(run), signal.SIGKILL)
+    yield run.ended()
+
+
+@fault("there is no Prefect server where one is named", "best-mean", codes=(1,), states=("new",))
+def unreachable(scene: Scene) -> Meeting:
+    yield scene.anew("run", "campaign.yaml", PREFECT_API_URL="http://127.0.0.1:9/api").ended()
+
+
+def _has_decisions(scene: Scene) -> bool:
+    if not scene.database.exists():
+        return False
+    tables = scene.stored("SELECT 1 FROM sqlite_master WHERE name = 'decisions'")
+    return bool(tables and scene.stored("SELECT 1 FROM decisions"))
+
+
+def _server_of(run: Run) -> int:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for child in psutil.Process(run.pid).children():
+            if "flows.prefect_server" in child.cmdline():
+                return child.pid
+    raise AssertionError("it has no Prefect server of its own")

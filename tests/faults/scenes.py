@@ -1,0 +1,153 @@
+"""Where a fault is met: a campaign in a folder, its database, and commands run on both."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import count
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+from campaign_processes import rows
+
+from tests.faults import child, histories
+from tests.faults.kinds import KINDS
+from tests.faults.runs import Run
+from tests.faults.tampering import At, Tampering, die
+
+SETTLED = ("decided", "undecided")
+MOST_RESUMES = 10
+"""Processes after which a campaign that does not end is stuck."""
+
+
+class Scene:
+    """One campaign that is to meet one fault."""
+
+    def __init__(
+        self, forks: ForkServerContext, folder: Path, kind: str, storage: str, server: Any = None
+    ) -> None:
+        self.forks, self.folder, self.kind, self.storage, self.server = forks, folder, kind, storage, server
+        self._numbers = count()
+        folder.mkdir(parents=True, exist_ok=True)
+        KINDS[kind].write(folder, storage)
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return Path(self.storage.removeprefix("sqlite:///"))
+
+    @property
+    def database_name(self) -> str:
+        """The PostgreSQL database."""
+        return self.storage.rpartition("/")[2]
+
+    def command(self, *arguments: str, tamperings: Sequence[Tampering] = ()) -> Run:
+        """Start `winnow ARGUMENTS` as a fork."""
+        out, err = self._outputs()
+        process = self.forks.Process(
+            target=child.run_command,
+            args=(str(self.folder), arguments, tuple(tamperings), str(out), str(err)),
+        )
+        process.start()
+        return Run(process, self.folder, out, err)
+
+    def run(self, *tamperings: Tampering) -> Run:
+        """Start `winnow run`, tampered with."""
+        return self.command("run", "campaign.yaml", tamperings=tamperings)
+
+    def resume(self, *tamperings: Tampering) -> Run:
+        """Start `winnow resume`, tampered with."""
+        return self.command("resume", "survivor", "--storage", self.storage, tamperings=tamperings)
+
+    def anew(self, *arguments: str, **environment: str) -> Run:
+        """Start `winnow ARGUMENTS` as a process that shares nothing with this one."""
+        out, err = self._outputs()
+        with out.open("wb") as to, err.open("wb") as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "flows.main", *arguments],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=to, stderr=errors,
+                env={key: value for key, value in {**os.environ, **environment}.items() if value},
+            )  # fmt: skip
+        return Run(_Started(process), self.folder, out, err)
+
+    def cut_short(self) -> None:
+        """Begin the campaign and kill it within its second round."""
+        self.run(At("before a batch", 4, die)).ended()
+
+    def status(self) -> dict:
+        """What `winnow status` says, or the sentence with which it refuses to."""
+        asked = self.command("status", "survivor", "--json", "--storage", self.storage)
+        return json.loads(asked.out) if asked.code == 0 else {"state": None, "refused": asked.sentence}
+
+    def finish(self) -> int:
+        """Resume as often as it takes; return the number of processes.
+
+        Raises:
+            AssertionError: If it does not end.
+        """
+        for number in range(MOST_RESUMES):
+            if self.has_ended:
+                return number
+            run = self.resume().ended()
+            if "Traceback" in run.said:
+                raise AssertionError(f"resume ended in a traceback: {run.said}")
+        raise AssertionError(f"it has not ended after {MOST_RESUMES} processes: {run.said}")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last decision is stored."""
+        try:
+            return bool(rows(self.folder, "SELECT 1 FROM decisions WHERE stop"))
+        except Exception as error:  # either driver's, where there is no table yet
+            if "decisions" in str(error):
+                return False
+            raise
+
+    def problems(self) -> list[str]:
+        """What `winnow db check` finds wrong."""
+        from storage import maintenance
+        from storage.database import open_database
+
+        database = open_database(self.storage, read_only=True)
+        try:
+            with database.reading() as session:
+                return maintenance.problems(session)
+        finally:
+            database.close()
+
+    def stored(self, query: str) -> list[tuple]:
+        return rows(self.folder, query)
+
+    def history(self) -> histories.History:
+        return histories.history(self.folder)
+
+    def plan_fault(self, model: str, at: str, number: int, do: str, times: int = 1) -> None:
+        """Have a worker of `worker_engine` meet a fault; see `scripted_worker`."""
+        plan = {"model": model, "at": at, "number": number, "do": do, "times": times}
+        (self.folder / "fault.json").write_text(json.dumps(plan))
+
+    def _outputs(self) -> tuple[Path, Path]:
+        number = next(self._numbers)
+        return self.folder / f"out-{number}.txt", self.folder / f"err-{number}.txt"
+
+
+class _Started:
+    """A process that was started anew, spoken to like a fork."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process, self.pid = process, process.pid
+
+    @property
+    def exitcode(self) -> int | None:
+        return self._process.poll()
+
+    def join(self, timeout: float | None = None) -> None:
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return
+
+    def kill(self) -> None:
+        self._process.kill()

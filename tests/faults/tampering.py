@@ -1,0 +1,236 @@
+"""What can be done to a campaign from inside its process; all of it can be pickled, to be sent there.
+
+A tampering is called once before the command begins. Most are an `At`: an action at the nth passage of a
+point of the campaign.
+"""
+
+import datetime as dt
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+Tampering = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class At:
+    """An action at some passages of a point, counted from 1."""
+
+    point: str
+    """A key of `POINTS`."""
+    number: int
+    action: Callable[[], None]
+    times: int = 1
+
+    def __call__(self) -> None:
+        passages = 0
+
+        def count() -> None:
+            nonlocal passages
+            passages += 1
+            if self.number <= passages < self.number + self.times:
+                self.action()
+
+        POINTS[self.point](count)
+
+
+def hold() -> None:
+    """Wait until the test lets this process go on, ends it, or interrupts it."""
+    Path(f"held-{os.getpid()}").touch()
+    while not Path(f"go-{os.getpid()}").exists():
+        time.sleep(0.005)
+
+
+def die(number: signal.Signals = signal.SIGKILL) -> None:
+    """End as if the kernel had decided so."""
+    os.kill(os.getpid(), number)
+
+
+def fail(error: BaseException) -> None:
+    """Raise, as a library would that has met the fault."""
+    raise error
+
+
+def clock_off_by(seconds: float) -> None:
+    """Have Winnow's clock wrong by so much from now on."""
+    from tasks import leasing
+
+    class Clock(dt.datetime):
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
+            return dt.datetime.now(tz) + dt.timedelta(seconds=seconds)
+
+    leasing.dt = SimpleNamespace(datetime=Clock, UTC=dt.UTC)
+
+
+def clock_that_jumps(seconds: float) -> None:
+    """Have Winnow's clock ahead by so much every other time it is asked."""
+    from tasks import leasing
+
+    asked = 0
+
+    class Clock(dt.datetime):
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
+            nonlocal asked
+            asked += 1
+            return dt.datetime.now(tz) + dt.timedelta(seconds=seconds * (asked % 2))
+
+    leasing.dt = SimpleNamespace(datetime=Clock, UTC=dt.UTC)
+
+
+def boot_time_off_by(seconds: float) -> None:
+    """What a stepped system clock does to the times at which processes are said to have started."""
+    import psutil
+
+    create_time = psutil.Process.create_time
+    psutil.Process.create_time = lambda self: create_time(self) + seconds
+
+
+def short_lease(lifetime: float, heartbeat: float) -> None:
+    """Let nobody wait a minute for a lease to run out."""
+    from tasks import leasing
+
+    leasing.LIFETIME = dt.timedelta(seconds=lifetime)
+    leasing.HEARTBEAT = dt.timedelta(seconds=heartbeat)
+
+
+def on_host(name: str) -> None:
+    """Be a process of another machine, as far as leases can tell."""
+    import socket
+
+    socket.gethostname = lambda: name
+
+
+def impatient(milliseconds: int) -> None:
+    """Wait for another writer as long as told, and no longer."""
+    from storage import database
+
+    database.BUSY_TIMEOUT_MS = milliseconds
+
+
+def disk_of(size: int) -> None:
+    """Let no file grow beyond so many bytes; a write beyond them fails as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def closed(*descriptors: int) -> None:
+    """Begin with standard streams closed, as some service managers do."""
+    import sys
+
+    for number in descriptors:
+        os.close(number)
+        name = ("stdin", "stdout", "stderr")[number]
+        setattr(sys, name, None)
+
+
+def without_reader(*descriptors: int) -> None:
+    """Have streams end in a pipe that nobody reads any more."""
+    for number in descriptors:
+        read, write = os.pipe()
+        os.dup2(write, number)
+        os.close(read)
+        os.close(write)
+
+
+def onto(path: str, *descriptors: int) -> None:
+    """Have streams go to a file."""
+    opened = os.open(path, os.O_WRONLY)
+    for number in descriptors:
+        os.dup2(opened, number)
+    os.close(opened)
+
+
+def _before(owner: Any, name: str) -> Callable[[Callable[[], None]], None]:
+    def install(count: Callable[[], None]) -> None:
+        place = owner()
+        known = getattr(place, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            count()
+            return known(*args, **kwargs)
+
+        setattr(place, name, counted)
+
+    return install
+
+
+def _after(owner: Any, name: str) -> Callable[[Callable[[], None]], None]:
+    def install(count: Callable[[], None]) -> None:
+        place = owner()
+        known = getattr(place, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            result = known(*args, **kwargs)
+            count()
+            return result
+
+        setattr(place, name, counted)
+
+    return install
+
+
+def _pool() -> Any:
+    from tasks.engines.pool import EnginePool
+
+    return EnginePool
+
+
+def _transformers() -> Any:
+    from tasks.engines.transformers_engine import TransformersEngine
+
+    return TransformersEngine
+
+
+def _auto_model() -> Any:
+    import transformers
+
+    return transformers.AutoModelForCausalLM
+
+
+def _llama() -> Any:
+    from transformers.models.llama.modeling_llama import LlamaForCausalLM
+
+    return LlamaForCausalLM
+
+
+def _embedder() -> Any:
+    from tasks.embedding.sentence_model import SentenceModel
+
+    return SentenceModel
+
+
+def _commits(moment: str) -> Callable[[Callable[[], None]], None]:
+    def install(count: Callable[[], None]) -> None:
+        from sqlalchemy import event
+        from sqlalchemy.orm import Session
+
+        def note(session: Session) -> None:
+            if session.get_bind().get_execution_options().get("winnow_writes"):
+                count()
+
+        event.listen(Session, moment, note)
+
+    return install
+
+
+POINTS: dict[str, Callable[[Callable[[], None]], None]] = {
+    "before a batch": _before(_pool, "generate"),
+    "after a batch": _after(_pool, "generate"),
+    "a model loads": _before(_transformers, "_load"),
+    "a model decodes": _before(_llama, "forward"),
+    "before embedding": _before(_embedder, "embed"),
+    "before a commit": _commits("before_commit"),
+    "after a commit": _commits("after_commit"),
+}
+"""Where something may be done; a function that has a function called at each passage."""
+
+held_in_a_batch = partial(At, "before a batch", action=hold)

@@ -1,0 +1,22 @@
+"""Engines in a real process of their own whose texts come from no model, so that they start at once.
+
+Everything on our side is what serves vLLM: `VllmEngine`, `WorkerProcess` and the channel between them.
+"""
+
+from functools import partial
+from unittest.mock import patch
+
+from tasks.engines import vllm_engine
+from tasks.engines.protocol import Engine, ModelRef
+from tasks.engines.providers import EngineSettings
+from tasks.engines.worker_process import WorkerProcess
+
+
+def start(model: ModelRef, settings: EngineSettings) -> Engine:
+    """Start `tests.faults.scripted_worker` where vLLM's worker would be."""
+    with patch.object(vllm_engine, "WorkerProcess", _instead):
+        return vllm_engine.start(model, settings)
+
+
+def _instead(module: str, **rest: object) -> WorkerProcess:
+    return partial(WorkerProcess, "tests.faults.scripted_worker")(**rest)
