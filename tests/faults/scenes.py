@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import count
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from campaign_processes import rows
@@ -17,7 +18,9 @@ from tests.faults.kinds import KINDS
 from tests.faults.runs import Run
 from tests.faults.tampering import At, Tampering, die
 
-SETTLED = ("decided", "undecided")
+WRITING = Lock()
+"""Models with random weights are drawn from the one generator of this process."""
+
 MOST_RESUMES = 10
 """Processes after which a campaign that does not end is stuck."""
 
@@ -31,7 +34,8 @@ class Scene:
         self.forks, self.folder, self.kind, self.storage, self.server = forks, folder, kind, storage, server
         self._numbers = count()
         folder.mkdir(parents=True, exist_ok=True)
-        KINDS[kind].write(folder, storage)
+        with WRITING:
+            KINDS[kind].write(folder, storage)
 
     @property
     def database(self) -> Path:

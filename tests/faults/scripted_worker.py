@@ -25,7 +25,7 @@ def main(parent: ParentLink) -> None:
     if refused := _meet(parent, name, "load"):
         parent.send({"load_failed": refused})
         return
-    parent.send({"ready": "worker 1"})
+    parent.send({"ready": "worker 1", "at": time.time(), "can_sleep": False})
     while "requests" in (message := parent.receive()):
         answers = [_answer(name, request) for request in message["requests"]]
         done = _meet(parent, name, "batch")
