@@ -8,11 +8,15 @@ the next firing, or a human, takes it up.
 from datetime import timedelta
 from uuid import UUID
 
-from prefect.automations import Automation
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ActionTypes, ChangeFlowRunState, RunDeployment
-from prefect.events.schemas.automations import EventTrigger, Posture, ResourceSpecification
+from prefect.events.schemas.automations import (
+    AutomationCore,
+    EventTrigger,
+    Posture,
+    ResourceSpecification,
+)
 
 HEARTBEAT = "prefect.flow-run.heartbeat"
 CRASHED = "prefect.flow-run.Crashed"
@@ -81,7 +85,7 @@ def _runs_of(deployment: UUID) -> ResourceSpecification:
 
 def _put(name: str, description: str, trigger: EventTrigger, action: ActionTypes) -> None:
     """Create an automation, or bring the one of this name to what is said here."""
-    wanted = Automation(name=name, description=description, trigger=trigger, actions=[action])
+    wanted = AutomationCore(name=name, description=description, trigger=trigger, actions=[action])
     with get_client(sync_client=True) as client:
         found = client.read_automations_by_name(name)
         if found:
