@@ -1,0 +1,50 @@
+"""A schedule that is served from a terminal: it fires by itself, again and again, until Ctrl-C."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import campaign_processes as processes
+import work_pools
+from test_command_line import winnow
+
+
+def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_first_ones_texts(
+    prefect_api, tmp_path
+):
+    processes.write_campaign(tmp_path)
+    out = tmp_path / "out"
+    with out.open("wb") as output:
+        serving = subprocess.Popen(
+            [sys.executable, "-m", "flows.main", "schedule", "campaign.yaml", "--interval", "4"],
+            cwd=tmp_path,
+            env=work_pools.environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        work_pools.until(lambda: len(made_anew(out.read_text())) >= 2)
+        os.killpg(serving.pid, signal.SIGINT)  # as a terminal does: the command and what it runs
+        assert serving.wait(work_pools.PATIENCE_S) == 0
+    finally:
+        if serving.poll() is None:
+            work_pools.kill(serving)
+    told = out.read_text()
+    assert made_anew(told)[:2] == [(processes.BUDGET, 0), (0, processes.BUDGET)]
+    print(*(line for line in told.splitlines() if "made anew" in line), sep="\n")
+    assert re.search(r"serving 'survivor': every 4 s; next firing \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", told)
+    assert "stop with Ctrl-C" in told
+    assert told.rstrip().endswith("the schedule fires again when it is served again")
+    rows = json.loads(winnow(tmp_path, "query", "--family", "survivor", "--json").stdout)
+    assert [row["changed"] for row in rows[:2]] == [None, False]
+    assert all(re.fullmatch(r"survivor-\d{8}T\d{6}Z", row["campaign"]) for row in rows)
+
+
+def made_anew(told):
+    """(made anew, taken from others) of every campaign that was told of."""
+    found = re.findall(r"(\d+) generations made anew, (\d+) taken from other campaigns", told)
+    return [(int(anew), int(taken)) for anew, taken in found]

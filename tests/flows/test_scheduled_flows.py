@@ -1,0 +1,201 @@
+"""What a firing does: names, reuse, crashed campaigns, late firings, zombies, and what is refused."""
+
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+
+import campaign_processes as processes
+import pytest
+from test_command_line import edit, one_message, winnow
+
+from flows.firing import fire, plan_firing
+from flows.launching import store_campaign
+from flows.storage_urls import url_of_a_worker
+from flows.zombies import mark_zombies, process_of, tags_of_this_process
+from storage.database import open_database
+from storage.leases import acquire
+from storage.records import Holder
+from tasks.campaign_files import check_campaign_file
+from tasks.errors import SpecError
+from tasks.leasing import LIFETIME, now
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+NOON = dt.datetime(2126, 11, 21, 12, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    processes.write_campaign(tmp_path)
+    return tmp_path
+
+
+def fired(folder, due=NOON, name=None, settings=()):
+    """Run a firing here; how it ended and what it said."""
+    lines = []
+    how = fire(plan_firing(str(folder / "campaign.yaml"), settings, None, due, name), lines.append)
+    return how, lines
+
+
+def family(folder):
+    result = winnow(folder, "query", "--family", "survivor", "--json")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_each_firing_is_a_campaign_of_its_own_that_reuses_what_the_last_one_generated(folder):
+    how, lines = fired(folder)
+    assert how == "done"
+    assert "32 generations made anew, 0 taken from other campaigns" in lines[-1]
+    # More data than yesterday: texts on the old examples are there already.
+    with (folder / "data.jsonl").open("a") as file:
+        file.write(json.dumps({"id": "new", "input": "new", "target": "a"}) + "\n")
+    edit(folder, "budget: 32", "budget: 150")
+    how, lines = fired(folder, NOON + dt.timedelta(days=1))
+    rows = family(folder)
+    assert [row["campaign"] for row in rows] == ["survivor-21261121T120000Z", "survivor-21261122T120000Z"]
+    assert (rows[0]["generated"], rows[0]["reused"]) == (32, 0)
+    assert rows[1]["generated"] + rows[1]["reused"] == rows[1]["comparisons"]
+    assert rows[1]["reused"] == 32
+    assert [row["changed"] for row in rows] == [None, rows[0]["best"] != rows[1]["best"]]
+    assert rows[1]["state"] == "decided"
+    assert lines[-1].startswith("survivor-21261122T120000Z: decided, best ")
+    listed = json.loads(winnow(folder, "list", "--json").stdout)
+    assert {row["family"] for row in listed} == {"survivor"}
+
+
+def test_a_firing_that_is_run_again_finds_its_own_campaign(folder):
+    fired(folder)
+    before = processes.history(folder)
+    how, lines = fired(folder)
+    assert how == "done"
+    assert len(lines) == 1
+    assert processes.history(folder) == before
+
+
+def test_a_firing_finishes_what_crashed_before_it_begins_its_own(folder):
+    storage = f"sqlite:///{folder}/winnow.db"
+    left = check_campaign_file(str(folder / "campaign.yaml"), ["name=survivor-crashed", f"storage={storage}"])
+    store_campaign(left, "survivor")
+    how, lines = fired(folder)
+    assert how == "done"
+    assert [line.partition(":")[0] for line in lines] == ["survivor-crashed", "survivor-21261121T120000Z"]
+    assert [row["state"] for row in family(folder)] == ["undecided", "undecided"]
+
+
+def test_a_firing_that_was_due_before_the_last_campaign_began_is_skipped(folder):
+    fired(folder)
+    how, lines = fired(folder, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    assert how == "skipped"
+    assert "survivor-21261121T120000Z was begun after this firing was due" in lines[0]
+    assert len(family(folder)) == 1
+
+
+def test_a_held_campaign_is_left_to_its_holder(folder):
+    fired(folder, name="mine", settings=["stopping.budget=8"])
+    database = open_database(f"sqlite:///{folder}/winnow.db")
+    elsewhere = Holder(host="elsewhere", pid=1, process_started_at=1.0)
+    acquire(database, 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=lambda _: False)
+    database.close()
+    with_room = winnow(folder, "resume", "--all")
+    assert with_room.returncode == 0
+    assert "nothing to go on with" in with_room.stdout
+
+
+def test_resume_all_goes_on_after_a_failure_and_ends_with_the_worst_code(folder):
+    for name, models in (("broken", 2), ("sound", 1)):
+        given = [f"name={name}"] + (["exclude=[{model: two}]"] if models == 1 else [])
+        store_campaign(check_campaign_file(str(folder / "campaign.yaml"), given))
+    (folder / "model-2" / "config.json").write_text("{}")
+    result = winnow(folder, "resume", "--all")
+    assert result.returncode == 2
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("broken: failed: ")
+    assert lines[-1].startswith("sound: undecided, best one/")
+
+
+def test_resume_wants_a_name_or_all_of_them(folder):
+    for arguments in ([], ["survivor", "--all"]):
+        result = winnow(folder, "resume", *arguments)
+        assert result.returncode == 2
+        assert one_message(result) == "name a campaign to go on with, or say --all"
+
+
+def test_an_unknown_family_is_refused_with_those_there_are(folder):
+    fired(folder)
+    result = winnow(folder, "query", "--family", "survivors")
+    assert result.returncode == 1
+    assert one_message(result) == "no family of campaigns is named 'survivors'; there are: survivor"
+
+
+REFUSED = {
+    "no time": ([], "say when: give --cron EXPR"),
+    "two times": (["--cron", "0 2 * * *", "--interval", "60"], "say when: give --cron EXPR"),
+    "bad cron": (["--cron", "at noon"], "'at noon' is no cron expression"),
+    "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is no time zone"),
+    "bad interval": (["--interval", "0"], "--interval 0 is no number of seconds"),
+    "no pool": (["--cron", "0 2 * * *", "--work-pool", "nowhere"], "there is no work pool 'nowhere'"),
+    "folder alone": (["--cron", "0 2 * * *", "--folder", "/work"], "--folder is for workers"),
+    "long name": (["--cron", "0 2 * * *", "--set", f"name={'n' * 90}"], "has at most 83 characters"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "told"), REFUSED.values(), ids=REFUSED)
+def test_a_schedule_that_makes_no_sense_gets_one_message(folder, arguments, told):
+    result = winnow(folder, "schedule", "campaign.yaml", *arguments)
+    assert result.returncode == 2
+    assert told in one_message(result)
+
+
+def test_a_password_stays_with_the_worker(monkeypatch):
+    url = "postgresql+psycopg://ann:secret@host/results"
+    monkeypatch.delenv("WINNOW_STORAGE", raising=False)
+    with pytest.raises(SpecError, match="set WINNOW_STORAGE to the whole URL"):
+        url_of_a_worker("postgresql+psycopg://ann:***@host/results")
+    assert url_of_a_worker("sqlite:///there.db") == "sqlite:///there.db"
+    monkeypatch.setenv("WINNOW_STORAGE", url)
+    assert url_of_a_worker("postgresql+psycopg://ann:***@host/results") == url
+    assert url_of_a_worker(None) == url
+    assert url_of_a_worker("sqlite:///there.db") == "sqlite:///there.db"
+
+
+def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
+    winnow(folder, "db", "upgrade")
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    dead = f"winnow-process:{os.uname().nodename}:{child.pid}:1.0"
+    # Imported here: Prefect reads its settings when it is imported, and the fixture makes them.
+    from prefect.client.orchestration import get_client
+    from prefect.states import Running
+
+    from flows.campaign import run_campaign
+
+    with get_client(sync_client=True) as client:
+        runs = {
+            kind: client.create_flow_run(
+                run_campaign, name=f"{folder.name}-{kind}", state=Running(), tags=tags
+            )
+            for kind, tags in {
+                "dead": ["winnow", dead],
+                "alive": tags_of_this_process(),
+                "elsewhere": ["winnow", "winnow-process:elsewhere:1:1.0"],
+                "others": [dead],
+            }.items()
+        }
+        marked = mark_zombies(f"sqlite:///{folder}/winnow.db")
+        states = {kind: client.read_flow_run(run.id).state for kind, run in runs.items()}
+        for run in runs.values():
+            client.delete_flow_run(run.id)
+    assert "dead" + folder.name in marked
+    assert f"process {child.pid} on" in states["dead"].message
+    assert {kind: state.type.value for kind, state in states.items()} == {
+        "dead": "CRASHED",
+        "alive": "RUNNING",
+        "elsewhere": "RUNNING",
+        "others": "RUNNING",
+    }
+    assert process_of(["winnow", "winnow-process:elsewhere:1:1.0"]) == Holder(
+        host="elsewhere", pid=1, process_started_at=1.0
+    )

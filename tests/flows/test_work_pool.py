@@ -1,0 +1,109 @@
+"""Two workers of a pool, PostgreSQL and a Prefect server: campaigns side by side, one taken over."""
+
+import os
+import signal
+
+import campaign_processes as processes
+import psutil
+import pytest
+import work_pools
+from test_command_line import winnow
+
+NAMES = {"alpha": 11, "beta": 12}
+"""Campaigns and their seeds."""
+
+ROUNDS = processes.BUDGET // processes.BATCH_SIZE
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two campaigns on the same models and data, kept in SQLite unless somebody says otherwise."""
+    text = processes.write_campaign(tmp_path).read_text()
+    for name, seed in NAMES.items():
+        changed = text.replace("name: survivor", f"name: {name}").replace("seed: 11", f"seed: {seed}")
+        (tmp_path / f"{name}.yaml").write_text(changed)
+    return tmp_path
+
+
+@pytest.fixture
+def shared(folder, postgresql):
+    """The database of the workers."""
+    url = postgresql.new_database()
+    assert winnow(folder, "db", "upgrade", "--storage", url).returncode == 0
+    return url
+
+
+@pytest.fixture
+def pool(prefect_api, folder, shared):
+    """A pool on which both campaigns are scheduled, for a time that does not come."""
+    name = work_pools.make_pool(f"pool-{os.getpid()}")
+    for campaign in NAMES:
+        where = ["--work-pool", name, "--storage", shared]
+        result = winnow(folder, "schedule", f"{campaign}.yaml", "--cron", "0 0 1 1 *", *where)
+        assert result.returncode == 0, result.stderr
+        assert f"prefect worker start --pool {name} --type process" in result.stdout
+    return name
+
+
+def decisions(folder, storage, name):
+    """All that was asked and decided, by names and not by the ids of a database."""
+    (folder / processes.STORAGE).write_text(storage)
+    of = f"JOIN campaigns k ON k.id = r.campaign_id WHERE k.name = '{name}' ORDER BY r.number"
+    return processes.rows(folder, f"SELECT r.number, r.arms, r.examples FROM rounds r {of}"), processes.rows(
+        folder,
+        "SELECT r.number, c.name, d.estimates, d.lower, d.upper, d.stop, d.reason FROM decisions d "
+        f"JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates c ON c.id = d.best_candidate_id {of}",
+    )
+
+
+def holder(folder, name):
+    """The process that holds the lease of a campaign, once it has had a text made."""
+    found = processes.rows(
+        folder,
+        "SELECT l.pid FROM leases l JOIN campaigns k ON k.id = l.campaign_id JOIN rounds r "
+        "ON r.campaign_id = k.id JOIN generations g ON g.round_id = r.id "
+        f"WHERE k.name = '{name}' AND l.released_at IS NULL LIMIT 1",
+    )
+    return found[0][0] if found else None
+
+
+def started_by(pid, worker):
+    return worker.pid in {parent.pid for parent in psutil.Process(pid).parents()}
+
+
+def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_otherwise(
+    folder, shared, pool, postgresql, tmp_path_factory
+):
+    logs = tmp_path_factory.mktemp("logs")
+    (folder / processes.STORAGE).write_text(shared)
+    with work_pools.worker(pool, logs / "one", limit=1) as one:
+        first = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
+        running = work_pools.until(lambda: holder(folder, "alpha"), every_s=0.002)
+        os.kill(running, signal.SIGSTOP)  # however fast, it is still at it when the others come
+        frozen = "UPDATE leases SET expires_at = expires_at + interval '1 hour'"
+        postgresql.execute(frozen, shared.rpartition("/")[2])  # as its heartbeat would have done
+        assert started_by(running, one)
+        with work_pools.worker(pool, logs / "two", limit=2) as two:
+            beside = work_pools.submit("scheduled-campaign/beta", campaign="beta")
+            again = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
+            started = work_pools.until(lambda: holder(folder, "beta"), every_s=0.002)
+            assert started_by(started, two)
+            assert work_pools.ended(beside).is_completed()
+            refused = work_pools.ended(again)
+            assert (refused.name, refused.type.value) == ("Skipped", "COMPLETED")
+            assert f"'alpha' is being run by process {running}" in refused.message
+
+            work_pools.kill(one)
+            assert work_pools.state_of(first).is_running()  # who could have told Prefect?
+            assert len(decisions(folder, shared, "alpha")[1]) < ROUNDS
+            resumed = work_pools.ended(work_pools.submit("resume-all/alpha"))
+            assert resumed.is_completed()
+            assert resumed.message.startswith("alpha: undecided")
+            assert work_pools.state_of(first).is_crashed()
+            # Prefect's automation heard of the crash and sent somebody of its own.
+            work_pools.until(lambda: len(work_pools.runs_of("resume-all/alpha")) > 1)
+    for name in NAMES:
+        assert winnow(folder, "run", f"{name}.yaml", "--storage", "sqlite:///alone.db").returncode == 3
+        alone = decisions(folder, f"sqlite:///{folder}/alone.db", name)
+        assert decisions(folder, shared, name) == alone
+        assert len(alone[1]) == ROUNDS

@@ -1,0 +1,99 @@
+"""Work pools, workers and flow runs of a real Prefect server, as an operator would set them up."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 240
+"""How long anything may take on a busy machine before a test gives up."""
+
+
+def client_of_prefect():
+    """Imported late: Prefect reads its settings when it is imported, and a fixture makes them."""
+    from prefect.client.orchestration import get_client
+
+    return get_client(sync_client=True)
+
+
+def make_pool(name):
+    from prefect.client.schemas.actions import WorkPoolCreate
+
+    with client_of_prefect() as client:
+        client.create_work_pool(WorkPoolCreate(name=name, type="process"))
+    return name
+
+
+def submit(deployment, **parameters):
+    """Have a deployment run now; the id of its flow run."""
+    with client_of_prefect() as client:
+        found = client.read_deployment_by_name(deployment)
+        return client.create_flow_run_from_deployment(found.id, parameters=parameters).id
+
+
+def state_of(run):
+    with client_of_prefect() as client:
+        return client.read_flow_run(run).state
+
+
+def ended(run):
+    """The state in which a flow run ends."""
+    return until(lambda: state if (state := state_of(run)).is_final() else None)
+
+
+def runs_of(deployment):
+    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+
+    with client_of_prefect() as client:
+        found = client.read_deployment_by_name(deployment)
+        return client.read_flow_runs(
+            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[found.id]))
+        )
+
+
+def until(found, every_s=0.1):
+    """What `found()` gives as soon as it gives anything."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not (it := found()):
+        assert time.monotonic() < give_up, "this takes too long"
+        time.sleep(every_s)
+    return it
+
+
+def environment(**more):
+    """That of a process that finds this checkout first."""
+    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | more
+
+
+@contextmanager
+def worker(pool, log, limit):
+    """A worker for so many runs at once, in a process group of its own; killed with them if still there."""
+    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool]
+    command += ["--type", "process", "--limit", str(limit)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            env=environment(PREFECT_WORKER_QUERY_SECONDS="1"),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def kill(process):
+    """kill -9 of a process and all that it started."""
+    family = [process.pid, *(child.pid for child in psutil.Process(process.pid).children(recursive=True))]
+    for pid in family:
+        if psutil.pid_exists(pid):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
