@@ -30,7 +30,7 @@ class BudgetSpec(BaseModel):
     tokens: Count | None = None
     """Shown to models and made by them, judges and the autoevaluator included."""
     gpu_seconds: Amount | None = None
-    """Time of engines, loading included, times the devices of each."""
+    """Time of engines, loading included, times the devices of each; models that run elsewhere take none."""
     cost: Amount | None = None
     """In the currency of `execution.prices` and `execution.price_per_hour`."""
     human_labels: Count | None = None

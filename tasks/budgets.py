@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from storage import labels, spending
 from storage.records import CampaignRecord
 from tasks.budget_spec import Kind, limits_of, own_kind
+from tasks.engines.providers import REMOTE
 from tasks.spec import ExecutionSpec
 
 SECONDS_PER_HOUR = 3600.0
@@ -148,7 +149,10 @@ def overspent(budgets: tuple[Spending, ...], own: Kind) -> Spending | None:
 
 
 def devices_by_model(spec: Mapping[str, Any]) -> dict[str, int]:
-    """Over how many devices the engine of each model of a stored spec is spread; judges' models too."""
+    """Over how many devices the engine of each model of a stored spec is spread; judges' models too.
+
+    A model that runs elsewhere takes none of ours: it is paid for by its tokens.
+    """
     certify = spec.get("certify") or {}
     autoevaluator = certify.get("autoevaluator")
     models = [
@@ -156,10 +160,13 @@ def devices_by_model(spec: Mapping[str, Any]) -> dict[str, int]:
         *spec.get("judge", {}).get("models", ()),
         *([autoevaluator["model"]] if autoevaluator else ()),
     ]
-    return {each.get("name", each.get("judge_id")): _devices(each.get("model_args", {})) for each in models}
+    return {each.get("name", each.get("judge_id")): _devices(each) for each in models}
 
 
-def _devices(model_args: Mapping[str, Any]) -> int:
+def _devices(model: Mapping[str, Any]) -> int:
     """By vLLM's names for how many parts a model is cut into."""
-    parts = (model_args.get(f"{way}_parallel_size") or 1 for way in ("tensor", "pipeline"))
+    if model.get("provider") in REMOTE:
+        return 0
+    args = model.get("model_args", {})
+    parts = (args.get(f"{way}_parallel_size") or 1 for way in ("tensor", "pipeline"))
     return next(parts) * next(parts)

@@ -23,7 +23,7 @@ app = typer.Typer(
     name="winnow",
     help="Find the best of many language-model candidates with as few generations as possible.",
     epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for labels, "
-    "130 interrupted.",
+    "130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -183,14 +183,18 @@ def test_devices_are_those_of_candidates_judges_and_the_autoevaluator():
 
     assert devices_by_model(
         {
-            "models": [model("one"), model("two", tensor_parallel_size=2, pipeline_parallel_size=3)],
+            "models": [
+                model("one"),
+                model("two", tensor_parallel_size=2, pipeline_parallel_size=3),
+                {"name": "served", "provider": "openai"},
+            ],
             "judge": {
                 "type": "llm",
                 "models": [{"judge_id": "j", "model_args": {"tensor_parallel_size": 2}}],
             },
             "certify": {"autoevaluator": {"model": model("auto", tensor_parallel_size=8)}},
         }
-    ) == {"one": 1, "two": 6, "j": 2, "auto": 8}
+    ) == {"one": 1, "two": 6, "served": 0, "j": 2, "auto": 8}
     assert devices_by_model({"judge": {"type": "exact"}, "certify": None}) == {}
 
 
