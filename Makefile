@@ -9,6 +9,7 @@ LOCK := infra/locks/$(TARGET).txt
 READY := $(VENV)/.ready-$(TARGET)
 BENCH_OUT ?= .winnow/bench
 COMPARISONS ?= 10000000
+KILLS ?= 500
 
 # Caches and settings that libraries would otherwise put in the home folder.
 export PREFECT_HOME ?= $(CURDIR)/.winnow/prefect
@@ -21,7 +22,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route bench-storage lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route bench-storage bench-loads bench-harness faults lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -66,6 +67,17 @@ bench-route: install ## Measure the routing selectors on real prompts: make benc
 
 bench-storage: install ## Measure ten million comparisons in SQLite and PostgreSQL: make bench-storage COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.storage --out $(BENCH_OUT) --comparisons $(COMPARISONS)
+
+bench-loads: install ## Count loads with more models than places, planned and in the naive order.
+	@$(BIN)/python -m tests.benchmarks.loads --out $(BENCH_OUT)
+
+bench-harness: install ## Time to the winner beside lm-eval: make bench-harness LM_EVAL=python.
+	@test -n "$(LM_EVAL)" || { echo "name an interpreter that has lm-eval (tests/benchmarks/harness.py says how): make bench-harness LM_EVAL=path"; exit 2; }
+	@test -d .winnow/demo || { echo "the demo's models are measured: run make demo first"; exit 2; }
+	@$(BIN)/python -m tests.benchmarks.harness --out $(BENCH_OUT) --lm-eval "$(LM_EVAL)"
+
+faults: install ## Inject faults and random kills, and tabulate what became of each: make faults KILLS=n.
+	@$(BIN)/python -m tests.faults --out $(BENCH_OUT) --kills $(KILLS)
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh
