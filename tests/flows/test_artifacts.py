@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import campaign_processes as processes
 import pytest
@@ -57,7 +58,18 @@ def test_they_are_updated_in_place_while_it_runs(prefect_api, tmp_path, monkeypa
     seen = []
     progress = contents.progress
     monkeypatch.setattr(contents, "progress", lambda *args: seen.append(progress(*args)) or seen[-1])
-    assert run(tmp_path, monkeypatch, "live", "stopping.budget=100").returncode in (0, 3)
+    generate = scripted_engines.ScriptedEngine.generate
+    batches = []
+
+    def once_the_last_round_was_seen(self, requests):
+        batches.append(len(requests))
+        deadline = time.monotonic() + 60.0
+        while sum(batches) > 8 and len(seen) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return generate(self, requests)
+
+    monkeypatch.setattr(scripted_engines.ScriptedEngine, "generate", once_the_last_round_was_seen)
+    assert run(tmp_path, monkeypatch, "live", "stopping.budget=16").returncode == 3
     percents = [percent for percent, _ in seen]
     assert len(percents) > 2
     assert percents == sorted(percents)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 
 import pandas as pd
 import pytest
@@ -145,6 +146,8 @@ def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
         (folder / STORAGE).read_text() if (folder / STORAGE).exists() else f"sqlite:///{folder}/winnow.db"
     )
     monkeypatch.setenv(STORAGE_VARIABLE, storage)
+    # A script takes the main module's place, and processes of later tests would begin by running it.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     page = AppTest.from_string(
         "from flows.dashboard import comparisons_page; comparisons_page.show()", default_timeout=60
     ).run()

@@ -45,8 +45,11 @@ def run(prefect_api, tmp_path, monkeypatch):
 def test_a_run_logs_its_rounds_with_campaign_round_and_utc(run):
     result = run("honest", "--set", "stopping.budget={comparisons: 16, tokens: 999}")
     found = lines(result.stderr)
-    assert events(found) == ["campaign_begun", "round_recorded", "round_recorded", "campaign_ended"]
     assert {line["campaign"] for line in found} == {"survivor"}
+    loads = [line for line in found if line["event"] == "model_load"]
+    assert sorted(line["model"] for line in loads) == ["one", "two"]
+    found = [line for line in found if line not in loads]
+    assert events(found) == ["campaign_begun", "round_recorded", "round_recorded", "campaign_ended"]
     assert [line["round"] for line in found] == [0, 0, 1, None]
     assert [line["level"] for line in found] == ["info"] * 4
     for line in found:

@@ -72,6 +72,25 @@ def run(forks, folder, storage, environment):
     return process
 
 
+def test_without_a_cluster_the_remedy_is_told(forks, tmp_path):
+    # The first test of all: later ones have a cluster on this machine, and it would be found.
+    told = tmp_path / "told"
+    process = forks.Process(target=write_down_error_of, args=("auto", str(told)))
+    process.start()
+    process.join(60)
+    assert told.read_text().startswith("there is no Ray cluster at 'auto' (ConnectionError: ")
+    assert "start one with `ray start --head`" in told.read_text()
+
+
+def write_down_error_of(address, path):
+    try:
+        with ray_engines(address, "auto", engines=1):
+            pass
+    except ClusterUnavailable as error:
+        with open(path, "w") as file:
+            file.write(str(error))
+
+
 def test_an_actor_answers_as_the_engine_itself_does_until_it_takes_too_long(start, model, settings):
     engine, itself = start(model, settings), start_engine(model, settings)
     bad = Request(prompt="", sampling=Sampling(), seed=0)
@@ -157,24 +176,6 @@ def test_without_ray_the_remedy_is_told(monkeypatch):
         ray_engines("auto", "auto", engines=1),
     ):
         pass
-
-
-def test_without_a_cluster_the_remedy_is_told(forks, tmp_path):
-    told = tmp_path / "told"
-    process = forks.Process(target=write_down_error_of, args=("auto", str(told)))
-    process.start()
-    process.join(60)
-    assert told.read_text().startswith("there is no Ray cluster at 'auto' (ConnectionError: ")
-    assert "start one with `ray start --head`" in told.read_text()
-
-
-def write_down_error_of(address, path):
-    try:
-        with ray_engines(address, "auto", engines=1):
-            pass
-    except ClusterUnavailable as error:
-        with open(path, "w") as file:
-            file.write(str(error))
 
 
 def test_an_actor_killed_in_the_middle_of_a_campaign_is_replaced_and_nothing_is_lost(

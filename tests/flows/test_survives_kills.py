@@ -88,7 +88,7 @@ def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_pat
 
 
 def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninterrupted, tmp_path):
-    spec = processes.write_campaign(tmp_path)
+    spec = processes.write_campaign(tmp_path, budget=BUDGET)
     one, two = "max_loaded: 2", "max_loaded: 1, devices: [0, 1]"
     assert one in spec.read_text()
     spec.write_text(spec.read_text().replace(one, two))

@@ -24,7 +24,7 @@ from test_command_line import winnow
 from tiny_models import save_tiny_llama
 
 from tasks.engines.protocol import ModelRef
-from tasks.engines.providers import PROVIDERS
+from tasks.engines.providers import PROVIDERS, EngineSettings
 from tasks.engines.vllm_engine import VllmEngine
 
 pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("prefect_api")]
@@ -63,7 +63,7 @@ def start_loaded(model, settings):
 def engine(tmp_path_factory):
     weights = save_tiny_llama(tmp_path_factory.mktemp("one"), seed=1)
     reference = ModelRef(name="one", provider="vllm", model=str(weights), model_args=MODEL_ARGS)
-    with closing(VllmEngine(reference, log_folder=tmp_path_factory.mktemp("logs"))) as engine:
+    with closing(VllmEngine(reference, EngineSettings(log_folder=tmp_path_factory.mktemp("logs")))) as engine:
         yield engine
 
 

@@ -91,7 +91,9 @@ def worker(pool, log, limit):
 
 
 def kill(process):
-    """kill -9 of a process and all that it started."""
+    """kill -9 of a process and all that it started, unless it is gone."""
+    if process.poll() is not None:
+        return
     family = [process.pid, *(child.pid for child in psutil.Process(process.pid).children(recursive=True))]
     for pid in family:
         if psutil.pid_exists(pid):
