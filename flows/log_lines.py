@@ -17,7 +17,7 @@ from pythonjsonlogger.core import merge_record_extra
 from pythonjsonlogger.json import JsonFormatter
 
 from flows.exits import exit_code_of
-from flows.output import printable
+from flows.output import printable, tell
 
 ROOT = logging.getLogger("winnow")
 
@@ -103,7 +103,7 @@ def json_context() -> RunContext | None:
 def notice(event: str, sentence: str) -> None:
     """Tell whoever reads standard error what is no result; as a line of the log where that is JSON."""
     if json_context() is None:
-        print(sentence, file=sys.stderr)
+        tell(sentence)
     else:
         ROOT.warning(sentence.strip(), extra={"event": event})
 

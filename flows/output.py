@@ -1,5 +1,6 @@
 """Printing rows: a table for people, and formats for programs."""
 
+import contextlib
 import csv
 import datetime as dt
 import json
@@ -98,6 +99,13 @@ def _cell(value: Any) -> str:  # noqa: ANN401
         return f"{value:%Y-%m-%d %H:%M:%S}"
     text = printable(str(value)).replace("\n", "\N{MIDDLE DOT}")
     return text if len(text) <= CELL_WIDTH else text[: CELL_WIDTH - 1] + "…"
+
+
+def tell(sentence: str) -> None:
+    """Print to standard error what a run goes on without where nobody reads it, or its disk is full."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            print(sentence, file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:

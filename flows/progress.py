@@ -1,6 +1,5 @@
 """Showing a campaign while it runs: a live table on a terminal, one line a round elsewhere, or a log."""
 
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from algorithms.protocols import Decision
 from flows.artifacts import Artifacts, server_is_the_users
 from flows.interrupts import Interrupts
 from flows.log_lines import json_context
+from flows.output import tell
 from flows.round_log import RoundLog
 from flows.watching import Together, Watcher
 from storage.records import RoundRecord
@@ -94,16 +94,15 @@ class PlainProgress(Tally):
         """See `Watcher`."""
         self.begin(campaign)
         checked = campaign.checked
-        print(
+        tell(
             f"campaign {campaign.record.name}: {len(checked.candidates)} candidates x "
-            f"{len(checked.dataset.examples)} examples, {self.told} comparisons stored",
-            file=sys.stderr,
+            f"{len(checked.dataset.examples)} examples, {self.told} comparisons stored"
         )
 
     def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
         """See `Watcher`."""
         self.told += len(round_.examples)
-        print(self.line(campaign, round_, decision), file=sys.stderr)
+        tell(self.line(campaign, round_, decision))
 
 
 class LiveProgress(Tally):
