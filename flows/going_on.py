@@ -84,11 +84,22 @@ def exit_code(storage: str, name: str) -> int:
 
 
 def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:
-    """Run a stored campaign's flow, with its progress on standard error."""
+    """Run a stored campaign's flow, with its progress on standard error.
+
+    Raises:
+        WinnowError: If Prefect's server is gone; what the campaign has stored by then stays.
+    """
     # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
+    from httpx import HTTPError
     from prefect import tags
 
     from flows.campaign import run_campaign
 
-    with progress_display(interrupts) as watcher, watched_by(watcher), tags(*tags_of_this_process()):
-        run_campaign(hide(storage), name)
+    try:
+        with progress_display(interrupts) as watcher, watched_by(watcher), tags(*tags_of_this_process()):
+            run_campaign(hide(storage), name)
+    except HTTPError as error:
+        raise WinnowError(
+            f"Prefect's server does not answer any more ({error}); start it again if it is yours, then go "
+            "on: nothing that was stored is lost"
+        ) from error
