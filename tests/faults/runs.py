@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds after which a process that neither gets where it should nor ends is stuck."""
 
 
