@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from flows.output import printable
-from storage import repository
+from storage import outcome_records
 from storage.records import CampaignRecord
 from tasks.status import CampaignStatus, campaign_status
 from tasks.views import ask
@@ -49,7 +49,7 @@ def leaderboard(session: Session, campaign: CampaignRecord) -> tuple[str, str]:
     """The table of the leading candidates, as JSON, and what it shows."""
     found = list(ask(session, campaign, "leaderboard"))
     rows = [_row(row) for row in found[:MOST_ROWS]]
-    decision = repository.latest_decision(session, campaign.id)
+    decision = outcome_records.latest_decision(session, campaign.id)
     finished = 0 if decision is None else decision.round_number + 1
     cut = f"; the first {MOST_ROWS} of {len(found)} candidates" if len(found) > MOST_ROWS else ""
     return json.dumps(rows), f"{escaped(campaign.name)} after {finished} rounds{cut}"

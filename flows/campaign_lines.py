@@ -1,14 +1,14 @@
 """A campaign's answer in one line, for logs and for lists of campaigns that were run one after the other."""
 
 from flows.reading import reading
-from storage import history_views, repository
+from storage import campaign_records, history_views
 from tasks.status import CampaignStatus, campaign_status
 
 
 def campaign_line(storage: str, name: str) -> str:
     """Where a campaign stands, what it made anew, and whether its family has another winner now."""
     with reading(storage) as session:
-        record = repository.get_campaign(session, name)
+        record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
         changed = _changed(history_views.family(session, record.family), name) if record.family else ""

@@ -13,7 +13,7 @@ from flows.launching import store_campaign
 from flows.reading import reading
 from flows.storage_urls import url_of_a_worker
 from flows.zombies import mark_zombies
-from storage import repository
+from storage import campaign_records
 from storage.database import open_database
 from storage.errors import LeaseHeld
 from storage.records import CampaignRecord
@@ -124,7 +124,7 @@ def _family(firing: Firing) -> list[CampaignRecord]:
     with reading(firing.storage) as session:
         return [
             record
-            for record in repository.campaigns(session)
+            for record in campaign_records.campaigns(session)
             if record.family == firing.family or record.name == firing.name
         ]
 
@@ -138,4 +138,4 @@ def _begun_since(family: Sequence[CampaignRecord], due: dt.datetime | None) -> C
 
 def _is_settled(firing: Firing) -> bool:
     with reading(firing.storage) as session:
-        return campaign_status(session, repository.get_campaign(session, firing.name)).is_settled
+        return campaign_status(session, campaign_records.get_campaign(session, firing.name)).is_settled

@@ -11,7 +11,7 @@ from flows.reading import reading
 from flows.storage_urls import hide
 from flows.watching import watched_by
 from flows.zombies import tags_of_this_process
-from storage import repository
+from storage import campaign_records
 from storage.errors import LeaseHeld, StorageError
 from tasks.errors import SpecError, WinnowError
 from tasks.status import CampaignStatus, campaign_status
@@ -26,7 +26,7 @@ def unfinished_campaigns(storage: str, family: str | None = None) -> list[str]:
     with reading(storage) as session:
         return [
             record.name
-            for record in repository.campaigns(session)
+            for record in campaign_records.campaigns(session)
             if (family is None or record.family == family)
             and is_left_unfinished(campaign_status(session, record))
         ]
@@ -77,7 +77,7 @@ def _go_on(storage: str, name: str, interrupts: Interrupts) -> tuple[int, str]:
 def exit_code(storage: str, name: str) -> int:
     """How a command ends that ran this campaign."""
     with reading(storage) as session:
-        status = campaign_status(session, repository.get_campaign(session, name))
+        status = campaign_status(session, campaign_records.get_campaign(session, name))
     if not status.is_settled:
         return exits.ERROR
     return exits.DECIDED if status.state == "decided" else exits.UNDECIDED

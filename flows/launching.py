@@ -12,7 +12,7 @@ from flows.reading import reading
 from flows.round_log import log_answer
 from flows.summary import print_summary
 from flows.zombies import mark_zombies
-from storage import leases, repository
+from storage import campaign_records, leases
 from storage.database import open_database
 from storage.schema import ensure_schema
 from storage.urls import shown_url
@@ -96,10 +96,10 @@ def _answer(status: CampaignStatus, storage: str) -> int:
 def _require_free(storage: str, name: str) -> None:
     """Refuse a campaign that another process runs before any server is started."""
     with reading(storage) as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
 
 
 def _status(storage: str, name: str) -> CampaignStatus:
     with reading(storage) as session:
-        return campaign_status(session, repository.get_campaign(session, name))
+        return campaign_status(session, campaign_records.get_campaign(session, name))

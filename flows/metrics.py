@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
 from flows.reading import reading
-from storage import repository, spending, unscored_views
+from storage import campaign_records, spending, unscored_views
 from storage.errors import StorageError
 from storage.records import CampaignRecord
 from tasks.status import State, campaign_status
@@ -66,7 +66,7 @@ class CampaignMetrics(Collector):
         is_up = 1.0
         try:
             with reading(self._storage) as session:
-                for campaign in repository.campaigns(session):
+                for campaign in campaign_records.campaigns(session):
                     _add(families, session, campaign)
         except StorageError:
             is_up, families = 0.0, {}

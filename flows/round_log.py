@@ -9,7 +9,7 @@ from algorithms.best_mean.score_matrix import LEAST_TOLD_TO_SET_ASIDE
 from algorithms.protocols import Decision
 from flows.interrupts import Interrupts
 from flows.log_lines import RunContext
-from storage import repository, spending, unscored_views, views
+from storage import round_records, spending, unscored_views, views
 from storage.records import RoundRecord
 from storage.spending import LoadRecord
 from tasks.running import RunningCampaign
@@ -41,8 +41,8 @@ class RoundLog:
         """See `Watcher`."""
         with campaign.database.reading() as session:
             stored = views.totals(session, campaign.record.id)
-            self._context.round = repository.next_round_number(session, campaign.record.id)
-            if repository.unfinished_round(session, campaign.record.id) is not None:
+            self._context.round = round_records.next_round_number(session, campaign.record.id)
+            if round_records.unfinished_round(session, campaign.record.id) is not None:
                 self._context.round -= 1
         self._context.campaign = campaign.record.name
         self._set_aside = self._now_set_aside(campaign)

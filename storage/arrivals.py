@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from storage import repository
+from storage import dataset_records
 from storage.models import Arrival, Campaign, Example
 from storage.records import NewExample
 
@@ -32,7 +32,7 @@ def add_arrival(
         The example position of the first of them.
     """
     first = count_examples(session, campaign_id)
-    dataset_id = repository.ensure_dataset(
+    dataset_id = dataset_records.ensure_dataset(
         session, fingerprint=fingerprint, name="arrivals", path="", examples=examples, now=now
     )
     number = next_number(session, campaign_id)

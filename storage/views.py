@@ -22,7 +22,7 @@ from storage.models import (
     Round,
     Tally,
 )
-from storage.repository import latest_decision
+from storage.outcome_records import latest_decision
 
 Row = dict[str, Any]
 

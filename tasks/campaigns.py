@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from storage import arrivals, leases, repository
+from storage import arrivals, campaign_records, dataset_records, leases
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
 from tasks.checking import check_campaign
@@ -49,16 +49,16 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
     """
     spec = checked.spec
     with database.writing() as session:
-        stored = repository.find_campaign(session, spec.name)
+        stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
-            new = joining_candidates(checked, stored.spec, repository.candidates(session, stored.id))
+            new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
             if not new:
                 refuse_other_identity(stored.name, stored.spec, checked.identity())
             leases.require_free(session, stored.id, this_process(), now=now(), is_gone=is_gone)
             if new:
-                repository.grow_campaign(session, stored.id, spec=checked.identity(), candidates=new)
-            return repository.set_execution(session, stored.id, spec.execution_fields())
-        dataset_id = repository.ensure_dataset(
+                campaign_records.grow_campaign(session, stored.id, spec=checked.identity(), candidates=new)
+            return campaign_records.set_execution(session, stored.id, spec.execution_fields())
+        dataset_id = dataset_records.ensure_dataset(
             session,
             fingerprint=checked.dataset.fingerprint,
             name=checked.dataset.name,
@@ -69,7 +69,7 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
             ],
             now=now(),
         )
-        return repository.add_campaign(
+        return campaign_records.add_campaign(
             session,
             name=spec.name,
             objective=spec.objective,
@@ -92,14 +92,14 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
     """
     with database.reading() as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         examples = [
             example
             for dataset_id in arrivals.dataset_ids(session, campaign.id)
-            for example in repository.examples(session, dataset_id)
+            for example in dataset_records.examples(session, dataset_id)
         ]
-        names = repository.candidate_names(session, campaign.id)
-        first_rounds = repository.first_rounds(session, campaign.id)
+        names = campaign_records.candidate_names(session, campaign.id)
+        first_rounds = campaign_records.first_rounds(session, campaign.id)
     dataset = stored_dataset(campaign, examples)
     checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
     refuse_other_identity(name, campaign.spec, checked.identity())

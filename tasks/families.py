@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import history_views, repository
+from storage import campaign_records, history_views
 from tasks.status import campaign_status
 
 COLUMNS = (
@@ -34,7 +34,7 @@ def family_rows(session: Session, family: str) -> list[dict[str, Any]]:
     """
     rows = []
     for row in history_views.family(session, family):
-        record = repository.get_campaign(session, row["campaign"])
+        record = campaign_records.get_campaign(session, row["campaign"])
         generated, reused = history_views.texts(session, record.id)
         state = campaign_status(session, record).state
         standing = {**row, "state": state, "generated": generated, "reused": reused}

@@ -51,12 +51,12 @@ def frame(
         StorageError: If the database cannot be read, or has no such campaign.
         SpecError: If there is no such view or candidate, or the campaign cannot answer it.
     """
-    from storage import repository
+    from storage import campaign_records
 
     if view not in VIEWS:
         raise SpecError(unknown_name("view", view, VIEWS))
     with _reading(storage) as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         rows = list(ask(session, campaign, view, candidate=candidate, limit=limit))
     return _typed(rows, view)
 

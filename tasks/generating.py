@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from storage import loads, repository
+from storage import generation_records, loads
 from storage.leases import writing_under
 from storage.records import NewGeneration, NewLoad, RoundRecord, StoredText
 from tasks.engines.asking import Ask
@@ -65,7 +65,7 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
         LeaseLost: If another process took the campaign over.
     """
     with campaign.database.reading() as session:
-        texts = repository.texts_by_key(session, [generation.key for generation in planned])
+        texts = generation_records.texts_by_key(session, [generation.key for generation in planned])
     failures: dict[str, GenerationFailure] = {}
     groups = _missing(planned, campaign.checked.spec.execution.group_size, texts)
     asks = [Ask(model=group[0].model, requests=[each.request for each in group]) for group in groups]
@@ -84,7 +84,7 @@ def _stored(
     loaded = [_new_load(each) for each in campaign.engines.take_loads()]
     with writing_under(campaign.database, campaign.lease) as session:
         loads.add_loads(session, campaign.record.id, loaded)
-        return repository.add_generations(session, round_.id, made, now())
+        return generation_records.add_generations(session, round_.id, made, now())
 
 
 def plan_generation(campaign: RunningCampaign, arm: int, example: int, replicate: int) -> PlannedGeneration:

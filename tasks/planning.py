@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from algorithms.protocols import Batch, round_rng
-from storage import repository
+from storage import round_records
 from storage.leases import writing_under
 from storage.records import RoundRecord
 from tasks.leasing import now
@@ -26,7 +26,7 @@ def plan_round(campaign: RunningCampaign) -> RoundRecord | None:
 def stored_plan(campaign: RunningCampaign) -> RoundRecord | None:
     """The plan that is stored and not finished, if there is one."""
     with campaign.database.reading() as session:
-        stored = repository.unfinished_round(session, campaign.record.id)
+        stored = round_records.unfinished_round(session, campaign.record.id)
     if stored is not None:
         campaign.checked.at_round(campaign.selector, stored.number)
     return stored
@@ -35,13 +35,13 @@ def stored_plan(campaign: RunningCampaign) -> RoundRecord | None:
 def plan_new(campaign: RunningCampaign, ask: Ask) -> RoundRecord | None:
     """Store what is asked as the next round; None where that is nothing."""
     with campaign.database.reading() as session:
-        number = repository.next_round_number(session, campaign.record.id)
+        number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)
     batch = ask(round_rng(campaign.record.seed, number))
     if len(batch) == 0:
         return None
     with writing_under(campaign.database, campaign.lease) as session:
-        return repository.add_round(
+        return round_records.add_round(
             session,
             campaign.record.id,
             number=number,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from algorithms.protocols import FloatArray
-from storage import duel_views, repository
+from storage import campaign_records, duel_views
 from storage.database import open_database
 from storage.schema import require_schema
 from tasks.score_tables import CAMPAIGN, ScoreTableError, read_table
@@ -97,11 +97,11 @@ def _campaign_table(source: str, storage: str) -> PreferenceTable:
     with closing(database):
         require_schema(database)
         with database.reading() as session:
-            campaign = repository.get_campaign(session, source.removeprefix(CAMPAIGN))
+            campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
             if campaign.objective != "best-duel":
                 problem = f"asked for {campaign.objective}, so it holds no duels"
                 raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-duel campaign")
-            candidates = repository.candidate_names(session, campaign.id)
+            candidates = campaign_records.candidate_names(session, campaign.id)
             rows = duel_views.head_to_head(session, campaign.id)
     preferences = np.full((len(candidates), len(candidates)), np.nan)
     np.fill_diagonal(preferences, 0.5)

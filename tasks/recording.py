@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from algorithms.protocols import Decision, FloatArray
-from storage import repository
+from storage import outcome_records
 from storage.leases import writing_under
 from storage.records import NewComparison, NewDecision, RoundRecord
 from tasks.leasing import now
@@ -24,7 +24,9 @@ def record_round(
         LeaseLost: If another process took the campaign over; nothing is stored.
     """
     with writing_under(campaign.database, campaign.lease) as session:
-        repository.add_outcomes(session, round_.id, comparisons, _new_decision(campaign, decision), now())
+        outcome_records.add_outcomes(
+            session, round_.id, comparisons, _new_decision(campaign, decision), now()
+        )
     if campaign.checked.repeats_meetings:
         campaign.meetings.add(meetings_of(round_.arms, round_.examples))
 

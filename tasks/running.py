@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from algorithms.protocols import Batch, Selector
-from storage import arrivals, repository
+from storage import arrivals, campaign_records, dataset_records, round_records
 from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
 from tasks.budgets import Ledger, Spending
@@ -104,11 +104,11 @@ def running(
         checked = checked.prepared(database)
         with database.reading() as session:
             selector, meetings = restored(session, record, checked)
-            candidate_ids = repository.candidate_ids(session, record.id)
+            candidate_ids = campaign_records.candidate_ids(session, record.id)
             example_ids = [
                 id_
                 for dataset_id in arrivals.dataset_ids(session, record.id)
-                for id_ in repository.example_ids(session, dataset_id)
+                for id_ in dataset_records.example_ids(session, dataset_id)
             ]
         yield RunningCampaign(
             database=database,
@@ -130,7 +130,7 @@ def restored(
 ) -> tuple[Selector, Meetings]:
     """A selector that was told every finished round, and the meetings of those rounds."""
     selector, meetings = checked.create_selector(), Meetings()
-    for told in repository.told_rounds(session, record.id):
+    for told in round_records.told_rounds(session, record.id):
         batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
         outcomes = checked.outcomes(told.outcomes, told.losses)
         checked.at_round(selector, told.number).tell(batch, outcomes)

@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from algorithms.protocols import FloatArray, IntArray
-from storage import repository
+from storage import campaign_records, dataset_records, outcome_records, round_records
 from storage.database import open_database
 from storage.schema import require_schema
 from tasks.dataset_files import read_rows
@@ -213,18 +213,18 @@ def _campaign_table(source: str, storage: str) -> ScoreTable:
     with closing(database):
         require_schema(database)
         with database.reading() as session:
-            campaign = repository.get_campaign(session, source.removeprefix(CAMPAIGN))
+            campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
             if campaign.objective != "best-mean":
                 problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
                 raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
-            decision = repository.latest_decision(session, campaign.id)
+            decision = outcome_records.latest_decision(session, campaign.id)
             if decision is None or not decision.stop:
                 remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
                 raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
-            candidates = repository.candidate_names(session, campaign.id)
-            examples = [example.key for example in repository.examples(session, campaign.dataset_id)]
+            candidates = campaign_records.candidate_names(session, campaign.id)
+            examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
             scores = np.full((len(candidates), len(examples)), np.nan)
-            for told in repository.told_rounds(session, campaign.id):
+            for told in round_records.told_rounds(session, campaign.id):
                 outcomes = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
                 scores[np.asarray(told.arms), np.asarray(told.examples)] = outcomes
     return _checked(

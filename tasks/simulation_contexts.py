@@ -13,7 +13,7 @@ from contextlib import closing
 import numpy as np
 
 from algorithms.protocols import FloatArray
-from storage import repository
+from storage import dataset_records
 from storage.database import Database, open_database
 from storage.records import CampaignRecord
 from tasks.campaigns import stored_dataset
@@ -96,4 +96,4 @@ def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
 
 def _dataset(database: Database, campaign: CampaignRecord) -> Dataset:
     with database.reading() as session:
-        return stored_dataset(campaign, repository.examples(session, campaign.dataset_id))
+        return stored_dataset(campaign, dataset_records.examples(session, campaign.dataset_id))

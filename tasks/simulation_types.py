@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.protocols import IntArray
-from storage import repository
+from storage import dataset_records
 from storage.database import open_database
 from tasks.dataset_files import read_rows
 from tasks.errors import DatasetError, SpecError
@@ -78,7 +78,7 @@ def _field(name: str, table: ScoreTable, storage: str) -> list[Any]:
     with closing(open_database(storage, read_only=True)) as database:
         campaign = stored_campaign(database, table.source.removeprefix(CAMPAIGN))
         with database.reading() as session:
-            examples = repository.examples(session, campaign.dataset_id)
+            examples = dataset_records.examples(session, campaign.dataset_id)
     for example in examples:
         if name not in example.fields:
             unknown = unknown_name("field", name, example.fields)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from storage import leases, repository, views
+from storage import campaign_records, leases, outcome_records, round_records, views
 from storage.records import CampaignRecord, DecisionRecord, LeaseRecord
 from tasks.budget_spec import limits_of, own_kind
 from tasks.budgets import Ledger, Spending, overspent
@@ -107,10 +107,10 @@ class CampaignStatus:
 
 def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatus:
     """Where a campaign stands at this moment."""
-    decision = repository.latest_decision(session, campaign.id)
+    decision = outcome_records.latest_decision(session, campaign.id)
     lease = leases.find(session, campaign.id)
     live = lease is not None and leases.is_live(lease, now=now(), is_gone=is_gone)
-    names = repository.candidate_names(session, campaign.id)
+    names = campaign_records.candidate_names(session, campaign.id)
     stopping = campaign.spec["stopping"]
     position = names.index(decision.best) if decision and decision.best else None
     certifies = campaign.objective == "certify"
@@ -118,7 +118,7 @@ def campaign_status(session: Session, campaign: CampaignRecord) -> CampaignStatu
     routes = campaign.objective == "route"
     budgets = Ledger(campaign).look(session)
     stopped_by = None
-    if decision and repository.unfinished_round(session, campaign.id) is None:
+    if decision and round_records.unfinished_round(session, campaign.id) is None:
         stopped_by = overspent(budgets, own_kind(campaign.objective))
     reason = _reason(decision, None if live else stopped_by)
     # To route is no question with an answer that could stay open.

@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from algorithms.best_duel.strengths import bradley_terry_strengths
-from storage import duel_views, repository
+from storage import campaign_records, duel_views
 from storage.records import CampaignRecord
 
 Row = dict[str, Any]
@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 def strengths(session: Session, campaign: CampaignRecord) -> list[Row]:
     """One row per candidate, the strongest first: log-odds of beating the average candidate, 95% interval."""
-    names = repository.candidate_names(session, campaign.id)
+    names = campaign_records.candidate_names(session, campaign.id)
     position = {name: arm for arm, name in enumerate(names)}
     wins, counts = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2, dtype=np.int64)
     for row in duel_views.head_to_head(session, campaign.id):

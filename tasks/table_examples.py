@@ -7,7 +7,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from storage import repository
+from storage import campaign_records
 from storage.database import Database
 from storage.records import CampaignRecord
 from storage.schema import require_schema
@@ -87,7 +87,7 @@ def stored_campaign(database: Database, name: str) -> CampaignRecord:
     """
     require_schema(database)
     with database.reading() as session:
-        return repository.get_campaign(session, name)
+        return campaign_records.get_campaign(session, name)
 
 
 def _member(place: str, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray:

@@ -101,7 +101,7 @@ def ask(
 
 def _require_candidate(session: "Session", campaign: "CampaignRecord", candidate: str) -> None:
     # Imported here: the names of the views alone need no database.
-    from storage.repository import candidate_names
+    from storage.campaign_records import candidate_names
 
     names = candidate_names(session, campaign.id)
     if candidate not in names:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from storage import repository
+from storage import campaign_records, dataset_records, generation_records, outcome_records, round_records
 from storage.database import open_database
 from storage.records import (
     CampaignRecord,
@@ -80,7 +80,7 @@ class StoredCampaign:
     def plan(self, number, arms, examples):
         """Store a round's plan."""
         with self.database.writing() as session:
-            return repository.add_round(
+            return round_records.add_round(
                 session, self.record.id, number=number, arms=arms, examples=examples, now=NOW
             )
 
@@ -89,7 +89,7 @@ class StoredCampaign:
         keys = [f"{self.record.name}-{round_.number}-{position}" for position in range(len(round_.arms))]
         with self.database.writing() as session:
             made = [generation(key, **fields) for key in keys]
-            stored = repository.add_generations(session, round_.id, made, NOW)
+            stored = generation_records.add_generations(session, round_.id, made, NOW)
         return [stored[key].id for key in keys]
 
     def comparisons(self, round_, outcomes):
@@ -113,7 +113,7 @@ class StoredCampaign:
         keys = [f"{self.record.name}-{round_.number}-{position}" for position in range(len(judged))]
         with self.database.writing() as session:
             made = [generation(f"{key}-{side}") for key in keys for side in "ab"]
-            texts = repository.add_generations(session, round_.id, made, NOW)
+            texts = generation_records.add_generations(session, round_.id, made, NOW)
         return [
             NewComparison(
                 position=position,
@@ -135,14 +135,14 @@ class StoredCampaign:
         comparisons = self.duels(round_, judged)
         believed = decision(best_candidate_id=None if best is None else self.candidate_ids[best], **fields)
         with self.database.writing() as session:
-            repository.add_outcomes(session, round_.id, comparisons, believed, NOW)
+            outcome_records.add_outcomes(session, round_.id, comparisons, believed, NOW)
 
     def finish(self, round_, outcomes, *, best=None, **fields):
         """Store a round's outcomes and its decision; `best` is an arm."""
         comparisons = self.comparisons(round_, outcomes)
         believed = decision(best_candidate_id=None if best is None else self.candidate_ids[best], **fields)
         with self.database.writing() as session:
-            repository.add_outcomes(session, round_.id, comparisons, believed, NOW)
+            outcome_records.add_outcomes(session, round_.id, comparisons, believed, NOW)
 
 
 def game(placement, verdict, *, judge="j", repeat=0, attempt=0, reply=None):
@@ -164,7 +164,7 @@ def store_campaign(
 ):
     """Three candidates a, b, c on five examples e0 to e4, with no round yet."""
     with database.writing() as session:
-        dataset_id = repository.ensure_dataset(
+        dataset_id = dataset_records.ensure_dataset(
             session,
             fingerprint="f" * 64,
             name="letters",
@@ -172,7 +172,7 @@ def store_campaign(
             examples=[NewExample(key=f"e{i}", fields={"input": str(i)}, targets=["x"]) for i in range(5)],
             now=NOW,
         )
-        record = repository.add_campaign(
+        record = campaign_records.add_campaign(
             session,
             name=name,
             objective=objective,
@@ -187,6 +187,6 @@ def store_campaign(
         return StoredCampaign(
             database=database,
             record=record,
-            candidate_ids=repository.candidate_ids(session, record.id),
-            example_ids=repository.example_ids(session, dataset_id),
+            candidate_ids=campaign_records.candidate_ids(session, record.id),
+            example_ids=dataset_records.example_ids(session, dataset_id),
         )

@@ -104,7 +104,7 @@ def prune(
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Delete campaigns in which nothing has happened for long; texts that others use stay."""
-    from storage import pruning, repository
+    from storage import campaign_records, pruning
     from storage.database import open_database
     from storage.schema import require_schema
     from tasks.leasing import is_gone, now
@@ -114,7 +114,7 @@ def prune(
         require_schema(database)
         with database.reading() as session:
             if campaign is not None:
-                repository.get_campaign(session, campaign)
+                campaign_records.get_campaign(session, campaign)
             found = pruning.prunable(session, before=before, name=campaign)
         if not found:
             print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")

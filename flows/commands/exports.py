@@ -49,13 +49,13 @@ def export(
 
     from flows.export.exporting import export as write_export
     from flows.output import print_json
-    from storage import repository
+    from storage import campaign_records
 
     chosen: Format = format_.value
     if spreadsheet and chosen != "csv":
         raise SpecError(f"--spreadsheet is for csv, and {chosen} holds no formulas: leave one of them out")
     with reading(storage) as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         parts = write_export(
             session, campaign, folder, format_=chosen, only=only or (), spreadsheet=spreadsheet
         )

@@ -35,7 +35,7 @@ def label(
     """
     from contextlib import closing
 
-    from storage import repository
+    from storage import campaign_records
     from storage.database import open_database
     from storage.schema import require_schema
     from tasks.certifying.certificate import waits_for
@@ -44,7 +44,7 @@ def label(
     with closing(open_database(storage)) as database:
         require_schema(database)
         with database.reading() as session:
-            campaign = repository.get_campaign(session, name)
+            campaign = campaign_records.get_campaign(session, name)
         require_certifying(campaign)
         if file is None:
             _ask(database, campaign)
@@ -76,14 +76,14 @@ def _print_next(wanted: list[str], name: str, storage: str) -> None:
 def _ask(database: "Database", campaign: "CampaignRecord") -> None:
     """Ask for one label after the other, each stored at once; an empty line skips, the end of input ends."""
     from flows.output import printable
-    from storage import repository
+    from storage import dataset_records
     from tasks.certifying.certificate import waits_for
     from tasks.certifying.labelling import TERMINAL, store_labels
 
     with database.reading() as session:
         wanted = waits_for(session, campaign)
         inputs = {
-            each.key: each.fields["input"] for each in repository.examples(session, campaign.dataset_id)
+            each.key: each.fields["input"] for each in dataset_records.examples(session, campaign.dataset_id)
         }
     if wanted:
         print(f"{len(wanted)} labels are wanted; an empty line skips an example, Ctrl-D ends")

@@ -43,7 +43,7 @@ def query(
     (picks). What a schedule began is asked for with --family: one row per campaign, whether the winner
     changed, and how many generations were made anew and how many reused.
     """
-    from storage import repository, views
+    from storage import campaign_records, views
 
     chosen: Format = "json" if json else format_.value
     if (sql is not None) + (family is not None) + (name is not None) > 1:
@@ -62,5 +62,5 @@ def query(
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --family or --sql")
     with reading(storage) as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         print_rows(ask(session, campaign, view, candidate=candidate, limit=limit), chosen, output)

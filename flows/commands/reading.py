@@ -18,12 +18,16 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
     """Say where a campaign stands, or all of them."""
     from flows.output import print_json
     from flows.summary import summary_lines
-    from storage import repository
+    from storage import campaign_records
     from storage.urls import shown_url
     from tasks.status import campaign_status
 
     with reading(storage) as session:
-        records = repository.campaigns(session) if name is None else [repository.get_campaign(session, name)]
+        records = (
+            campaign_records.campaigns(session)
+            if name is None
+            else [campaign_records.get_campaign(session, name)]
+        )
         statuses = [campaign_status(session, record) for record in records]
     if json:
         found = [_as_json(each, storage) for each in statuses]
@@ -40,12 +44,12 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
 def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """List all campaigns of a database."""
     from flows.output import print_json, print_rows
-    from storage import repository
+    from storage import campaign_records
     from tasks.status import campaign_status
 
     rows: list[dict[str, Any]] = []
     with reading(storage) as session:
-        for record in repository.campaigns(session):
+        for record in campaign_records.campaigns(session):
             each = campaign_status(session, record)
             rows.append(
                 {
@@ -75,13 +79,13 @@ def show(
 
     from flows.output import print_json
     from flows.summary import summary_lines
-    from storage import repository
+    from storage import campaign_records
     from tasks.status import campaign_status
 
     with reading(storage) as session:
-        record = repository.get_campaign(session, name)
+        record = campaign_records.get_campaign(session, name)
         each = campaign_status(session, record)
-        candidates = repository.candidate_names(session, record.id)
+        candidates = campaign_records.candidate_names(session, record.id)
     if json:
         print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
         return
@@ -111,10 +115,10 @@ def report(
     ] = None,
 ) -> None:
     """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
-    from storage import repository
+    from storage import campaign_records
 
     with reading(storage) as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         if html is None and png is None:
             from flows.text_report import print_report
 

@@ -68,13 +68,13 @@ def _examples(
     fields: list[str],
     file: Path | None,
 ) -> "list[Example]":
-    from storage import repository
+    from storage import campaign_records
     from tasks.routing.arriving import read_prompts, typed_prompt
 
     if prompt is not None:
         return [typed_prompt(prompt, targets, fields)]
     with database.reading() as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
     return read_prompts(str(file), campaign)
 
 

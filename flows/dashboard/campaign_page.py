@@ -10,7 +10,7 @@ from flows.dashboard.looking import Look, look_at
 from flows.dashboard.showing import show_figure, show_heading, show_rows, show_soft
 from flows.html_report.page import answer_lines
 from flows.html_report.parts import Section
-from storage import repository
+from storage import campaign_records
 from tasks.status import CampaignStatus
 
 EVERY = 2.0
@@ -24,7 +24,7 @@ def show() -> None:
     """The page."""
     with problems_shown():
         with asking() as session:
-            names = [each.name for each in repository.campaigns(session)]
+            names = [each.name for each in campaign_records.campaigns(session)]
         if name := choose_campaign(names):
             look = _look(name)
             _head(look.status)

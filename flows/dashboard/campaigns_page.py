@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from flows.dashboard.asking import asking, problems_shown
 from flows.dashboard.choosing import remember_campaign
 from flows.dashboard.showing import Row, pick_row
-from storage import repository
+from storage import campaign_records
 from tasks.status import campaign_status
 
 EVERY = 5.0
@@ -42,7 +42,7 @@ def _table(open_campaign: Callable[[], None]) -> None:
 def campaign_rows(session: Session) -> list[Row]:
     """One row per campaign, newest first."""
     rows = []
-    for record in reversed(repository.campaigns(session)):
+    for record in reversed(campaign_records.campaigns(session)):
         each = campaign_status(session, record)
         rows.append(
             {

@@ -9,7 +9,7 @@ from flows.dashboard.choosing import choose_campaign
 from flows.dashboard.comparison_view import show_comparison
 from flows.dashboard.filtering import ask_filters
 from flows.dashboard.showing import Row, pick_row
-from storage import browse_views, repository
+from storage import browse_views, campaign_records
 from storage.browse_views import Filters, Place
 
 PAGE = 50
@@ -28,14 +28,14 @@ def show() -> None:
     st.title("Comparisons")
     with problems_shown():
         with asking() as session:
-            names = [each.name for each in repository.campaigns(session)]
+            names = [each.name for each in campaign_records.campaigns(session)]
         if name := choose_campaign(names):
             _browse(name)
 
 
 def _browse(name: str) -> None:
     with asking() as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         choices = browse_views.choices(session, campaign.id)
     filters = ask_filters(choices, lowest=-1.0 if campaign.objective == "route" else 0.0)
     starts = _starts((campaign.id, filters))

@@ -10,7 +10,7 @@ from flows.dashboard.asking import asking
 from flows.dashboard.showing import Row
 from flows.html_report.parts import Section
 from flows.html_report.sections import sections_of
-from storage import leases, repository
+from storage import campaign_records, leases, outcome_records
 from storage.records import CampaignRecord
 from tasks.leasing import is_gone, now
 from tasks.status import CampaignStatus, campaign_status
@@ -51,7 +51,7 @@ def look_at(name: str, last: Look | None) -> Look:
         StorageError: If the database cannot be read, or has no campaign of that name.
     """
     with asking(PATIENCE) as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         moment = _moment(session, campaign)
         if last is not None and last.moment == moment:
             return last
@@ -64,7 +64,7 @@ def look_at(name: str, last: Look | None) -> Look:
 
 
 def _moment(session: Session, campaign: CampaignRecord) -> Moment:
-    decision = repository.latest_decision(session, campaign.id)
+    decision = outcome_records.latest_decision(session, campaign.id)
     lease = leases.find(session, campaign.id)
     return Moment(
         campaign_id=campaign.id,

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from flows.export.inspect_log import header, log_id, model_name, sample
 from storage.export_views import dataset_name, scored_examples, tallied
+from storage.outcome_records import latest_decision
 from storage.records import CampaignRecord
-from storage.repository import latest_decision
 from tasks.views import ask
 
 Row = Mapping[str, Any]

@@ -10,7 +10,7 @@ from flows.html_report.figures_curve import curve as curve_figure
 from flows.html_report.figures_estimates import intervals
 from flows.html_report.parts import Row, Section, first_of
 from flows.html_report.samples import MOST_SAMPLES, sample_groups
-from storage import repository, sample_views, views
+from storage import outcome_records, sample_views, views
 from storage.records import CampaignRecord
 from tasks.views import ask
 
@@ -77,7 +77,7 @@ def samples(titles: Mapping[str, str]) -> Builder:
     """Comparisons to read, by kind, and those without an outcome."""
 
     def build(session: Session, campaign: CampaignRecord) -> Section | None:
-        decision = repository.latest_decision(session, campaign.id)
+        decision = outcome_records.latest_decision(session, campaign.id)
         best = decision.best if decision else None
         groups = sample_groups(
             session, campaign, {**titles, sample_views.UNSCORED: "Without an outcome"}, best=best

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from storage import labels, repository
+from storage import labels, round_records
 from storage.records import CampaignRecord, DecisionRecord
 
 UNRELIABLE = ("eval", "autoeval")
@@ -73,5 +73,5 @@ def certificate_of(
 
 def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:
     """Keys of the examples without a label that the planned round of a campaign needs, as planned."""
-    round_ = repository.unfinished_round(session, campaign.id)
+    round_ = round_records.unfinished_round(session, campaign.id)
     return [] if round_ is None else labels.keys_without(session, campaign.dataset_id, round_.examples)

@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from algorithms.protocols import Batch, BoolArray, FloatArray
-from storage import labels, repository
+from storage import campaign_records, dataset_records, labels, outcome_records, round_records
 from storage.records import CampaignRecord
 from tasks.campaigns import stored_spec
 from tasks.certifying.labelling import parts_of
@@ -29,11 +29,11 @@ def e_values(session: Session, campaign: CampaignRecord) -> list[Row]:
     large for a float is null: its logarithm says more.
     """
     selector, names = _fresh(session, campaign)
-    keys = [each.key for each in repository.examples(session, campaign.dataset_id)]
+    keys = [each.key for each in dataset_records.examples(session, campaign.dataset_id)]
     _evidence(selector, campaign)
     needed = _needed(campaign, len(names))
     counts, rows = [0] * len(names), []
-    for told in repository.told_rounds(session, campaign.id):
+    for told in round_records.told_rounds(session, campaign.id):
         for arm, example, losses in zip(told.arms, told.examples, told.losses, strict=True):
             selector.tell(Batch(np.array([arm]), np.array([example])), as_losses([losses]))
             logs = _evidence(selector, campaign)[0]
@@ -72,9 +72,9 @@ def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
     selector, names = _told(session, campaign)
     logs, peaks = _evidence(selector, campaign)
     certified: BoolArray = selector.inner.certified  # type: ignore[attr-defined]
-    decision = repository.latest_decision(session, campaign.id)
+    decision = outcome_records.latest_decision(session, campaign.id)
     counts = dict.fromkeys(names, 0)
-    for told in repository.told_rounds(session, campaign.id):
+    for told in round_records.told_rounds(session, campaign.id):
         for arm in told.arms:
             counts[names[arm]] += 1
     section = campaign.spec["certify"]
@@ -129,10 +129,10 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
     `state` is "wanted" (a round waits for it), "used" (in a stored comparison of this or another campaign),
     "given", or "open".
     """
-    examples = repository.examples(session, campaign.dataset_id)
+    examples = dataset_records.examples(session, campaign.dataset_id)
     given = labels.labels(session, campaign.dataset_id)
     used = labels.used_positions(session, campaign.dataset_id)
-    round_ = repository.unfinished_round(session, campaign.id)
+    round_ = round_records.unfinished_round(session, campaign.id)
     planned = list(dict.fromkeys(round_.examples)) if round_ else []
     rows = []
     for position in sorted(parts_of(campaign, examples).labellable.tolist()):
@@ -154,14 +154,14 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 def _told(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, list[str]]:
     selector, names = _fresh(session, campaign)
-    for told in repository.told_rounds(session, campaign.id):
+    for told in round_records.told_rounds(session, campaign.id):
         selector.tell(Batch(np.array(told.arms), np.array(told.examples)), as_losses(told.losses))
     return selector, names
 
 
 def _fresh(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, list[str]]:
-    names = repository.candidate_names(session, campaign.id)
-    parts = parts_of(campaign, repository.examples(session, campaign.dataset_id))
+    names = campaign_records.candidate_names(session, campaign.id)
+    parts = parts_of(campaign, dataset_records.examples(session, campaign.dataset_id))
     return certifying_selector(stored_spec(campaign, ""), len(names), parts, intervals=False), names
 
 

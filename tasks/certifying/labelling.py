@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import labels, leases, repository
+from storage import dataset_records, labels, leases
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
 from tasks.campaigns import stored_spec
@@ -81,7 +81,7 @@ def store_labels(
     """
     result = Labelled()
     with database.writing() as session:
-        examples = repository.examples(session, campaign.dataset_id)
+        examples = dataset_records.examples(session, campaign.dataset_id)
         positions = {each.key: position for position, each in enumerate(examples)}
         stored = labels.labels(session, campaign.dataset_id)
         used = labels.used_positions(session, campaign.dataset_id)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from storage import repository
+from storage import round_records
 from storage.database import Database
 from tasks.campaigns import reopen_campaign
 from tasks.errors import WinnowError
@@ -33,8 +33,8 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
     with database.reading() as session:
         selector, _ = restored(session, record, checked)
         # Candidates that joined since the last round are in the policy too: nothing is known of them.
-        checked.at_round(selector, repository.next_round_number(session, record.id))
-        prompts = sum(len(told.examples) for told in repository.told_rounds(session, record.id))
+        checked.at_round(selector, round_records.next_round_number(session, record.id))
+        prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))
     policy = as_router(selector).policy()
     description: dict[str, Any] = {
         "format": FORMAT,

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import arrivals, repository, route_views, views
+from storage import arrivals, campaign_records, round_records, route_views, views
 from storage.records import CampaignRecord
 
 Row = dict[str, Any]
@@ -40,7 +40,7 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         campaign: One with the objective route.
         best: The candidate whose own scores are best on average.
     """
-    n_rounds = repository.next_round_number(session, campaign.id)
+    n_rounds = round_records.next_round_number(session, campaign.id)
     overall = route_views.answered(session, campaign.id)
     late = route_views.answered(session, campaign.id, from_round=int(n_rounds * (1.0 - LATE)))
     scored = {row["candidate"]: row["scored"] for row in views.leaderboard(session, campaign.id)}
@@ -51,7 +51,7 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         late_scored=late.count,
         single_scored=scored.get(best, 0),
         prompts=arrivals.count_examples(session, campaign.id),
-        unfinished=repository.unfinished_round(session, campaign.id) is not None,
+        unfinished=round_records.unfinished_round(session, campaign.id) is not None,
     )
 
 
@@ -73,6 +73,6 @@ def shares(session: Session, campaign: CampaignRecord) -> list[Row]:
         counts[row["candidate"], kind] = counts.get((row["candidate"], kind), 0) + row["picks"]
     return [
         {"candidate": name, **{kind: counts.get((name, kind), 0) / totals[kind] for kind in sorted(totals)}}
-        for name in repository.candidate_names(session, campaign.id)
+        for name in campaign_records.candidate_names(session, campaign.id)
         if any(row["candidate"] == name for row in late)
     ]

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage import repository
+from storage import campaign_records, dataset_records, generation_records, outcome_records, round_records
 from storage.database import Database, open_database
 from storage.records import NewCandidate, NewComparison, NewDecision, NewExample, NewGeneration
 from storage.schema import ensure_schema
@@ -39,12 +39,12 @@ def _store(database: Database, batch: int) -> tuple[float, int]:
         round_pairs = pairs[first : first + batch]
         with database.writing() as session:
             arms, positions = [arm for arm, _ in round_pairs], [example for _, example in round_pairs]
-            round_ = repository.add_round(
+            round_ = round_records.add_round(
                 session, campaign, number=number, arms=arms, examples=positions, now=now()
             )
         made = [_generation(number, arm, example) for arm, example in round_pairs]
         with database.writing() as session:
-            texts = repository.add_generations(session, round_.id, made, now())
+            texts = generation_records.add_generations(session, round_.id, made, now())
         comparisons = [
             NewComparison(
                 position=position,
@@ -58,7 +58,7 @@ def _store(database: Database, batch: int) -> tuple[float, int]:
             for position, (arm, example) in enumerate(round_pairs)
         ]
         with database.writing() as session:
-            repository.add_outcomes(session, round_.id, comparisons, _decision(candidates), now())
+            outcome_records.add_outcomes(session, round_.id, comparisons, _decision(candidates), now())
     return len(pairs) / (time.perf_counter() - start), len(pairs)
 
 
@@ -67,11 +67,11 @@ def _prepared(database: Database) -> tuple[int, list[int], list[int]]:
         rows = [
             NewExample(key=str(i), fields={"input": f"question {i}"}, targets=["1"]) for i in range(EXAMPLES)
         ]
-        dataset = repository.ensure_dataset(
+        dataset = dataset_records.ensure_dataset(
             session, fingerprint="0" * 64, name="bench", path="bench", examples=rows, now=now()
         )
         new = [NewCandidate(name=f"c{i}", model={}, prompt={}, sampling={}) for i in range(CANDIDATES)]
-        campaign = repository.add_campaign(
+        campaign = campaign_records.add_campaign(
             session,
             name="bench",
             objective="best-mean",
@@ -85,8 +85,8 @@ def _prepared(database: Database) -> tuple[int, list[int], list[int]]:
         )
         return (
             campaign.id,
-            repository.candidate_ids(session, campaign.id),
-            repository.example_ids(session, dataset),
+            campaign_records.candidate_ids(session, campaign.id),
+            dataset_records.example_ids(session, dataset),
         )
 
 

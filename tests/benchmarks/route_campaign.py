@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 
 from algorithms.route.metrics import is_optimal
-from storage import repository, views
+from storage import campaign_records, dataset_records, views
 from storage.database import Database, open_database
 from tests.benchmarks.tables import Row
 
@@ -81,10 +81,10 @@ def _exhaustive(folder: Path) -> Path:
 
 def _rows(database: Database) -> list[Row]:
     with database.reading() as session:
-        routed = repository.get_campaign(session, "demo-routes")
-        everything = repository.get_campaign(session, "everything")
-        names = repository.candidate_names(session, routed.id)
-        examples = repository.examples(session, routed.dataset_id)
+        routed = campaign_records.get_campaign(session, "demo-routes")
+        everything = campaign_records.get_campaign(session, "everything")
+        names = campaign_records.candidate_names(session, routed.id)
+        examples = dataset_records.examples(session, routed.dataset_id)
         picked = list(views.comparisons(session, routed.id))
         every = list(views.comparisons(session, everything.id))
     place = {example.key: position for position, example in enumerate(examples)}

@@ -16,7 +16,15 @@ from sqlalchemy import text
 
 from algorithms.protocols import Batch
 from algorithms.registry import create_selector
-from storage import maintenance, repository, views
+from storage import (
+    campaign_records,
+    dataset_records,
+    generation_records,
+    maintenance,
+    outcome_records,
+    round_records,
+    views,
+)
 from storage.database import Database, open_database
 from storage.records import NewComparison, NewDecision, NewGeneration
 from storage.schema import ensure_schema
@@ -105,16 +113,18 @@ def _insert_rate(url: str, size: int, name: str = "bench") -> tuple[str, str]:
         campaign = prepared(database, INSERTED // CANDIDATES + 1, name)
         rounds = [_made_up(name, start, size) for start in range(0, INSERTED, size)]
         with database.reading() as session:
-            candidates = repository.candidate_ids(session, campaign)
-            examples = repository.example_ids(session, repository.get_campaign(session, name).dataset_id)
+            candidates = campaign_records.candidate_ids(session, campaign)
+            examples = dataset_records.example_ids(
+                session, campaign_records.get_campaign(session, name).dataset_id
+            )
         start = time.perf_counter()
         for number, (arms, positions, made) in enumerate(rounds):
             with database.writing() as session:
-                round_ = repository.add_round(
+                round_ = round_records.add_round(
                     session, campaign, number=number, arms=arms, examples=positions, now=now()
                 )
             with database.writing() as session:
-                texts = repository.add_generations(session, round_.id, made, now())
+                texts = generation_records.add_generations(session, round_.id, made, now())
             scored = [
                 NewComparison(
                     position=position,
@@ -128,7 +138,7 @@ def _insert_rate(url: str, size: int, name: str = "bench") -> tuple[str, str]:
                 for position, generation in enumerate(made)
             ]
             with database.writing() as session:
-                repository.add_outcomes(session, round_.id, scored, _decision(candidates[0]), now())
+                outcome_records.add_outcomes(session, round_.id, scored, _decision(candidates[0]), now())
         return f"{INSERTED / (time.perf_counter() - start):,.0f}", "at least 20,000"
 
 
@@ -202,7 +212,7 @@ def _one_comparison(database: Database, _: int) -> float:
         "SELECT prompt, text FROM v_comparisons WHERE campaign = 'bench' AND round = :round AND position = 7"
     )
     with database.reading() as session:
-        rounds = repository.next_round_number(session, 1)
+        rounds = round_records.next_round_number(session, 1)
         slowest = 0.0
         for number in np.linspace(0, rounds - 1, 20, dtype=int).tolist():
             start = time.perf_counter()
@@ -215,10 +225,10 @@ def _resumed(database: Database, campaign: int) -> float:
     """Tell a new selector all stored rounds, as `winnow resume` does."""
     start = time.perf_counter()
     with database.reading() as session:
-        record = repository.get_campaign(session, "bench")
-        n_examples = len(repository.example_ids(session, record.dataset_id))
+        record = campaign_records.get_campaign(session, "bench")
+        n_examples = len(dataset_records.example_ids(session, record.dataset_id))
         selector = create_selector("row-mean", n_arms=CANDIDATES, n_examples=n_examples)
-        for each in repository.told_rounds(session, campaign):
+        for each in round_records.told_rounds(session, campaign):
             outcomes = np.array([np.nan if score is None else score for score in each.outcomes])
             selector.tell(Batch(np.array(each.arms), np.array(each.examples)), outcomes)
     return time.perf_counter() - start

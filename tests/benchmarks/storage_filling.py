@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from sqlalchemy import text
 
-from storage import repository
+from storage import campaign_records, dataset_records
 from storage.bulk import insert_rows
 from storage.copying import set_sequences
 from storage.database import Database
@@ -38,11 +38,11 @@ def prepared(database: Database, n_examples: int, name: str = "bench") -> int:
             NewExample(key=str(i), fields={"input": f"question {i}"}, targets=["1"])
             for i in range(n_examples)
         ]
-        dataset = repository.ensure_dataset(
+        dataset = dataset_records.ensure_dataset(
             session, fingerprint=f"{n_examples:064d}", name="bench", path="bench", examples=rows, now=now()
         )
         new = [NewCandidate(name=f"c{i}", model={}, prompt={}, sampling={}) for i in range(CANDIDATES)]
-        return repository.add_campaign(
+        return campaign_records.add_campaign(
             session,
             name=name,
             objective="best-mean",

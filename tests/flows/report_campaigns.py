@@ -16,7 +16,7 @@ from stored_campaigns import NOW, decision, game, new_database, store_campaign
 from test_command_line import winnow
 
 from flows.html_report.sections import sections_of
-from storage import repository
+from storage import campaign_records, dataset_records, outcome_records, round_records
 from storage.database import open_database
 from storage.records import NewComparison
 from tasks.campaign_files import check_campaign_file
@@ -33,7 +33,7 @@ def certified_campaign(folder):
         database = open_database(processes.store(certify.write_certify(folder, labelled=certify.N_EXAMPLES)))
         selector = check_campaign_file("campaign.yaml").create_selector()
     with database.reading() as session:
-        campaign = repository.get_campaign(session, "survivor")
+        campaign = campaign_records.get_campaign(session, "survivor")
     for number in count():
         batch = selector.ask(np.random.default_rng([campaign.seed, number]))
         if not len(batch.arms):
@@ -49,15 +49,15 @@ def provide_models(patch):
 def record(database, campaign, number, batch, selector):
     """Tell the selector the losses of a round, and store them with what it then believes."""
     with database.writing() as session:
-        names = repository.candidate_names(session, campaign.id)
-        candidates = repository.candidate_ids(session, campaign.id)
-        examples = repository.example_ids(session, campaign.dataset_id)
+        names = campaign_records.candidate_names(session, campaign.id)
+        candidates = campaign_records.candidate_ids(session, campaign.id)
+        examples = dataset_records.example_ids(session, campaign.dataset_id)
         losses = [
             loss_triple(names[arm], example) for arm, example in zip(batch.arms, batch.examples, strict=True)
         ]
         selector.tell(batch, np.array(losses))
         found = selector.decision()
-        round_ = repository.add_round(
+        round_ = round_records.add_round(
             session,
             campaign.id,
             number=number,
@@ -88,7 +88,7 @@ def record(database, campaign, number, batch, selector):
             stop=found.stop,
             reason=found.reason,
         )
-        repository.add_outcomes(session, round_.id, compared, believed, NOW)
+        outcome_records.add_outcomes(session, round_.id, compared, believed, NOW)
 
 
 def loss_triple(name, example):
@@ -142,7 +142,7 @@ def routed_campaign(folder):
     campaign.finish(campaign.plan(0, [0, 0, 1], [0, 1, 2]), [1.0, 0.0, 1.0], best=0, **believed)
     campaign.finish(campaign.plan(1, [1], [3]), [1.0], best=1, **believed)
     with campaign.database.reading() as session:
-        return replace(campaign, record=repository.get_campaign(session, "letters"))
+        return replace(campaign, record=campaign_records.get_campaign(session, "letters"))
 
 
 class Elements(HTMLParser):

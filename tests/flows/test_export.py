@@ -18,7 +18,7 @@ from flows.export import exporting, parquet_files
 from flows.export.csv_files import write_csv, write_spreadsheet_csv
 from flows.export.exporting import export, parts_of
 from flows.export.jsonl_files import write_jsonl
-from storage import repository
+from storage import campaign_records, generation_records
 from storage.database import open_database
 from tasks.columns import kind_of
 from tasks.views import answered_by, ask
@@ -68,7 +68,7 @@ def hostile(tmp_path):
     round_ = campaign.plan(0, [arm for arm, _ in pairs], [example for _, example in pairs])
     made = [generation(f"letters-0-{i}", prompt=text, text=text) for i, text in enumerate(TEXTS)]
     with campaign.database.writing() as session:
-        repository.add_generations(session, round_.id, made, NOW)
+        generation_records.add_generations(session, round_.id, made, NOW)
     campaign.finish(round_, [0.5] * len(TEXTS))
     return TEXTS
 
@@ -137,7 +137,7 @@ def test_every_view_of_an_objective_is_exported_with_all_its_rows(tmp_path, obje
     out = exported(tmp_path, "--format", "parquet", "--storage", f"sqlite:///{url}", name=name)
     database = open_database(f"sqlite:///{url}", read_only=True)
     with database.reading() as session:
-        campaign = repository.get_campaign(session, name)
+        campaign = campaign_records.get_campaign(session, name)
         for view in answered_by(objective):
             rows = list(ask(session, campaign, view))
             file = out / f"{view}.parquet"

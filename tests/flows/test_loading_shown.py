@@ -5,7 +5,7 @@ from stored_campaigns import NOW, new_database, store_campaign
 
 from flows.html_report.common_sections import cost_in_seconds
 from flows.summary import summary_lines
-from storage import loads, repository
+from storage import campaign_records, loads
 from storage.records import NewLoad
 from tasks.status import campaign_status
 
@@ -28,7 +28,7 @@ def add_load(campaign, seconds):
 def seen(campaign):
     """The cost in the summary, and the section of the page."""
     with campaign.database.reading() as session:
-        record = repository.get_campaign(session, campaign.record.name)
+        record = campaign_records.get_campaign(session, campaign.record.name)
         status = campaign_status(session, record)
         lines = summary_lines(status, "sqlite:///winnow.db")
         return status, next(line for line in lines if "cost" in line), cost_in_seconds(session, record)

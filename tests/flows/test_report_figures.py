@@ -23,7 +23,7 @@ from flows.html_report.figures_estimates import intervals
 from flows.html_report.labels import shortened
 from flows.html_report.parts import first_of
 from flows.html_report.sections import sections_of
-from storage import repository, views
+from storage import campaign_records, generation_records, round_records, views
 from storage.database import open_database
 from tasks.views import ask
 
@@ -150,7 +150,7 @@ def test_weights_are_a_table_of_candidates_and_factors():
 
 def test_the_page_of_certificates_shows_what_the_views_answer(certified):
     with open_database(f"sqlite:///{certified}/winnow.db").reading() as session:
-        campaign = repository.get_campaign(session, "survivor")
+        campaign = campaign_records.get_campaign(session, "survivor")
         found = {section.name: section for section in sections_of(session, campaign)}
         rows = {view: list(ask(session, campaign, view)) for view in ("e-values", "weights", "leaderboard")}
     assert list(found)[:4] == ["certificates", "e-values", "weights", "risks"]
@@ -189,8 +189,8 @@ def test_costs_add_up_and_count_what_this_campaign_paid_for(tmp_path):
     change(tmp_path, "UPDATE comparisons SET generation_a_id = 1 WHERE id = 2")
     with database.writing() as session:
         reply = generation("reply", model="judge", input_tokens=40, output_tokens=7, seconds=2.0)
-        round_ = repository.add_round(session, first.record.id, number=1, arms=[2], examples=[0], now=NOW)
-        repository.add_generations(session, round_.id, [reply], NOW)
+        round_ = round_records.add_round(session, first.record.id, number=1, arms=[2], examples=[0], now=NOW)
+        generation_records.add_generations(session, round_.id, [reply], NOW)
     with database.reading() as session:
         rows = ask(session, first.record, "costs")
         totals = views.totals(session, first.record.id)

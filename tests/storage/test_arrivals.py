@@ -2,7 +2,7 @@
 
 from stored_campaigns import NOW, store_campaign
 
-from storage import arrivals, repository
+from storage import arrivals, campaign_records, dataset_records, outcome_records
 from storage.records import NewCandidate, NewExample
 
 N_EXAMPLES = 5
@@ -22,7 +22,7 @@ def keys(campaign):
         return [
             example.key
             for dataset in arrivals.dataset_ids(session, campaign.record.id)
-            for example in repository.examples(session, dataset)
+            for example in dataset_records.examples(session, dataset)
         ]
 
 
@@ -46,10 +46,15 @@ def test_candidates_that_join_stand_last_and_take_part_from_the_next_round_on(ca
     campaign.plan(1, [2], [2])
     joining = [NewCandidate(name="d", model={}, prompt={}, sampling={})]
     with campaign.database.writing() as session:
-        repository.grow_campaign(session, campaign.record.id, spec={"grown": True}, candidates=joining)
+        campaign_records.grow_campaign(session, campaign.record.id, spec={"grown": True}, candidates=joining)
     with campaign.database.reading() as session:
-        assert repository.candidate_names(session, campaign.record.id) == ["a", "b", "c", "d"]
+        assert campaign_records.candidate_names(session, campaign.record.id) == ["a", "b", "c", "d"]
         # Round 1 is planned already.
-        assert repository.first_rounds(session, campaign.record.id) == [0, 0, 0, 2]
-        assert repository.get_campaign(session, "letters").spec == {"grown": True}
-        assert repository.latest_decision(session, campaign.record.id).estimates == [1.0, 0.0, None, None]
+        assert campaign_records.first_rounds(session, campaign.record.id) == [0, 0, 0, 2]
+        assert campaign_records.get_campaign(session, "letters").spec == {"grown": True}
+        assert outcome_records.latest_decision(session, campaign.record.id).estimates == [
+            1.0,
+            0.0,
+            None,
+            None,
+        ]

@@ -5,7 +5,7 @@ import time
 import pytest
 from stored_campaigns import NOW, game, generation, new_database, store_campaign
 
-from storage import browse_views, repository
+from storage import browse_views, generation_records
 from storage.browse_views import Filters
 from storage.errors import QueryRefused
 from storage.views import run_sql
@@ -28,8 +28,8 @@ def duels_in(database):
 def swapped_games(campaign, round_):
     with campaign.database.writing() as session:
         made = [generation("reply", text="B, I think", prompt="which?")]
-        repository.add_generations(session, round_.id, made, NOW)
-        reply = repository.texts_by_key(session, ["reply"])["reply"].id
+        generation_records.add_generations(session, round_.id, made, NOW)
+        reply = generation_records.texts_by_key(session, ["reply"])["reply"].id
     return [game("original", 0.0, reply=reply), game("swapped", "verdict_missing")]
 
 

@@ -5,7 +5,7 @@ from hostile_texts import HOSTILE_TEXTS
 from sqlalchemy import Table, text
 from stored_campaigns import NOW, game, generation, store_campaign
 
-from storage import copying, repository, views
+from storage import copying, generation_records, views
 from storage.copying import content, copy_database
 from storage.database import open_database
 from storage.errors import CopyRefused
@@ -41,7 +41,7 @@ def full(campaign):
     )
     with campaign.database.writing() as session:
         hostile = [generation(f"h{i}", text=each, prompt=each) for i, each in enumerate(HOSTILE_TEXTS)]
-        repository.add_generations(session, 1, hostile, NOW)
+        generation_records.add_generations(session, 1, hostile, NOW)
     return campaign.database
 
 

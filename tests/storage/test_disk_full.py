@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from storage import maintenance, repository
+from storage import generation_records, maintenance, round_records
 
 PROGRAM = """
 import resource, signal, sys
 sys.path[:0] = ["tests"]
 from stored_campaigns import NOW, generation
-from storage import repository
+from storage import generation_records, round_records
 from storage.database import open_database
 
 database = open_database(sys.argv[1])
@@ -21,7 +21,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFIN
 for portion in range(1000):
     with database.writing() as session:
         made = [generation(f"{portion}-{i}", text="text " * 200) for i in range(20)]
-        repository.add_generations(session, 1, made, NOW)
+        generation_records.add_generations(session, 1, made, NOW)
     print(portion, flush=True)
 """
 
@@ -48,8 +48,10 @@ def test_a_full_disk_is_named_and_what_was_committed_stays(campaign):
     assert committed > 10
     with campaign.database.reading() as session:
         keys = [f"{portion}-{i}" for portion in range(committed + 1) for i in range(20)]
-        assert len(repository.texts_by_key(session, keys)) == committed * 20
+        assert len(generation_records.texts_by_key(session, keys)) == committed * 20
         assert maintenance.problems(session) == []
     campaign.finish(round_, [1.0, 0.0])
     with campaign.database.reading() as session:
-        assert [told.outcomes for told in repository.told_rounds(session, campaign.record.id)] == [[1.0, 0.0]]
+        assert [told.outcomes for told in round_records.told_rounds(session, campaign.record.id)] == [
+            [1.0, 0.0]
+        ]

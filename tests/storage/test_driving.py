@@ -3,7 +3,7 @@
 import pytest
 from stored_campaigns import NOW, decision
 
-from storage import repository
+from storage import outcome_records, round_records
 from storage.driving import run
 from storage.errors import ConflictingRecord, StorageUnavailable
 
@@ -11,13 +11,13 @@ from storage.errors import ConflictingRecord, StorageUnavailable
 def test_a_row_that_breaks_a_constraint_is_named(campaign):
     campaign.plan(0, [0], [0])
     with pytest.raises(ConflictingRecord, match=r"(?i)unique"), campaign.database.writing() as session:
-        repository.add_round(session, campaign.record.id, number=0, arms=[1], examples=[1], now=NOW)
+        round_records.add_round(session, campaign.record.id, number=0, arms=[1], examples=[1], now=NOW)
 
 
 def test_a_best_candidate_of_no_campaign_is_refused(campaign):
     round_ = campaign.plan(0, [0], [0])
     with pytest.raises(ConflictingRecord, match="99 is none of any"), campaign.database.writing() as session:
-        repository.add_outcomes(session, round_.id, [], decision(best_candidate_id=99), NOW)
+        outcome_records.add_outcomes(session, round_.id, [], decision(best_candidate_id=99), NOW)
 
 
 def cut_off(session, other):

@@ -3,7 +3,7 @@
 import pytest
 from stored_campaigns import NOW, game, generation, store_campaign
 
-from storage import duel_views, repository, views
+from storage import duel_views, generation_records, views
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def played(database):
     first = campaign.plan(0, [[0, 1], [1, 0], [0, 1], [2, 1]], [0, 1, 0, 4])
     with database.writing() as session:
         reply = generation("reply", text="[[A]]", prompt="Which?", output_tokens=1)
-        repository.add_generations(session, first.id, [reply], NOW)
-        stored = repository.texts_by_key(session, ["reply"])["reply"].id
+        generation_records.add_generations(session, first.id, [reply], NOW)
+        stored = generation_records.texts_by_key(session, ["reply"])["reply"].id
     campaign.finish_duels(
         first,
         [

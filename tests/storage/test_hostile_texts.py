@@ -4,7 +4,7 @@ import pytest
 from hostile_texts import HOSTILE_TEXTS
 from stored_campaigns import NOW, decision, generation
 
-from storage import repository, views
+from storage import campaign_records, generation_records, outcome_records, views
 from storage.records import NewComparison
 
 
@@ -14,8 +14,8 @@ def stored(campaign, texts):
     round_ = campaign.plan(0, [i % 3 for i in range(count)], [i // 3 for i in range(count)])
     made = [generation(f"k{i}", prompt=each, text=each) for i, each in enumerate(texts)]
     with campaign.database.writing() as session:
-        ids = repository.add_generations(session, round_.id, made, NOW)
-        assert ids == repository.texts_by_key(session, [each.key for each in made])
+        ids = generation_records.add_generations(session, round_.id, made, NOW)
+        assert ids == generation_records.texts_by_key(session, [each.key for each in made])
         found = [
             NewComparison(
                 position=i,
@@ -29,7 +29,7 @@ def stored(campaign, texts):
             )
             for i, each in enumerate(texts)
         ]
-        repository.add_outcomes(session, round_.id, found, decision(), NOW)
+        outcome_records.add_outcomes(session, round_.id, found, decision(), NOW)
     with campaign.database.reading() as session:
         rows = list(views.comparisons(session, campaign.record.id))
     return [(row["prompt"], row["text"], row["answer"], row["detail"]) for row in rows]
@@ -54,9 +54,9 @@ def test_what_is_no_text_anywhere_is_replaced_and_the_rest_kept(campaign, given,
 def test_names_keys_and_json_keep_everything_but_what_is_no_text(campaign):
     content = {"nul": "a\0b", "half": "\ud83d", "all": "".join(HOSTILE_TEXTS[:9])}
     with campaign.database.writing() as session:
-        repository.set_execution(session, campaign.record.id, content)
+        campaign_records.set_execution(session, campaign.record.id, content)
     with campaign.database.reading() as session:
-        assert repository.get_campaign(session, "letters").execution == content
+        assert campaign_records.get_campaign(session, "letters").execution == content
 
 
 def test_a_prompt_is_stored_once_however_often_it_is_shown(campaign):
@@ -64,7 +64,9 @@ def test_a_prompt_is_stored_once_however_often_it_is_shown(campaign):
     for portion in ("one", "two"):
         with campaign.database.writing() as session:
             made = [generation(f"{portion}{i}", prompt="the same") for i in range(3)]
-            repository.add_generations(session, round_.id, [*made, generation(portion, prompt=portion)], NOW)
+            generation_records.add_generations(
+                session, round_.id, [*made, generation(portion, prompt=portion)], NOW
+            )
     with campaign.database.reading() as session:
         _, rows = views.run_sql(session, "SELECT text FROM prompts ORDER BY text")
         assert list(rows) == [("one",), ("the same",), ("two",)]

@@ -3,7 +3,7 @@
 import pytest
 from stored_campaigns import NOW, decision, store_campaign
 
-from storage import labels, repository
+from storage import labels, outcome_records, round_records
 from storage.records import NewComparison
 
 
@@ -45,7 +45,7 @@ def finish(campaign, losses):
         for position, (human, auto, unlabelled) in enumerate(losses)
     ]
     with campaign.database.writing() as session:
-        repository.add_outcomes(session, round_.id, comparisons, decision(), NOW)
+        outcome_records.add_outcomes(session, round_.id, comparisons, decision(), NOW)
 
 
 def test_a_label_counts_where_the_dataset_has_no_target(certifying):
@@ -69,7 +69,7 @@ def test_a_label_takes_the_place_of_the_one_before(certifying):
 def test_losses_come_back_bit_for_bit_and_count_as_labels_spent(certifying):
     losses = [(0.1 + 0.2, 1 / 3, None), (None, 0.0, 1.0)]
     finish(certifying, losses)
-    (told,) = read(certifying, lambda session: list(repository.told_rounds(session, certifying.record.id)))
+    (told,) = read(certifying, lambda session: list(round_records.told_rounds(session, certifying.record.id)))
     assert told.losses == losses
     assert read(certifying, labels.spent, certifying.record.id) == 2
     assert read(certifying, labels.used_positions, certifying.record.dataset_id) == {0, 1}

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 from stored_campaigns import NOW, store_campaign
 
-from storage import leases, repository
+from storage import leases, round_records
 from storage.errors import LeaseHeld, LeaseLost
 from storage.models import Round
 from storage.records import Holder
@@ -36,7 +36,7 @@ def stored(campaign):
 
 def plan_under(campaign, lease, number=0):
     with leases.writing_under(campaign.database, lease) as session:
-        repository.add_round(session, campaign.record.id, number=number, arms=[0], examples=[0], now=NOW)
+        round_records.add_round(session, campaign.record.id, number=number, arms=[0], examples=[0], now=NOW)
 
 
 def n_rounds(campaign):
@@ -136,7 +136,7 @@ def test_a_takeover_waits_for_a_transaction_of_the_old_holder_and_fences_off_the
     with leases.writing_under(campaign.database, lost) as session:
         other.start()
         other.join(timeout=0.2)
-        repository.add_round(session, campaign.record.id, number=0, arms=[0], examples=[0], now=NOW)
+        round_records.add_round(session, campaign.record.id, number=0, arms=[0], examples=[0], now=NOW)
         order.append("written")
     other.join()
     assert order == ["written", "taken over"]

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from stored_campaigns import NOW, generation, new_database, store_campaign
 
-from storage import cost_views, loads, repository, views
+from storage import cost_views, generation_records, loads, round_records, views
 from storage.errors import ConflictingRecord
 from storage.records import NewLoad
 
@@ -54,8 +54,10 @@ def test_costs_count_the_loads_of_a_model_once_and_add_up_to_the_totals(database
     campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0])
     with database.writing() as session:
         reply = generation("reply", model="judge", seconds=3.0)
-        round_ = repository.add_round(session, campaign.record.id, number=1, arms=[2], examples=[0], now=NOW)
-        repository.add_generations(session, round_.id, [reply], NOW)
+        round_ = round_records.add_round(
+            session, campaign.record.id, number=1, arms=[2], examples=[0], now=NOW
+        )
+        generation_records.add_generations(session, round_.id, [reply], NOW)
         waited = [load("m"), load("m", kind="wake", seconds=0.5), load("judge", seconds=4.0), load("mute")]
         loads.add_loads(session, campaign.record.id, waited)
     with database.reading() as session:

@@ -2,14 +2,14 @@
 
 from stored_campaigns import NOW, generation
 
-from storage import repository
+from storage import generation_records
 from storage.lookups import ids_with
 
 
 def stored(campaign, *keys):
     round_ = campaign.plan(0, [0], [0])
     with campaign.database.writing() as session:
-        made = repository.add_generations(session, round_.id, [generation(key) for key in keys], NOW)
+        made = generation_records.add_generations(session, round_.id, [generation(key) for key in keys], NOW)
     return {key: text.id for key, text in made.items()}
 
 

@@ -13,7 +13,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import event, inspect, text, update
 
-from storage import maintenance, repository, views
+from storage import campaign_records, maintenance, round_records, views
 from storage.database import open_database
 from storage.errors import (
     SchemaMissing,
@@ -121,15 +121,15 @@ def test_a_stored_database_of_each_revision_is_upgraded_and_then_used(opened, ur
     assert upgrade(opened) == (revision, HEAD)
     require_schema(opened)
     with opened.reading() as session:
-        campaign = repository.get_campaign(session, "letters")
+        campaign = campaign_records.get_campaign(session, "letters")
         board = views.leaderboard(session, campaign.id)
-        told = list(repository.told_rounds(session, campaign.id))
+        told = list(round_records.told_rounds(session, campaign.id))
         assert maintenance.problems(session) == []
     assert [row["candidate"] for row in board if row["best"]] == ["small/asked/warm"]
     assert [row["estimate"] for row in board] == [0.25, 1 / 7, 0, 0, 0, 0]
     assert sum(outcome is not None for each in told for outcome in each.outcomes) == 45
     with opened.writing() as session:
-        repository.set_execution(session, campaign.id, {"budget": 1})
+        campaign_records.set_execution(session, campaign.id, {"budget": 1})
 
 
 def test_an_upgrade_of_a_current_database_changes_nothing(opened):

@@ -10,7 +10,7 @@ import pytest
 from alembic import command
 from sqlalchemy import JSON, Boolean, DateTime, MetaData, func, null, select
 
-from storage import maintenance, repository, views
+from storage import campaign_records, maintenance, views
 from storage.copying import content, set_sequences
 from storage.database import open_database
 from storage.migrations.settings import alembic_config
@@ -100,9 +100,9 @@ def test_results_in_postgresql_are_upgraded_to_what_those_in_a_file_become(pair,
     assert contents(postgresql) == contents(sqlite)
     with postgresql.writing() as session:
         set_sequences(session)
-        campaign = repository.get_campaign(session, "letters")
+        campaign = campaign_records.get_campaign(session, "letters")
         assert maintenance.problems(session) == []
         assert [row["candidate"] for row in views.leaderboard(session, campaign.id) if row["best"]] == [
             "small/asked/warm"
         ]
-        repository.set_execution(session, campaign.id, {"budget": 1})
+        campaign_records.set_execution(session, campaign.id, {"budget": 1})

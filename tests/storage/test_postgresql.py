@@ -7,7 +7,7 @@ from postgres_server import postgres_server
 from sqlalchemy import text
 from stored_campaigns import NOW, decision, store_campaign
 
-from storage import repository, views
+from storage import campaign_records, generation_records, outcome_records, round_records, views
 from storage.database import open_database
 from storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
 from storage.schema import ensure_schema, require_schema
@@ -83,13 +83,13 @@ def test_readers_do_not_wait_for_a_writer_and_see_none_of_its_unfinished_round(c
 
     def seen(session):
         board = views.leaderboard(session, campaign.record.id)
-        told = list(repository.told_rounds(session, campaign.record.id))
+        told = list(round_records.told_rounds(session, campaign.record.id))
         return sum(row["scored"] + row["unscored"] for row in board), len(told)
 
     with reader.reading() as before:
         assert seen(before) == (0, 0)
         with campaign.database.writing() as session:
-            repository.add_outcomes(session, round_.id, made, decision(), NOW)
+            outcome_records.add_outcomes(session, round_.id, made, decision(), NOW)
             session.flush()
             with reader.reading() as during:
                 assert seen(during) == (0, 0)
@@ -133,16 +133,16 @@ def test_a_server_killed_within_a_round_is_reported_and_the_round_is_stored_afte
             pytest.raises(StorageUnavailable, match="run the command again") as lost,
             killed_within_a_transaction(server, database) as session,
         ):
-            repository.set_execution(session, campaign.record.id, {"budget": 1})
+            campaign_records.set_execution(session, campaign.record.id, {"budget": 1})
         assert "\n" not in str(lost.value)
         server.start()
         with database.reading() as session:
-            assert repository.unfinished_round(session, campaign.record.id) == round_
-            assert repository.get_campaign(session, "letters").execution == {"budget": 100}
-            assert len(repository.texts_by_key(session, ["letters-0-0", "letters-0-1"])) == 2
+            assert round_records.unfinished_round(session, campaign.record.id) == round_
+            assert campaign_records.get_campaign(session, "letters").execution == {"budget": 100}
+            assert len(generation_records.texts_by_key(session, ["letters-0-0", "letters-0-1"])) == 2
         campaign.finish(round_, [1.0, 0.0])
         with database.reading() as session:
-            assert [told.outcomes for told in repository.told_rounds(session, campaign.record.id)] == [
+            assert [told.outcomes for told in round_records.told_rounds(session, campaign.record.id)] == [
                 [1.0, 0.0]
             ]
         database.close()

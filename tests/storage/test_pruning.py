@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select, text
 from stored_campaigns import NOW, decision, generation, store_campaign
 
-from storage import leases, maintenance, pruning, repository, views
+from storage import campaign_records, generation_records, leases, maintenance, outcome_records, pruning, views
 from storage.errors import LeaseHeld
 from storage.models import Campaign, Dataset, Example, Generation, Prompt
 from storage.records import Holder, NewComparison
@@ -27,7 +27,7 @@ def reusing(old):
     other = store_campaign(old.database, "other")
     round_ = other.plan(0, [2], [1])
     with old.database.writing() as session:
-        [text_id] = [each.id for each in repository.texts_by_key(session, ["letters-0-0"]).values()]
+        [text_id] = [each.id for each in generation_records.texts_by_key(session, ["letters-0-0"]).values()]
         used = NewComparison(
             position=0,
             candidate_a_id=other.candidate_ids[2],
@@ -36,7 +36,7 @@ def reusing(old):
             judge="exact",
             outcome=1.0,
         )
-        repository.add_outcomes(session, round_.id, [used], decision(), LATER)
+        outcome_records.add_outcomes(session, round_.id, [used], decision(), LATER)
     return other
 
 
@@ -66,7 +66,7 @@ def test_a_pruned_campaign_leaves_nothing_but_data_and_what_others_use(reusing):
     database = reusing.database
     prune(database, prunable(database))
     with database.reading() as session:
-        assert [each.name for each in repository.campaigns(session)] == ["other"]
+        assert [each.name for each in campaign_records.campaigns(session)] == ["other"]
         assert [row["text"] for row in views.comparisons(session, reusing.record.id)] == [
             "text of letters-0-0"
         ]
@@ -107,7 +107,9 @@ def test_a_campaign_that_runs_is_not_deleted_and_neither_are_those_beside_it(old
 def test_vacuum_gives_back_the_room_of_deleted_rows(old):
     with old.database.writing() as session:
         made = [("k" * 60 + f"{i:04}", "text " * 200) for i in range(2000)]
-        repository.add_generations(session, 1, [generation(key, text=each) for key, each in made], NOW)
+        generation_records.add_generations(
+            session, 1, [generation(key, text=each) for key, each in made], NOW
+        )
     prune(old.database, prunable(old.database))
     before, after = maintenance.vacuum(old.database)
     assert after < before - 1_000_000

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from stored_campaigns import NOW, StoredCampaign
 
-from storage import repository, views
+from storage import campaign_records, dataset_records, views
 from storage.database import open_database
 from storage.records import NewCandidate, NewExample
 from tasks.status import campaign_status
@@ -32,11 +32,11 @@ def wide(database):
     """A campaign with one example for every round; each round asks all candidates."""
     with database.writing() as session:
         examples = [NewExample(key=f"e{i}", fields={"input": str(i)}, targets=["x"]) for i in range(ROUNDS)]
-        dataset_id = repository.ensure_dataset(
+        dataset_id = dataset_records.ensure_dataset(
             session, fingerprint="w" * 64, name="wide", path="wide.jsonl", examples=examples, now=NOW
         )
         candidates = [NewCandidate(name=f"c{i}", model={}, prompt={}, sampling={}) for i in range(CANDIDATES)]
-        record = repository.add_campaign(
+        record = campaign_records.add_campaign(
             session, name="wide", objective="best-mean", dataset_id=dataset_id, seed=7,
             spec={"stopping": {"delta": 0.05, "epsilon": 0.0}}, execution={"budget": 1000}, versions={},
             candidates=candidates, now=NOW,
@@ -44,14 +44,14 @@ def wide(database):
         return StoredCampaign(
             database=database,
             record=record,
-            candidate_ids=repository.candidate_ids(session, record.id),
-            example_ids=repository.example_ids(session, dataset_id),
+            candidate_ids=campaign_records.candidate_ids(session, record.id),
+            example_ids=dataset_records.example_ids(session, dataset_id),
         )
 
 
 def counts(session, campaign_id):
     """How many comparisons there are, by everything that says so."""
-    status = campaign_status(session, repository.get_campaign(session, "wide"))
+    status = campaign_status(session, campaign_records.get_campaign(session, "wide"))
     board = views.leaderboard(session, campaign_id)
     return {
         "status": status.totals["comparisons"],

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from stored_campaigns import NOW, decision, game, generation, store_campaign
 
-from storage import agreement_views, history_views, repository, reuse_views
+from storage import agreement_views, generation_records, history_views, outcome_records, reuse_views
 from storage.records import NewComparison
 from tasks.agreement import agreement, cohens_kappa
 from tasks.errors import SpecError
@@ -21,8 +21,10 @@ def asked(campaign, view):
 def store_texts(campaign, round_, keys, **fields):
     """Store texts as paid for by a round; their ids by key, whoever paid."""
     with campaign.database.writing() as session:
-        repository.add_generations(session, round_.id, [generation(key, **fields) for key in keys], NOW)
-        return {key: text.id for key, text in repository.texts_by_key(session, keys).items()}
+        generation_records.add_generations(
+            session, round_.id, [generation(key, **fields) for key in keys], NOW
+        )
+        return {key: text.id for key, text in generation_records.texts_by_key(session, keys).items()}
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def borrowing(database):
         ),
     ]
     with database.writing() as session:
-        repository.add_outcomes(session, round_.id, duels, decision(), NOW)
+        outcome_records.add_outcomes(session, round_.id, duels, decision(), NOW)
     return campaign
 
 
@@ -201,7 +203,7 @@ def test_an_autoevaluator_is_held_against_human_labels_where_both_are_known(data
         for position, (human, auto) in enumerate(losses)
     ]
     with database.writing() as session:
-        repository.add_outcomes(session, round_.id, compared, decision(), NOW)
+        outcome_records.add_outcomes(session, round_.id, compared, decision(), NOW)
     shown = ("candidate", "labels", "same", "agreement", "human_loss", "auto_loss")
     assert [
         tuple(row[name] for name in shown) for row in asked(campaign, agreement_views.human_agreement)

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import NOW, decision, game, generation, store_campaign
 
-from storage import duel_views, repository, views
+from storage import duel_views, generation_records, outcome_records, round_records, views
 from storage.records import NewComparison
 from storage.sql_views import VIEWS
 
@@ -26,15 +26,17 @@ def played(campaign):
     duels = store_campaign(campaign.database, "duels", objective="best-duel")
     first = duels.plan(0, [[0, 1], [1, 0], [0, 1]], [0, 1, 2])
     with campaign.database.writing() as session:
-        repository.add_generations(
+        generation_records.add_generations(
             session, first.id, [generation("reply", text="[[A]]", prompt="Which?")], NOW
         )
-        reply = repository.texts_by_key(session, ["reply"])["reply"].id
+        reply = generation_records.texts_by_key(session, ["reply"])["reply"].id
     judged = [(1.0, [game("original", 1.0, reply=reply)]), (0.5, []), (None, [game("swapped", "lost")])]
     duels.finish_duels(first, judged, best=1)
     with campaign.database.writing() as session:
-        taken = repository.texts_by_key(session, ["letters-0-0"])["letters-0-0"].id
-        later = repository.add_round(session, duels.record.id, number=1, arms=[[0, 2]], examples=[3], now=NOW)
+        taken = generation_records.texts_by_key(session, ["letters-0-0"])["letters-0-0"].id
+        later = round_records.add_round(
+            session, duels.record.id, number=1, arms=[[0, 2]], examples=[3], now=NOW
+        )
         reused = NewComparison(
             position=0,
             candidate_a_id=duels.candidate_ids[0],
@@ -44,7 +46,7 @@ def played(campaign):
             judge="llm",
             outcome=0.0,
         )
-        repository.add_outcomes(session, later.id, [reused], decision(), NOW)
+        outcome_records.add_outcomes(session, later.id, [reused], decision(), NOW)
     return campaign, duels
 
 

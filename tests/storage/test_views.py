@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import inspect, text
 from stored_campaigns import store_campaign
 
-from storage import repository, views
+from storage import campaign_records, views
 from storage.database import open_database
 from storage.errors import QueryRefused
 from storage.schema import upgrade
@@ -52,7 +52,7 @@ def real(tmp_path):
     database = open_database(f"sqlite:///{path}")
     upgrade(database)
     with database.reading() as session:
-        yield session, repository.get_campaign(session, "letters").id
+        yield session, campaign_records.get_campaign(session, "letters").id
     database.close()
 
 

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 from sqlalchemy import func, select
 
-from storage import repository
+from storage import campaign_records
 from storage.errors import CampaignNotFound
 from storage.models import Base
 from tasks.campaign_files import check_campaign_file
@@ -49,8 +49,8 @@ def test_a_new_campaign_is_stored_with_its_data_and_candidates(database, opened)
     assert opened.versions["winnow"]
     assert opened.spec["model_fingerprints"].keys() == {"small", "smaller"}
     with database.reading() as session:
-        assert repository.get_campaign(session, "letters") == opened
-        assert repository.candidate_names(session, opened.id)[:2] == [
+        assert campaign_records.get_campaign(session, "letters") == opened
+        assert campaign_records.candidate_names(session, opened.id)[:2] == [
             "small/plain/greedy",
             "small/plain/warm",
         ]

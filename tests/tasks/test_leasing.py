@@ -11,7 +11,7 @@ import psutil
 import pytest
 from both_databases import BOTH, fresh_database
 
-from storage import leases, repository
+from storage import leases, round_records
 from storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
 from storage.records import Holder
 from tasks import leasing
@@ -158,10 +158,10 @@ def test_a_thawed_process_that_lost_its_lease_writes_nothing_and_leaves_it_to_th
     with holding(campaign.database, campaign.record.id) as lost:
         taken = take_over(campaign)
         with pytest.raises(LeaseLost), leases.writing_under(campaign.database, lost) as session:
-            repository.add_round(session, campaign.record.id, number=0, arms=[0], examples=[0], now=now())
+            round_records.add_round(session, campaign.record.id, number=0, arms=[0], examples=[0], now=now())
     assert stored(campaign) == taken
     with campaign.database.reading() as session:
-        assert repository.unfinished_round(session, campaign.record.id) is None
+        assert round_records.unfinished_round(session, campaign.record.id) is None
 
 
 def test_the_heartbeat_stops_once_the_lease_is_lost(campaign, fast_heart):

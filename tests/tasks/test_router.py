@@ -12,7 +12,7 @@ from stored_campaigns import StoredCampaign
 from tiny_models import save_tiny_llama
 
 from algorithms.errors import AlgorithmError
-from storage import repository
+from storage import campaign_records, dataset_records
 from storage.database import open_database
 from storage.schema import ensure_schema
 from tasks.campaign_files import check_campaign_file
@@ -82,8 +82,8 @@ def run(spec, *, name="routed"):
         campaign = StoredCampaign(
             database=database,
             record=record,
-            candidate_ids=repository.candidate_ids(session, record.id),
-            example_ids=repository.example_ids(session, record.dataset_id),
+            candidate_ids=campaign_records.candidate_ids(session, record.id),
+            example_ids=dataset_records.example_ids(session, record.dataset_id),
         )
     campaign.finish(campaign.plan(0, [0, 1, 0, 1], [0, 1, 4, 3]), [1.0, 1.0, 0.0, 0.25])
     campaign.finish(campaign.plan(1, [0, 1, 0, 1], [6, 7, 2, 5]), [1.0, 0.75, 0.5, None])

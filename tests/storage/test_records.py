@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, decision, generation, store_campaign
 
-from storage import repository
+from storage import campaign_records, dataset_records, generation_records, outcome_records, round_records
 from storage.database import open_database
 from storage.errors import CampaignNotFound, ConflictingRecord, StorageUnavailable
 from storage.models import Campaign, Comparison, Dataset, Decision, Example, Generation
@@ -23,7 +23,7 @@ def count(database, model):
 def test_a_dataset_of_the_same_content_is_stored_once_whatever_its_name(database):
     def ensure(session, name):
         examples = [NewExample(key="e", fields={"input": "1"}, targets=["x"])]
-        return repository.ensure_dataset(
+        return dataset_records.ensure_dataset(
             session, fingerprint="same", name=name, path=f"{name}.csv", examples=examples, now=NOW
         )
 
@@ -36,8 +36,8 @@ def test_a_dataset_of_the_same_content_is_stored_once_whatever_its_name(database
 
 def test_examples_and_candidates_come_back_in_the_order_they_were_given(campaign):
     with campaign.database.reading() as session:
-        examples = repository.examples(session, campaign.record.dataset_id)
-        names = repository.candidate_names(session, campaign.record.id)
+        examples = dataset_records.examples(session, campaign.record.dataset_id)
+        names = campaign_records.candidate_names(session, campaign.record.id)
     assert examples[3] == NewExample(key="e3", fields={"input": "3"}, targets=["x"])
     assert [example.key for example in examples] == ["e0", "e1", "e2", "e3", "e4"]
     assert names == ["a", "b", "c"]
@@ -48,9 +48,9 @@ def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campa
     campaign.finish(later, [0.5, None])
     backwards = campaign.comparisons(earlier, [0.0, 1.0, 0.25])[::-1]
     with campaign.database.writing() as session:
-        repository.add_outcomes(session, earlier.id, backwards, decision(), NOW)
+        outcome_records.add_outcomes(session, earlier.id, backwards, decision(), NOW)
     with campaign.database.reading() as session:
-        assert list(repository.told_rounds(session, campaign.record.id)) == [
+        assert list(round_records.told_rounds(session, campaign.record.id)) == [
             ToldRound(
                 number=0,
                 arms=[0, 1, 2],
@@ -74,23 +74,23 @@ def test_told_rounds_leave_out_the_unfinished_one_and_other_campaigns(campaign):
     campaign.finish(campaign.plan(0, [0], [0]), [0.5])
     campaign.texts(campaign.plan(1, [1], [1]))
     with campaign.database.reading() as session:
-        told = list(repository.told_rounds(session, campaign.record.id))
+        told = list(round_records.told_rounds(session, campaign.record.id))
     assert [(each.number, each.outcomes) for each in told] == [(0, [0.5])]
 
 
 def test_told_rounds_are_complete_when_they_do_not_fit_into_one_fetch(campaign, monkeypatch):
-    monkeypatch.setattr(repository, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(round_records, "ROWS_AT_ONCE", 2)
     for number in range(5):
         campaign.finish(campaign.plan(number, [0, 1, 2], [number] * 3), [0.0, 0.5, number / 4])
     with campaign.database.reading() as session:
-        told = list(repository.told_rounds(session, campaign.record.id))
+        told = list(round_records.told_rounds(session, campaign.record.id))
     assert [each.outcomes for each in told] == [[0.0, 0.5, number / 4] for number in range(5)]
 
 
 def test_the_unfinished_round_is_the_one_without_a_decision(campaign):
     def unfinished():
         with campaign.database.reading() as session:
-            return repository.unfinished_round(session, campaign.record.id)
+            return round_records.unfinished_round(session, campaign.record.id)
 
     assert unfinished() is None
     planned = campaign.plan(0, [0, 2], [3, 3])
@@ -102,7 +102,7 @@ def test_the_unfinished_round_is_the_one_without_a_decision(campaign):
 def test_the_next_round_comes_after_all_planned_ones_of_its_campaign(campaign):
     def next_number():
         with campaign.database.reading() as session:
-            return repository.next_round_number(session, campaign.record.id)
+            return round_records.next_round_number(session, campaign.record.id)
 
     store_campaign(campaign.database, "other").plan(7, [0], [0])
     assert next_number() == 0
@@ -116,7 +116,7 @@ def test_the_latest_decision_is_that_of_the_highest_round(campaign):
     campaign.finish(second, [1.0], best=2, stop=True, reason="budget", estimates=[0.1, None, 0.3])
     campaign.finish(first, [1.0], best=0)
     with campaign.database.reading() as session:
-        latest = repository.latest_decision(session, campaign.record.id)
+        latest = outcome_records.latest_decision(session, campaign.record.id)
     assert (latest.round_number, latest.best, latest.stop, latest.reason) == (1, "c", True, "budget")
     assert latest.estimates == [0.1, None, 0.3]
     assert latest.decided_at == NOW
@@ -126,19 +126,19 @@ def test_texts_are_found_by_more_keys_than_a_statement_takes_parameters(campaign
     keys = [f"k{number}" for number in range(70_000)]
     round_ = campaign.plan(0, [0], [0])
     with campaign.database.writing() as session:
-        repository.add_generations(session, round_.id, [generation(key) for key in keys], NOW)
-        found = repository.texts_by_key(session, [*keys, "unknown"])
+        generation_records.add_generations(session, round_.id, [generation(key) for key in keys], NOW)
+        found = generation_records.texts_by_key(session, [*keys, "unknown"])
     assert {key: stored.text for key, stored in found.items()} == {key: f"text of {key}" for key in keys}
 
 
 def test_a_text_whose_key_is_stored_already_stays_as_it_is(campaign):
     round_ = campaign.plan(0, [0], [0])
     with campaign.database.writing() as session:
-        repository.add_generations(session, round_.id, [generation("k", text="first")], NOW)
+        generation_records.add_generations(session, round_.id, [generation("k", text="first")], NOW)
         both = [generation("k", text="second"), generation("new")]
-        told = repository.add_generations(session, round_.id, both, NOW)
-        assert repository.add_generations(session, round_.id, [], NOW) == {}
-        found = repository.texts_by_key(session, ["k", "new"])
+        told = generation_records.add_generations(session, round_.id, both, NOW)
+        assert generation_records.add_generations(session, round_.id, [], NOW) == {}
+        found = generation_records.texts_by_key(session, ["k", "new"])
     assert told == found
     assert (found["k"].text, found["new"].text) == ("first", "text of new")
     assert count(campaign.database, Generation) == 2
@@ -154,24 +154,24 @@ def test_outcomes_and_their_decision_are_stored_together_or_not_at_all(campaign,
         )
     believed = decision(best_candidate_id=999 if broken == "decision" else None)
     with pytest.raises(ConflictingRecord), campaign.database.writing() as session:
-        repository.add_outcomes(session, round_.id, comparisons, believed, NOW)
+        outcome_records.add_outcomes(session, round_.id, comparisons, believed, NOW)
     assert (count(campaign.database, Comparison), count(campaign.database, Decision)) == (0, 0)
 
 
 def test_a_campaign_that_is_not_there_is_refused_with_those_that_are(database):
     with database.reading() as session, pytest.raises(CampaignNotFound, match="there are none"):
-        repository.get_campaign(session, "lettres")
+        campaign_records.get_campaign(session, "lettres")
     store_campaign(database, "sums")
     store_campaign(database, "letters")
     with database.reading() as session, pytest.raises(CampaignNotFound, match=r"'lettres'.*letters, sums"):
-        repository.get_campaign(session, "lettres")
+        campaign_records.get_campaign(session, "lettres")
 
 
 def test_execution_fields_are_replaced_and_nothing_else_is(campaign):
     with campaign.database.writing() as session:
-        repository.set_execution(session, campaign.record.id, {"budget": 7})
+        campaign_records.set_execution(session, campaign.record.id, {"budget": 7})
     with campaign.database.reading() as session:
-        found = repository.get_campaign(session, "letters")
+        found = campaign_records.get_campaign(session, "letters")
     assert found.execution == {"budget": 7}
     assert (found.spec, found.versions, found.created_at) == (
         campaign.record.spec,
@@ -194,22 +194,22 @@ def test_a_reader_sees_one_state_while_a_writer_commits(campaign):
     url = f"{campaign.database.url}"
     reader = open_database(url, read_only=True)
     with reader.reading() as session:
-        before = repository.campaigns(session)[0].name
+        before = campaign_records.campaigns(session)[0].name
         with campaign.database.writing() as writing:
             rename(writing, "new")
         session.expire_all()
-        assert repository.campaigns(session)[0].name == before
+        assert campaign_records.campaigns(session)[0].name == before
     with reader.reading() as session:
-        assert repository.campaigns(session)[0].name == "new"
+        assert campaign_records.campaigns(session)[0].name == "new"
     reader.close()
 
 
 def test_an_error_in_a_unit_of_work_takes_all_of_it_back(campaign):
     with pytest.raises(CampaignNotFound), campaign.database.writing() as session:  # noqa: PT012
         rename(session, "new")
-        repository.get_campaign(session, "gone")
+        campaign_records.get_campaign(session, "gone")
     with campaign.database.reading() as session:
-        assert repository.campaigns(session)[0].name == "letters"
+        assert campaign_records.campaigns(session)[0].name == "letters"
 
 
 def test_two_writers_wait_for_each_other(campaign):
@@ -218,8 +218,8 @@ def test_two_writers_wait_for_each_other(campaign):
     def add_rounds():
         for _ in range(20):
             with campaign.database.writing() as session:
-                [record] = repository.campaigns(session)
-                repository.set_execution(session, record.id, {"budget": record.execution["budget"] + 1})
+                [record] = campaign_records.campaigns(session)
+                campaign_records.set_execution(session, record.id, {"budget": record.execution["budget"] + 1})
 
     threads = [threading.Thread(target=add_rounds) for _ in range(2)]
     for thread in threads:
@@ -227,7 +227,7 @@ def test_two_writers_wait_for_each_other(campaign):
     for thread in threads:
         thread.join()
     with campaign.database.reading() as session:
-        assert repository.campaigns(session)[0].execution["budget"] == 100 + 40
+        assert campaign_records.campaigns(session)[0].execution["budget"] == 100 + 40
 
 
 def test_many_threads_read_at_once_without_closing_each_others_connections(campaign):
@@ -235,9 +235,9 @@ def test_many_threads_read_at_once_without_closing_each_others_connections(campa
 
     def read_twice(_):
         with campaign.database.reading() as session:
-            first = repository.candidate_names(session, campaign.record.id)
+            first = campaign_records.candidate_names(session, campaign.record.id)
             everyone_reads.wait()
-            return first == repository.candidate_names(session, campaign.record.id)
+            return first == campaign_records.candidate_names(session, campaign.record.id)
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(read_twice, range(8)))

@@ -1,0 +1,66 @@
+"""Texts that models made, by the key that determines each."""
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
+
+from sqlalchemy.orm import Session
+
+from storage.bulk import insert_rows
+from storage.columns import storable
+from storage.lookups import ids_with, rows_with
+from storage.models import (
+    Generation,
+    table_of,
+)
+from storage.prompts import digest_of, ensure_prompts
+from storage.records import (
+    NewGeneration,
+    StoredText,
+)
+
+GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
+_generation_fields = attrgetter(*GENERATION_FIELDS)
+
+
+def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
+    """The stored generations among `keys`."""
+    rows = rows_with(session.connection(), "key, id, text, choice_logprobs", "generations", "key", keys)
+    return {
+        # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
+        key: StoredText(
+            id=id_, text=text, choice_logprobs=json.loads(odds) if isinstance(odds, str) else odds
+        )
+        for key, id_, text, odds in rows
+    }
+
+
+def add_generations(
+    session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
+) -> dict[str, StoredText]:
+    """Store texts; what is then stored under their keys.
+
+    One that another campaign stored meanwhile stays as it is: its key determines it.
+    """
+    connection = session.connection()
+    given = {generation.key: generation for generation in generations}
+    known, new_ids = ids_with(connection, "generations", "key", given)
+    new = [(id_, given[key]) for key, id_ in new_ids.items()]
+    digests = [digest_of(row.prompt) for _, row in new]
+    prompt_ids = ensure_prompts(connection, digests, (row.prompt for _, row in new))
+    insert_rows(
+        connection,
+        table_of(Generation),
+        ("id", "round_id", "created_at", "prompt_id", *GENERATION_FIELDS),
+        (
+            (id_, round_id, now, prompt_ids[digest], *_generation_fields(row))
+            for digest, (id_, row) in zip(digests, new, strict=True)
+        ),
+    )
+    stored = {
+        row.key: StoredText(id=id_, text=storable(row.text), choice_logprobs=row.choice_logprobs)
+        for id_, row in new
+    }
+    return stored | texts_by_key(session, list(known))

@@ -1,0 +1,92 @@
+"""What a round found and what was decided from it, stored in one transaction."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
+
+from sqlalchemy import Connection, select
+from sqlalchemy.orm import Session
+
+from storage.bulk import insert_rows
+from storage.campaign_records import candidate_ids
+from storage.models import (
+    Candidate,
+    Comparison,
+    Decision,
+    Game,
+    Round,
+    table_of,
+)
+from storage.records import (
+    DecisionRecord,
+    NewComparison,
+    NewDecision,
+    NewGame,
+)
+from storage.tallies import add_to_tallies, decide
+
+COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
+GAME_FIELDS = tuple(field.name for field in fields(NewGame))
+_comparison_fields = attrgetter(*COMPARISON_FIELDS)
+_game_fields = attrgetter(*GAME_FIELDS)
+
+
+def add_outcomes(
+    session: Session,
+    round_id: int,
+    comparisons: Sequence[NewComparison],
+    decision: NewDecision,
+    now: dt.datetime,
+) -> None:
+    """Store what a round found and what is decided from it; call it in one transaction."""
+    connection = session.connection()
+    rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
+    insert_rows(connection, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
+    _add_games(connection, round_id, comparisons)
+    add_to_tallies(connection, round_id)
+    decide(connection, round_id, comparisons, decision, now)
+
+
+def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
+    """What is believed now, or None before the first round is finished."""
+    row = session.execute(
+        select(Round.number, Candidate.name, Decision)
+        .join(Decision, Decision.round_id == Round.id)
+        .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    number, best, decision = row
+    # Of candidates that joined after it, nothing was known.
+    later = [None] * (len(candidate_ids(session, campaign_id)) - len(decision.estimates))
+    return DecisionRecord(
+        round_number=number,
+        best=best,
+        estimates=[*decision.estimates, *later],
+        lower=[*decision.lower, *later],
+        upper=[*decision.upper, *later],
+        stop=decision.stop,
+        reason=decision.reason,
+        decided_at=decision.decided_at,
+    )
+
+
+def _add_games(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
+    if not any(comparison.games for comparison in comparisons):
+        return
+    ids = {
+        position: id_
+        for position, id_ in connection.execute(
+            select(Comparison.position, Comparison.id).where(Comparison.round_id == round_id)
+        )
+    }
+    rows = (
+        (ids[comparison.position], number, *_game_fields(game))
+        for comparison in comparisons
+        for number, game in enumerate(comparison.games)
+    )
+    insert_rows(connection, table_of(Game), ("comparison_id", "number", *GAME_FIELDS), rows)
