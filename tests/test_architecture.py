@@ -19,7 +19,7 @@ MAY_IMPORT = {
     },
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",
-        "choreographer", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas", "plotly",
+        "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas", "plotly",
         "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich", "sqlalchemy",
         "streamlit", "typer", "uvicorn", "yaml",
     },
