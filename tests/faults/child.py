@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,8 @@ def run_command(
 ) -> None:
     """Be `winnow ARGUMENTS` in a folder, with both outputs in files, after what is tampered with."""
     os.chdir(folder)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # nohup, or a shell's &, would have them ignored here too
     for descriptor, path in ((1, out), (2, err)):
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(opened, descriptor)
