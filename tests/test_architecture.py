@@ -19,9 +19,9 @@ MAY_IMPORT = {
     },
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",
-        "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas", "plotly",
-        "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich", "sqlalchemy",
-        "streamlit", "typer", "uvicorn", "yaml",
+        "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas",
+        "plotly", "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich",
+        "sqlalchemy", "streamlit", "typer", "uvicorn", "yaml",
     },
     "infra": {"infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
