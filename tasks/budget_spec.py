@@ -1,7 +1,7 @@
 """What a campaign may spend, and what that is counted in."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -12,9 +12,8 @@ from pydantic import (
     model_validator,
 )
 
+from tasks.budget_kinds import KINDS, Kind
 from tasks.strictness import STRICT
-
-Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 Amount = Annotated[float, Field(gt=0.0)]
@@ -45,7 +44,7 @@ class BudgetSpec(BaseModel):
     @property
     def limits(self) -> dict[Kind, float | None]:
         """By kind; None where there is none."""
-        return {kind: getattr(self, kind) for kind in type(self).model_fields}  # type: ignore[misc]
+        return {kind: getattr(self, kind) for kind in KINDS}
 
 
 class PriceSpec(BaseModel):
@@ -57,19 +56,6 @@ class PriceSpec(BaseModel):
     """Of those it is shown."""
     output: float = Field(ge=0.0)
     """Of those it makes."""
-
-
-def own_kind(objective: str) -> Kind:
-    """What the algorithm itself counts, and what a budget that is a mere number limits."""
-    return "human_labels" if objective == "certify" else "comparisons"
-
-
-def limits_of(budget: BudgetSpec | int | Mapping[str, Any], objective: str) -> dict[Kind, float]:
-    """The limits of a budget, as given or as stored, in the order of `BudgetSpec`."""
-    if isinstance(budget, int):
-        return {own_kind(objective): budget}
-    budget = BudgetSpec.model_validate(budget)
-    return {kind: limit for kind, limit in budget.limits.items() if limit is not None}
 
 
 def refuse_unfit(budget: BudgetSpec, objective: str) -> None:

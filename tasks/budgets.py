@@ -8,9 +8,8 @@ from sqlalchemy.orm import Session
 
 from storage import labels, spending
 from storage.records import CampaignRecord
-from tasks.budget_spec import Kind, limits_of, own_kind
+from tasks.budget_kinds import Kind, limits_of, own_kind
 from tasks.engines.providers import REMOTE
-from tasks.spec import ExecutionSpec
 
 SECONDS_PER_HOUR = 3600.0
 TOKENS_PER_PRICE = 1_000_000
@@ -81,8 +80,9 @@ class Ledger:
         budget = campaign.execution["budget"]
         self._is_number = isinstance(budget, int)
         self._limits = limits_of(budget, campaign.objective)
-        execution = ExecutionSpec.model_validate(campaign.execution.get("execution", {}))
-        self._prices, self._hourly = execution.prices, execution.price_per_hour or 0.0
+        execution = campaign.execution.get("execution", {})
+        self._prices = execution.get("prices", {})
+        self._hourly = execution.get("price_per_hour") or 0.0
         self._devices = devices_by_model(campaign.spec)
         self._last = -1
         self._comparisons = self._tokens = 0
@@ -120,7 +120,7 @@ class Ledger:
             for each in spending.of_models(session, self._campaign_id, after=self._last):
                 self._seconds[each.model] = self._seconds.get(each.model, 0.0) + each.seconds
                 if price := self._prices.get(each.model):
-                    paid = price.input * each.input_tokens + price.output * each.output_tokens
+                    paid = price["input"] * each.input_tokens + price["output"] * each.output_tokens
                     self._token_cost += paid / TOKENS_PER_PRICE
         self._last = rounds.last
 

@@ -19,7 +19,8 @@ from pydantic import (
     model_validator,
 )
 
-from tasks.budget_spec import Budget, BudgetSpec, Kind, PriceSpec, limits_of, own_kind, refuse_unfit
+from tasks.budget_kinds import Kind, limits_of, own_kind
+from tasks.budget_spec import Budget, BudgetSpec, PriceSpec, refuse_unfit
 from tasks.engines.providers import REMOTE
 from tasks.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 from tasks.strictness import STRICT
@@ -236,6 +237,12 @@ class StoppingSpec(Section):
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
     """A candidate this close to the best is good enough; for best-mean."""
 
+    @property
+    def stored_budget(self) -> int | dict[str, Any]:
+        """The budget as JSON values."""
+        budget = self.budget
+        return budget.model_dump(exclude_none=True) if isinstance(budget, BudgetSpec) else budget
+
 
 class Exclusion(Section):
     """Candidates to leave out: those that match all of the names given."""
@@ -380,7 +387,7 @@ class CampaignSpec(Section):
     @classmethod
     def _budget_covers_a_round(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
         batch_size = info.data.get("batch_size", 1)
-        comparisons = limits_of(stopping.budget, info.data.get("objective", "")).get("comparisons")
+        comparisons = limits_of(stopping.stored_budget, info.data.get("objective", "")).get("comparisons")
         if comparisons is not None and comparisons < batch_size:
             raise ValueError(
                 f"the budget ({comparisons}) is smaller than one round (batch_size {batch_size}); "
@@ -391,7 +398,7 @@ class CampaignSpec(Section):
     @property
     def limits(self) -> dict[Kind, float]:
         """What may be spent, by kind."""
-        return limits_of(self.stopping.budget, self.objective)
+        return limits_of(self.stopping.stored_budget, self.objective)
 
     @property
     def own_budget(self) -> int | None:
@@ -425,9 +432,8 @@ class CampaignSpec(Section):
     def execution_fields(self) -> dict[str, Any]:
         """What may change from one run to the next, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
-        budget = self.stopping.budget
         return {
-            "budget": budget.model_dump(exclude_none=True) if isinstance(budget, BudgetSpec) else budget,
+            "budget": self.stopping.stored_budget,
             "execution": self.execution.model_dump(mode="json"),
             **({"servers": servers} if servers else {}),
         }

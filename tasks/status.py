@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from storage import campaign_records, leases, outcome_records, round_records, views
 from storage.records import CampaignRecord, DecisionRecord, LeaseRecord
-from tasks.budget_spec import limits_of, own_kind
+from tasks.budget_kinds import limits_of, own_kind
 from tasks.budgets import Ledger, Spending, overspent
 from tasks.certifying.certificate import Certificate, certificate_of
 from tasks.leasing import is_gone, now

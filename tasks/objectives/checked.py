@@ -12,7 +12,7 @@ from algorithms.protocols import FloatArray, Selector
 from algorithms.registry import create_selector
 from storage.database import Database
 from storage.records import Losses, NewComparison, RoundRecord
-from tasks.budget_spec import own_kind
+from tasks.budget_kinds import own_kind
 from tasks.budgets import WORDS, amount
 from tasks.candidates import Candidate
 from tasks.datasets import Dataset
