@@ -37,13 +37,17 @@ def test_the_first_asks_the_second_forces_and_more_do_not_cut_off_what_ends(caps
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_service_manager_and_a_lost_terminal_stop_at_once_and_have_an_exit_code_of_their_own(number, code):
-    interrupts = Interrupts()
-    before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt), interrupts.caught():
-        os.kill(os.getpid(), number)
-    assert interrupts.asked
-    assert interrupts.exit_code == code
-    assert signal.getsignal(number) is before
+    # Whoever runs the tests under nohup has SIGHUP ignored.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        interrupts = Interrupts()
+        with pytest.raises(KeyboardInterrupt), interrupts.caught():
+            os.kill(os.getpid(), number)
+        assert interrupts.asked
+        assert interrupts.exit_code == code
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_hangup_that_nohup_ignores_stays_ignored():
