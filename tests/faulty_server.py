@@ -153,6 +153,7 @@ class FaultyServer:
         reply: Callable[[Call], str | tuple[str, str]],
         next_tokens: Mapping[str, float] | None,
         model: str,
+        port: int = 0,
     ) -> None:
         self.model = model
         self.script = script
@@ -167,7 +168,7 @@ class FaultyServer:
         self._seen: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._http = _QuietServer(("127.0.0.1", 0), _handler_of(self))
+        self._http = _QuietServer(("127.0.0.1", port), _handler_of(self))
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 

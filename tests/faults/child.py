@@ -25,6 +25,7 @@ PRELOADED = [
     "prefect.task_engine",
     "tasks.embedding.sentence_model",
     "tasks.engines.transformers_engine",
+    "tasks.engines.openai_engine",
     "transformers.models.llama.modeling_llama",
     "algorithms.best_mean.row_mean",
     "psycopg",

@@ -10,6 +10,8 @@ import certify_campaigns as certify
 import duel_campaigns as duels
 import route_campaigns as routes
 
+from tests.faults.model_servers import SERVER
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
@@ -36,6 +38,18 @@ def _vllm(folder: Path, storage: str) -> Path:
     spec = _mean(folder, storage, provider="vllm")
     text = re.sub(r"  - \{name: two,.*\n", "", spec.read_text())
     spec.write_text(text.replace("max_model_len: 64", "max_model_len: 64, dtype: float32"))
+    return spec
+
+
+def _served(folder: Path, storage: str) -> Path:
+    """Models that a server runs, which is there and well when the campaign is written."""
+    SERVER.start()
+    spec = _mean(folder, storage, provider="openai")
+    text = re.sub(
+        r"model: \S+, model_args: .*", f"model: served, model_base_url: '{SERVER.url}'}}", spec.read_text()
+    )
+    patience = "max_restarts: 3, max_retries: 3, request_timeout: 1"
+    spec.write_text(text.replace("max_loaded: 2", f"max_loaded: 2, {patience}"))
     return spec
 
 
@@ -74,6 +88,7 @@ def _noting(folder: Path, storage: str, spec: Path) -> Path:
 KINDS = {
     "best-mean": Kind(objective="best-mean", write=_mean),
     "workers": Kind(objective="best-mean", write=_workers),
+    "served": Kind(objective="best-mean", write=_served),
     "vllm": Kind(objective="best-mean", write=_vllm),
     "best-duel": Kind(
         objective="best-duel", write=lambda folder, storage: duels.write_duels(folder, storage=storage)

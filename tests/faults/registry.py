@@ -11,6 +11,7 @@ MODULES = (
     "engines",
     "loading",
     "judges",
+    "servers",
     "sqlite_files",
     "postgresql_servers",
     "clocks",

@@ -109,6 +109,13 @@ def on_host(name: str) -> None:
     socket.gethostname = lambda: name
 
 
+def soon_again(seconds: float) -> None:
+    """Send a server what it did not answer again this soon, and not after half a second."""
+    from tasks.engines import server_calls
+
+    server_calls.FIRST_DELAY = seconds
+
+
 def impatient(milliseconds: int) -> None:
     """Wait for another writer as long as told, and no longer."""
     from storage import database
@@ -202,6 +209,12 @@ def _llama() -> Any:
     return LlamaForCausalLM
 
 
+def _server_calls() -> Any:
+    from tasks.engines.server_calls import ServerCalls
+
+    return ServerCalls
+
+
 def _embedder() -> Any:
     from tasks.embedding.sentence_model import SentenceModel
 
@@ -225,6 +238,8 @@ def _commits(moment: str) -> Callable[[Callable[[], None]], None]:
 POINTS: dict[str, Callable[[Callable[[], None]], None]] = {
     "before a batch": _before(_pool, "generate"),
     "after a batch": _after(_pool, "generate"),
+    "an engine has failed": _after(_pool, "_record"),
+    "a server is to be asked again": _before(_server_calls, "_wait"),
     "a model loads": _before(_transformers, "_load"),
     "a model decodes": _before(_llama, "forward"),
     "before embedding": _before(_embedder, "embed"),
