@@ -92,7 +92,10 @@ def _spec(folder: Path, demo: Path, database: Path, model: Path, generations: in
 
 def _requests(database: Path) -> tuple[list[str], list[int], int]:
     connection = sqlite3.connect(database)
-    rows = connection.execute("SELECT prompt, seed, output_tokens FROM generations ORDER BY id").fetchall()
+    rows = connection.execute(
+        "SELECT p.text, g.seed, g.output_tokens FROM generations g JOIN prompts p ON p.id = g.prompt_id "
+        "ORDER BY g.id"
+    ).fetchall()
     connection.close()
     return [row[0] for row in rows], [row[1] for row in rows], sum(row[2] for row in rows)
 
