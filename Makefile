@@ -37,7 +37,7 @@ demo: install ## Train small models and find the best of them.
 
 test: install lint ## Run linters, type checks and the whole suite.
 	@sh infra/chromium.sh
-	@$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile
+	@$(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile
 
 lint: install ## Run linters and type checks.
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
