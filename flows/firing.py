@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from flows.campaign_lines import campaign_line
-from flows.going_on import Say, go_on_with_all, run_flow, unfinished_campaigns
+from flows.going_on import Say, go_on_with_all, run_flow, status_of, unfinished_campaigns
 from flows.interrupts import Interrupts
 from flows.launching import store_campaign
 from flows.reading import reading
@@ -21,7 +21,6 @@ from storage.schema import ensure_schema
 from tasks.campaign_files import check_campaign_file
 from tasks.spec import CampaignSpec
 from tasks.spec_file import load_spec
-from tasks.status import campaign_status
 
 How = Literal["done", "skipped", "stopped"]
 """How a firing ended: its campaign is settled, another one takes its place, or somebody asked it to stop."""
@@ -111,13 +110,13 @@ def _run_own(firing: Firing, interrupts: Interrupts, say: Say) -> How:
         named = [*firing.settings, f"name={firing.name}", f"storage={firing.storage}"]
         store_campaign(check_campaign_file(firing.spec, named), firing.family)
     try:
-        if not _is_settled(firing):
+        if not status_of(firing.storage, firing.name).is_settled:
             run_flow(firing.storage, firing.name, interrupts)
     except LeaseHeld as held:
         say(f"{firing.name}: skipped: {held}")
         return "skipped"
     say(campaign_line(firing.storage, firing.name))
-    return "done" if _is_settled(firing) else "stopped"
+    return "done" if status_of(firing.storage, firing.name).is_settled else "stopped"
 
 
 def _family(firing: Firing) -> list[CampaignRecord]:
@@ -134,8 +133,3 @@ def _begun_since(family: Sequence[CampaignRecord], due: dt.datetime | None) -> C
     if due is None:
         return None
     return next((record for record in reversed(family) if record.created_at >= due), None)
-
-
-def _is_settled(firing: Firing) -> bool:
-    with reading(firing.storage) as session:
-        return campaign_status(session, campaign_records.get_campaign(session, firing.name)).is_settled

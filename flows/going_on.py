@@ -71,13 +71,17 @@ def _go_on(storage: str, name: str, interrupts: Interrupts) -> tuple[int, str]:
         # A bug, which must not keep the other campaigns from going on.
         traceback.print_exc()
         return exits.ERROR, f"{name}: failed: {error!r}"
-    return exit_code(storage, name), campaign_line(storage, name)
+    return exit_code(status_of(storage, name)), campaign_line(storage, name)
 
 
-def exit_code(storage: str, name: str) -> int:
-    """How a command ends that ran this campaign."""
+def status_of(storage: str, name: str) -> CampaignStatus:
+    """Where a campaign stands."""
     with reading(storage) as session:
-        status = campaign_status(session, campaign_records.get_campaign(session, name))
+        return campaign_status(session, campaign_records.get_campaign(session, name))
+
+
+def exit_code(status: CampaignStatus) -> int:
+    """How a command ends that ran a campaign up to here."""
     if not status.is_settled:
         return exits.ERROR
     return exits.DECIDED if status.state == "decided" else exits.UNDECIDED

@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 from flows import exits
-from flows.going_on import go_on_with_all, run_flow, unfinished_campaigns
+from flows.going_on import exit_code, go_on_with_all, run_flow, status_of, unfinished_campaigns
 from flows.interrupts import Interrupts
 from flows.log_lines import notice
 from flows.prefect_server import PrefectServerFailed, prefect_server
@@ -19,7 +19,7 @@ from storage.urls import shown_url
 from tasks.campaigns import open_campaign
 from tasks.leasing import is_gone, now, this_process
 from tasks.objectives.checked import CheckedCampaign
-from tasks.status import CampaignStatus, campaign_status
+from tasks.status import CampaignStatus
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
 
@@ -42,7 +42,7 @@ def store_campaign(checked: CheckedCampaign, family: str | None = None) -> None:
 
 def run_stored_campaign(storage: str, name: str) -> int:
     """Run a stored campaign to its end or an interruption; print its answer; return the exit code."""
-    status = _status(storage, name)
+    status = status_of(storage, name)
     if status.is_settled:
         return _answer(status, storage)
     _require_free(storage, name)
@@ -60,7 +60,7 @@ def run_stored_campaign(storage: str, name: str) -> int:
     except BaseException:
         notice("stopped_early", f"stopped early; go on with: {hint}")
         raise
-    status = _status(storage, name)
+    status = status_of(storage, name)
     if status.is_settled:
         return _answer(status, storage)
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
@@ -90,7 +90,7 @@ def run_unfinished_campaigns(storage: str) -> int:
 def _answer(status: CampaignStatus, storage: str) -> int:
     print_summary(status, storage)
     log_answer(status)
-    return exits.DECIDED if status.state == "decided" else exits.UNDECIDED
+    return exit_code(status)
 
 
 def _require_free(storage: str, name: str) -> None:
@@ -98,8 +98,3 @@ def _require_free(storage: str, name: str) -> None:
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
-
-
-def _status(storage: str, name: str) -> CampaignStatus:
-    with reading(storage) as session:
-        return campaign_status(session, campaign_records.get_campaign(session, name))

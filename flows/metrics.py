@@ -11,8 +11,9 @@ from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
 from flows.reading import reading
-from storage import campaign_records, spending, unscored_views
+from storage import campaign_records, unscored_views
 from storage.errors import StorageError
+from storage.loads import loads_by_model
 from storage.records import CampaignRecord
 from tasks.status import State, campaign_status
 
@@ -106,8 +107,8 @@ def _add(families: dict[str, Any], session: Session, campaign: CampaignRecord) -
     sides = 2 if campaign.objective == "best-duel" else 1
     for reason, count in unscored_views.by_reason(session, campaign.id).items():
         add("comparisons", count // sides, "unscored" if reason else "scored", reason)
-    for model, seconds in spending.load_seconds(session, campaign.id).items():
-        add("load_seconds", seconds, model)
+    for model, row in loads_by_model(session, campaign.id).items():
+        add("load_seconds", row["load_seconds"], model)
     for state in STATES:
         add("campaign_state", float(status.state == state), state)
     if status.best is not None:

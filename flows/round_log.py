@@ -2,16 +2,14 @@
 
 import logging
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from algorithms.best_mean.score_matrix import LEAST_TOLD_TO_SET_ASIDE
 from algorithms.protocols import Decision
 from flows.interrupts import Interrupts
 from flows.log_lines import RunContext
-from storage import round_records, spending, unscored_views, views
+from storage import loads, round_records, unscored_views, views
 from storage.records import RoundRecord
-from storage.spending import LoadRecord
 from tasks.running import RunningCampaign
 from tasks.status import CampaignStatus
 
@@ -30,7 +28,7 @@ class RoundLog:
         self._interrupts = interrupts
         self._context = context
         self._set_aside: set[str] = set()
-        self._last_load = 0
+        self._loads_told = 0
 
     @property
     def wants_to_stop(self) -> bool:
@@ -46,7 +44,7 @@ class RoundLog:
                 self._context.round -= 1
         self._context.campaign = campaign.record.name
         self._set_aside = self._now_set_aside(campaign)
-        self._last_load = max((each.id for each in self._new_loads(campaign)), default=0)
+        self._loads_told = stored["loads"]
         LOGGER.info(
             "campaign %s goes on with %s comparisons stored",
             campaign.record.name,
@@ -71,18 +69,16 @@ class RoundLog:
         """See `Watcher`."""
         self._context.round = None
 
-    def _new_loads(self, campaign: RunningCampaign) -> Sequence[LoadRecord]:
-        with campaign.database.reading() as session:
-            return spending.loads(session, campaign.record.id, after=self._last_load)
-
     def _log_loads(self, campaign: RunningCampaign) -> None:
-        for each in self._new_loads(campaign):
-            self._last_load = each.id
+        with campaign.database.reading() as session:
+            new = loads.list_loads(session, campaign.record.id, skip=self._loads_told)
+        self._loads_told += len(new)
+        for row in new:
             LOGGER.info(
                 "model %s was ready after %.1f s",
-                each.model,
-                each.seconds,
-                extra={"event": f"model_{each.kind}", "model": each.model, "seconds": each.seconds},
+                row["model"],
+                row["seconds"],
+                extra={"event": f"model_{row['kind']}", "model": row["model"], "seconds": row["seconds"]},
             )
 
     def _log_round(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:

@@ -20,12 +20,13 @@ def add_loads(session: Session, campaign_id: int, loads: Sequence[NewLoad]) -> N
         session.execute(insert(Load), rows)
 
 
-def list_loads(session: Session, campaign_id: int) -> list[Row]:
-    """Every load of a campaign, in the order in which they were stored."""
+def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row]:
+    """The loads of a campaign but for the first `skip`, in the order in which they were stored."""
     rows = session.execute(
         select(Load.model, Load.devices, Load.kind, Load.seconds, Load.ended_at)
         .where(Load.campaign_id == campaign_id)
         .order_by(Load.id)
+        .offset(skip)
     )
     return [dict(row) for row in rows.mappings()]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from storage.models import Decision, Generation, Load, Round
+from storage.models import Decision, Generation, Round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +29,6 @@ class ModelSpent:
     output_tokens: int
     seconds: float
     """Of its engine."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadRecord:
-    """One time that a campaign waited for a model."""
-
-    id: int
-    model: str
-    kind: str
-    """"load" or "wake"."""
-    seconds: float
 
 
 def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsSpent:
@@ -75,24 +64,3 @@ def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequenc
         ModelSpent(model=model, input_tokens=int(shown), output_tokens=int(made), seconds=seconds)
         for model, shown, made, seconds in rows
     ]
-
-
-def loads(session: Session, campaign_id: int, *, after: int = 0) -> Sequence[LoadRecord]:
-    """What the campaign waited for, with an id above `after`, in the order in which it was ready."""
-    rows = session.execute(
-        select(Load.id, Load.model, Load.kind, Load.seconds)
-        .where(Load.campaign_id == campaign_id, Load.id > after)
-        .order_by(Load.id)
-    )
-    return [LoadRecord(id=id_, model=model, kind=kind, seconds=spent) for id_, model, kind, spent in rows]
-
-
-def load_seconds(session: Session, campaign_id: int) -> dict[str, float]:
-    """Seconds that the campaign waited for each model to load or to wake."""
-    rows = session.execute(
-        select(Load.model, func.sum(Load.seconds))
-        .where(Load.campaign_id == campaign_id)
-        .group_by(Load.model)
-        .order_by(Load.model)
-    )
-    return {model: seconds for model, seconds in rows}

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
-    BaseModel,
     Field,
     TypeAdapter,
     ValidatorFunctionWrapHandler,
@@ -13,16 +12,14 @@ from pydantic import (
 )
 
 from tasks.budget_kinds import KINDS, Kind
-from tasks.strictness import STRICT
+from tasks.sections import Section
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 Amount = Annotated[float, Field(gt=0.0)]
 
 
-class BudgetSpec(BaseModel):
+class BudgetSpec(Section):
     """Limits: whichever is spent first ends the campaign, after the round that spent it."""
-
-    model_config = STRICT
 
     comparisons: Count | None = None
     """Unscored ones included."""
@@ -47,10 +44,8 @@ class BudgetSpec(BaseModel):
         return {kind: getattr(self, kind) for kind in KINDS}
 
 
-class PriceSpec(BaseModel):
+class PriceSpec(Section):
     """What a million tokens of a model cost, in any currency."""
-
-    model_config = STRICT
 
     input: float = Field(ge=0.0)
     """Of those it is shown."""

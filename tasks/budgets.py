@@ -1,5 +1,6 @@
 """How much of its budget a campaign has spent, counted from its rows: what was reused cost nothing."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from storage import labels, spending
+from storage.loads import loads_by_model
 from storage.records import CampaignRecord
 from tasks.budget_kinds import Kind, limits_of, own_kind
 from tasks.engines.providers import REMOTE
+from tasks.engines.sharing import WIDTH_ARGS
 
 SECONDS_PER_HOUR = 3600.0
 TOKENS_PER_PRICE = 1_000_000
@@ -138,8 +141,9 @@ class Ledger:
                 return self._token_cost + self._hourly * self._device_seconds(session) / SECONDS_PER_HOUR
 
     def _device_seconds(self, session: Session) -> float:
-        loading = spending.load_seconds(session, self._campaign_id)
-        busy = [*self._seconds.items(), *loading.items()]
+        loading = loads_by_model(session, self._campaign_id)
+        waited = {model: row["load_seconds"] for model, row in loading.items()}
+        busy = [*self._seconds.items(), *waited.items()]
         return sum(seconds * self._devices.get(model, 1) for model, seconds in busy)
 
 
@@ -168,5 +172,4 @@ def _devices(model: Mapping[str, Any]) -> int:
     if model.get("provider") in REMOTE:
         return 0
     args = model.get("model_args", {})
-    parts = (args.get(f"{way}_parallel_size") or 1 for way in ("tensor", "pipeline"))
-    return next(parts) * next(parts)
+    return math.prod(args.get(name) or 1 for name in WIDTH_ARGS)

@@ -7,9 +7,10 @@ a generation, in groups, before the next calls are planned, so that a resumed ro
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from storage.columns import storable
 from storage.records import NewComparison, NewGame, RoundRecord, StoredText
 from tasks.engines.protocol import GenerationFailure, Request
-from tasks.generating import PlannedGeneration, Texts, have_texts, storable
+from tasks.generating import PlannedGeneration, Texts, have_texts
 from tasks.identity import generation_key, request_content, request_seed
 from tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairJudge, PairVerdict, Reply
 from tasks.running import RunningCampaign

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from storage import generation_records, loads
+from storage.columns import storable
 from storage.leases import writing_under
 from storage.records import NewGeneration, NewLoad, RoundRecord, StoredText
 from tasks.engines.asking import Ask
@@ -118,11 +119,6 @@ def plan_text(
         request=Request(prompt=prompt, sampling=sampling, seed=drawn),
         replicate=replicate,
     )
-
-
-def storable(text: str) -> str:
-    """Model output as every database can hold it: NUL becomes U+FFFD, a lone surrogate a question mark."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
 
 
 def _missing(

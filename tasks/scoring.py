@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from storage.columns import storable
 from storage.records import NewComparison, RoundRecord, StoredText
 from tasks.engines.protocol import GenerationFailure
-from tasks.generating import Texts, storable
+from tasks.generating import Texts
 from tasks.judges.protocol import Judge
 from tasks.running import RunningCampaign
 

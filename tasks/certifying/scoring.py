@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from storage import labels
+from storage.columns import storable
 from storage.records import NewComparison, RoundRecord, StoredText
 from tasks.certifying.answers import Answer, Author, answers_of
 from tasks.certifying.checking import Certification
 from tasks.engines.protocol import GenerationFailure
 from tasks.errors import LabelMissing
-from tasks.generating import Texts, storable
+from tasks.generating import Texts
 from tasks.judges.protocol import Judge
 from tasks.running import RunningCampaign
 from tasks.scoring import scored

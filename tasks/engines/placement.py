@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tasks.engines.protocol import Engine, ModelRef
 from tasks.engines.providers import REMOTE, EngineFactory, EngineSettings, start_engine
 from tasks.engines.sharing import devices_wanted
-from tasks.spec import ExecutionSpec
+from tasks.execution_spec import ExecutionSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

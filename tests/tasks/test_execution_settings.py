@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from tasks.engines.placement import placed
 from tasks.engines.protocol import ModelRef
 from tasks.engines.providers import EngineSettings
-from tasks.spec import ExecutionSpec
+from tasks.execution_spec import ExecutionSpec
 
 
 class Started(Exception):

@@ -17,6 +17,7 @@ from typing import Literal
 from tasks.engines.errors import ClusterUnavailable, one_sentence
 from tasks.engines.protocol import Engine, ModelRef
 from tasks.engines.providers import EngineFactory, EngineSettings
+from tasks.engines.sharing import devices_wanted
 
 SESSIONS = Path(".winnow") / "ray"
 LONGEST_SESSIONS_PATH = 40
@@ -133,7 +134,5 @@ def _gpus(model: ModelRef) -> float:
     if not ray.cluster_resources().get("GPU"):
         return 0.0
     if model.provider == "vllm":
-        spread = ("tensor_parallel_size", "pipeline_parallel_size")
-        tensor, pipeline = (int(model.model_args.get(each) or 1) for each in spread)
-        return float(tensor * pipeline)
+        return float(devices_wanted(model))
     return 0.0 if model.model_args.get("device") == "cpu" else 1.0
