@@ -45,7 +45,7 @@ def _certified(status: CampaignStatus, certificate: Certificate) -> str:
             f"  certified none: {allowed} was shown of no candidate with these labels, "
             "which does not say that their risks are higher"
         )
-    if status.reason == "all-set-aside":
+    if status.reason == "all-dropped":
         return "  certified none: no candidate could be judged"
     return f"  certified none yet: {allowed} is asked for"
 

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from algorithms.best_mean.score_matrix import LEAST_TOLD_TO_SET_ASIDE
-from algorithms.protocols import Decision
+from algorithms.decision import Decision
 from flows.interrupts import Interrupts
 from flows.log_lines import RunContext
 from storage import loads, round_records, unscored_views, views

@@ -67,7 +67,7 @@ def _answer(status: CampaignStatus, storage: str) -> list[str]:
 
 def _best(status: CampaignStatus) -> list[str]:
     if status.best is None:
-        nothing = "no candidate could be judged" if status.reason == "all-set-aside" else "nothing known yet"
+        nothing = "no candidate could be judged" if status.reason == "all-dropped" else "nothing known yet"
         return [f"  winner    none: {nothing}"]
     lines = [
         f"  winner    {status.best}" if status.state == "decided" else f"  leading   {status.best}",
@@ -93,12 +93,12 @@ def _estimate(status: CampaignStatus) -> str:
 
 def _certainty(status: CampaignStatus) -> str:
     within = f" to within {status.epsilon:g}" if status.epsilon else ""
-    if status.reason == "separated-practical" and not status.is_guaranteed:
+    if status.reason == "confident" and not status.is_guaranteed:
         return (
             f"heuristic: the best of all candidates by the practical threshold for {status.delta:g}, which "
             "is not proven to keep to it; selector.params.threshold: proven is"
         )
-    if status.reason.startswith("separated"):
+    if status.reason.startswith("confident"):
         _, _, threshold = status.reason.partition("-")
         how = f" ({threshold} threshold)" if threshold else ""
         model = ", if the Bradley-Terry model holds" if status.trusts_a_model else ""

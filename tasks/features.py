@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.candidates import Candidate
 from tasks.errors import SpecError
 from tasks.modelled import FEATURES, NEEDS_FEATURES

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from algorithms.protocols import Decision, FloatArray
+from algorithms.arrays import FloatArray
+from algorithms.decision import Decision
 from storage import outcome_records
 from storage.leases import writing_under
 from storage.records import NewComparison, NewDecision, RoundRecord

@@ -99,9 +99,9 @@ class CampaignStatus:
             return self.state == "decided" and self.certificate.is_reliable
         if self.standing is not None:
             return False
-        proven = ("separated", "separated-proven", "exhausted")
+        proven = ("confident", "confident", "exhausted")
         # Without a model the best must be shown to beat every other, whatever the threshold.
-        shown = self.reason == "separated-practical" and not self.trusts_a_model
+        shown = self.reason == "confident" and not self.trusts_a_model
         return self.state == "decided" and (self.reason in proven or shown)
 
 
@@ -168,7 +168,7 @@ def _state(decision: DecisionRecord | None, reason: str, live: bool, delta: floa
         return "new"
     if reason == "running":
         return "interrupted"
-    is_answer = reason.startswith("separated") or reason in ("exhausted", "certified")
+    is_answer = reason.startswith("confident") or reason in ("exhausted", "certified")
     if is_answer or (reason == "budget" and delta is None):
         return "decided"
     return "undecided"

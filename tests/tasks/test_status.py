@@ -38,12 +38,12 @@ def test_a_campaign_without_a_finished_round_is_new(campaign):
     ("reason", "delta", "state", "settled", "guaranteed"),
     [
         ("running", 0.05, "interrupted", False, False),
-        ("separated", 0.05, "decided", True, True),
+        ("confident", 0.05, "decided", True, True),
         ("exhausted", 0.05, "decided", True, True),
         ("exhausted", None, "decided", True, True),
         ("budget", 0.05, "undecided", True, False),
         ("budget", None, "decided", True, False),
-        ("all-set-aside", 0.05, "undecided", True, False),
+        ("all-dropped", 0.05, "undecided", True, False),
     ],
 )
 def test_how_a_campaign_ended_says_its_state(database, reason, delta, state, settled, guaranteed):
@@ -52,7 +52,7 @@ def test_how_a_campaign_ended_says_its_state(database, reason, delta, state, set
     assert (found.is_settled, found.is_guaranteed) == (settled, guaranteed)
 
 
-@pytest.mark.parametrize(("reason", "settled"), [("budget", False), ("separated", True), ("exhausted", True)])
+@pytest.mark.parametrize(("reason", "settled"), [("budget", False), ("confident", True), ("exhausted", True)])
 def test_a_raised_budget_reopens_only_what_the_budget_ended(database, reason, settled):
     assert end(store_campaign(database, budget=4), reason).is_settled is settled
 
@@ -60,7 +60,7 @@ def test_a_raised_budget_reopens_only_what_the_budget_ended(database, reason, se
 def test_a_campaign_whose_lease_is_held_is_running_whatever_its_last_decision_said(campaign):
     with holding(campaign.database, campaign.record.id) as lease:
         assert status(campaign).state == "running"
-        found = end(campaign, "separated")
+        found = end(campaign, "confident")
         assert (found.state, found.holder) == ("running", str(lease.holder))
         assert not found.is_settled
     assert status(campaign).state == "decided"
@@ -107,7 +107,7 @@ def test_contenders_are_those_whose_interval_reaches_above_the_lower_end_of_the_
 
 
 def test_a_decision_without_a_best_has_no_contenders(campaign):
-    campaign.finish(campaign.plan(0, [0], [0]), [None], stop=True, reason="all-set-aside")
+    campaign.finish(campaign.plan(0, [0], [0]), [None], stop=True, reason="all-dropped")
     found = status(campaign)
     assert (found.state, found.best, found.contenders, found.is_guaranteed) == ("undecided", None, (), False)
 
@@ -115,10 +115,10 @@ def test_a_decision_without_a_best_has_no_contenders(campaign):
 @pytest.mark.parametrize(
     ("selector", "reason", "is_guaranteed"),
     [
-        ({"name": "llm-po", "params": {}}, "separated-practical", True),
-        ({"name": "rucb", "params": {"features": "factors"}}, "separated-practical", False),
-        ({"name": "llm-po-bt", "params": {}}, "separated-practical", False),
-        ({"name": "llm-po-bt", "params": {}}, "separated-proven", True),
+        ({"name": "llm-po", "params": {}}, "confident", True),
+        ({"name": "rucb", "params": {"features": "factors"}}, "confident", False),
+        ({"name": "llm-po-bt", "params": {}}, "confident", False),
+        ({"name": "llm-po-bt", "params": {}}, "confident", True),
         ({"name": "llm-po", "params": {}}, "budget", False),
     ],
 )
@@ -142,5 +142,5 @@ def test_status_says_how_the_last_process_left_a_campaign_that_is_to_go_on(campa
     away = Holder(host="another-machine", pid=1, process_started_at=1.0)
     leases.acquire(campaign.database, campaign.record.id, away, now=now() - 2 * LIFETIME, **taken)
     assert f"{away} is not heard of any more" in status(campaign).left
-    end(campaign, "separated")
+    end(campaign, "confident")
     assert status(campaign).left is None
