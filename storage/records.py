@@ -49,6 +49,8 @@ class RoundRecord:
     number: int
     arms: Sequence[Any]
     examples: Sequence[int]
+    propensities: Sequence[float] | None = None
+    """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
 Losses = tuple[float | None, float | None, float | None]
@@ -65,6 +67,8 @@ class ToldRound:
     outcomes: Sequence[float | None]
     losses: Sequence[Losses]
     """For certify; elsewhere, all of them are None."""
+    propensities: Sequence[float] | None = None
+    """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,5 +47,6 @@ def plan_new(campaign: RunningCampaign, ask: Ask) -> RoundRecord | None:
             number=number,
             arms=batch.arms.tolist(),
             examples=batch.examples.tolist(),
+            propensities=None if batch.propensities is None else batch.propensities.tolist(),
             now=now(),
         )

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from algorithms.protocols import Batch, Selector
 from storage import arrivals, campaign_records, dataset_records, round_records
 from storage.database import Database
-from storage.records import CampaignRecord, LeaseRecord
+from storage.records import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
 from tasks.budgets import Ledger, Spending
 from tasks.engines.placement import placed
 from tasks.engines.pool import EnginePool
@@ -125,13 +125,19 @@ def running(
         )
 
 
+def planned_batch(planned: RoundRecord | ToldRound) -> Batch:
+    """What the selector asked for in a stored round."""
+    drawn = None if planned.propensities is None else np.array(planned.propensities)
+    return Batch(np.array(planned.arms), np.array(planned.examples), propensities=drawn)
+
+
 def restored(
     session: Session, record: CampaignRecord, checked: "CheckedCampaign"
 ) -> tuple[Selector, Meetings]:
     """A selector that was told every finished round, and the meetings of those rounds."""
     selector, meetings = checked.create_selector(), Meetings()
     for told in round_records.told_rounds(session, record.id):
-        batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
+        batch = planned_batch(told)
         outcomes = checked.outcomes(told.outcomes, told.losses)
         checked.at_round(selector, told.number).tell(batch, outcomes)
         if checked.repeats_meetings:

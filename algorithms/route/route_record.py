@@ -22,15 +22,28 @@ from algorithms.errors import (
 from algorithms.protocols import Batch, RoutedBatch, frozen_integers
 from algorithms.route.setting import Setting
 
-LEAST_TOLD_TO_SET_ASIDE = 8  # fewer prompts say too little about the share of unscored ones
+LEAST_TOLD_TO_DROP = 8  # fewer prompts say too little about the share of unscored ones
+ROUNDING = 1e-9
 
 Pair = tuple[int, int]
+
+
+def too_often_unscored(told: IntArray, scored: IntArray, most: float) -> BoolArray:
+    """Which arms too many prompts of are unscored, shape (K,): a share above `most` of at least 8.
+
+    Args:
+        told: Shape (K,), prompts told of each arm.
+        scored: Shape (K,), how many of them have a score.
+        most: In [0, 1].
+    """
+    found: BoolArray = (told >= LEAST_TOLD_TO_DROP) & (told - scored > most * told)
+    return found
 
 
 class RouteRecord:
     """The pairs of an arm and a prompt so far; each pair is told once, each prompt asked once.
 
-    An arm is set aside for good as soon as at least 8 of its prompts were told and more than `max_unscored`
+    An arm is dropped for good as soon as at least 8 of its prompts were told and more than `max_unscored`
     of them are unscored. An arm that is removed keeps its index and its scores.
     """
 
@@ -48,12 +61,12 @@ class RouteRecord:
         self._sums = np.zeros(self.n_arms)  # (K,) of the scores
         self._asked = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
         self._removed = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
-        self._set_aside = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
+        self._dropped = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
 
     @property
     def eligible(self) -> BoolArray:
-        """Which arms can be chosen, shape (K,): neither removed nor set aside."""
-        return ~(self._removed | self._set_aside)
+        """Which arms can be chosen, shape (K,): neither removed nor dropped."""
+        return ~(self._removed | self._dropped)
 
     @property
     def untried(self) -> BoolArray:
@@ -145,14 +158,12 @@ class RouteRecord:
                 self._sums[arm] += score
                 scored.append((arm, context, score))
         self.n_told += len(scores)
-        self._set_aside |= (self._told >= LEAST_TOLD_TO_SET_ASIDE) & (
-            self._told - self._scored > self._setting.max_unscored * self._told
-        )
+        self._dropped |= too_often_unscored(self._told, self._scored, self._setting.max_unscored)
         return scored
 
     def add_arm(self) -> int:
         """Make room for one more arm; return its index."""
-        for name in ("_told", "_scored", "_sums", "_asked", "_removed", "_set_aside"):
+        for name in ("_told", "_scored", "_sums", "_asked", "_removed", "_dropped"):
             column = getattr(self, name)
             setattr(self, name, np.append(column, column.dtype.type(0)))
         self.n_arms += 1
@@ -181,7 +192,7 @@ class RouteRecord:
             estimates=means,
             lower=nothing,
             upper=nothing,
-            status=statuses(self.n_arms, [("dropped", self._set_aside), ("removed", self._removed)]),
+            status=statuses(self.n_arms, [("dropped", self._dropped), ("removed", self._removed)]),
             stop=reason != "running",
             reason=reason,
             claim=NOTHING_CLAIMED if reason in ("running", "all-dropped") else HEURISTIC,
@@ -231,4 +242,14 @@ class RouteRecord:
             if score < -1.0 or score > 1.0:
                 raise OutcomeOutOfRange(arm, example, score, "in [-1, 1]")
             seen.add((arm, example))
+        self._check_propensities(batch)
         return batch.contexts, listed
+
+    def _check_propensities(self, batch: RoutedBatch) -> None:
+        if self._setting.explore == 0.0 or len(batch) == 0:
+            return
+        least = self._setting.explore / self.n_arms
+        if batch.propensities is None:
+            raise MalformedBatch("propensities", "given where arms are drawn: explore is above 0", "None")
+        if (batch.propensities < least * (1.0 - ROUNDING)).any():
+            raise MalformedBatch("propensities", f"at least {least:g}", f"{batch.propensities.min():g}")
