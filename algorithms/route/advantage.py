@@ -148,9 +148,9 @@ class AdvantageRecord:
         lower = [self._least_sum(0, arm) / self._counts[arm] for arm in arms]
         upper = [-self._least_sum(1, arm) / self._counts[arm] for arm in arms]
         return Advantage(
-            estimate=float(means.min()),
-            lower=max(float(min(lower)), -2.0),
-            upper=min(float(min(upper)), 2.0),
+            estimate=_possible(means.min()),
+            lower=_possible(min(lower)),
+            upper=_possible(min(upper)),
             delta=self._delta,
             single=int(arms[means.argmin()]),
         )
@@ -176,6 +176,11 @@ class AdvantageRecord:
         for name in ("_told", "_scored", "_score_sums", "_left_out", "_counts", "_sums"):
             column = getattr(self, name)
             setattr(self, name, np.append(column, column.dtype.type(0)))
+
+
+def _possible(difference: float) -> float:
+    """The difference of two scores in [-1, 1] that is nearest."""
+    return float(min(max(difference, -2.0), 2.0))
 
 
 def _running(start: FloatArray | IntArray, added: FloatArray | BoolArray) -> FloatArray:

@@ -23,9 +23,12 @@ class TunedBeliefs:
 
     After 64, 128, 256, ... and at last 4 096 scores, the bandwidth and alpha are chosen from up to 600 of
     them, evenly spread over all so far: the last ones alone are mostly of arms on prompts that they are good
-    at, and look like noise. All scores are then learned anew, less their mean, to which regressions now
-    shrink; so what is believed is a function of the scores told, in order. `eta` becomes the deviation of the
-    noise, with which eta x deviation is one deviation of the posterior of a Gaussian process.
+    at, and look like noise. All scores are then learned anew, less half their mean, so what is believed is a
+    function of the scores told, in order. Regressions shrink to that half: scores are mostly of the arms that
+    are good, so that their mean expects too much of the others, and 0, which the published algorithm shrinks
+    to, is no more than the middle of the scale. Where the best arm depends on the prompt, half lost less than
+    either when it was measured. `eta` becomes the deviation of the noise: eta x deviation is then the
+    deviation of a Gaussian process from which scores are drawn.
 
     Args:
         setting: The problem and the common parameters; numbers given for `alpha` and `eta` are kept.
@@ -42,7 +45,7 @@ class TunedBeliefs:
         self._n_grown = 0
         self._told: list[tuple[int, FloatArray, float]] = []  # emptied at the last choice
         self._next = FIRST_CHOICE
-        self._centre = 0.0
+        self._centre = 0.0  # taken off every score, and added to every prediction
         self.smoothness: Smoothness | None = None
         """What was chosen last; None before the first choice."""
 
@@ -86,12 +89,13 @@ class TunedBeliefs:
     def _choose(self) -> None:
         """Choose the kernel and learn all scores anew."""
         setting, told = self._setting, self._told
-        self._centre = sum(score for _, _, score in told) / len(told)
+        self._centre = sum(score for _, _, score in told) / len(told) / 2.0
         spread = np.linspace(0, len(told) - 1, min(len(told), MOST_SCORES)).astype(np.int64)
+        scores = np.array([told[place][2] for place in spread])
         self.smoothness = most_likely(
             np.array([told[place][0] for place in spread]),
             np.array([told[place][1] for place in spread]),
-            np.array([told[place][2] - self._centre for place in spread]),
+            scores - scores.mean(),
             BANDWIDTHS,
             ALPHAS if setting.alpha is None else (setting.alpha,),
         )

@@ -46,7 +46,7 @@ def test_a_policy_predicts_the_means_of_its_router_and_chooses_the_highest(name,
 def test_the_policy_of_a_staged_router_has_learned_from_every_score(name):
     world = RouteWorld(n_examples=200)
     staged = trained(name, world)
-    plain = world.selector(name.removeprefix("sup-"))
+    plain = world.selector(name.removeprefix("sup-"), bandwidth=3.0)
     for batch, outcomes in world.rounds(world.selector(name)):
         plain.tell(batch, outcomes)
     for context in world.contexts[:10]:
