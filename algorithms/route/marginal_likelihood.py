@@ -1,8 +1,12 @@
-"""Which rbf kernel, and how much noise, explain scores best: the highest marginal likelihood on a grid.
+"""Which rbf kernel, and how much noise, explain scores best: by their marginal likelihood, on a grid.
 
 The scores v_a of arm a, less their common mean, are taken as normal with mean 0 and covariance s^2 (K_a +
 alpha I): an independent Gaussian process per arm, with the kernel matrix K_a of its contexts, amplitude s and
 noise of variance alpha s^2. Its posterior mean is that of kernel ridge regression with ridge alpha.
+
+A few dozen scores are easily explained by hardly any noise and a kernel that remembers each of them, after
+which nothing would be explored; so the logarithms of the bandwidth and of alpha are normal beforehand, around
+1 and as wide as `prior` says. From some hundred scores on it weighs little.
 """
 
 from collections.abc import Sequence
@@ -32,17 +36,17 @@ class Smoothness:
     """Variance of the noise over that of what is learned: the ridge of a regression."""
     noise: float
     """Estimated deviation of a score from what is expected of it, to three digits, so that the last bits of a
-    decomposition do not matter."""
+    decomposition hardly ever matter."""
 
 
-def most_likely(
+def most_probable(
     arms: IntArray,
     contexts: FloatArray,
     scores: FloatArray,
     bandwidths: Sequence[float] = BANDWIDTHS,
     alphas: Sequence[float] = ALPHAS,
 ) -> Smoothness:
-    """The point of the grid with the highest marginal likelihood, s at its best; the first of equals.
+    """The point of the grid with the highest likelihood times prior, s at its best; the first of equals.
 
     It takes O(sum_a n_a^3) time for each bandwidth: a decomposition per arm serves every alpha.
 
@@ -57,13 +61,23 @@ def most_likely(
     best, chosen = -np.inf, None
     for bandwidth in bandwidths:
         variances, likelihoods = _profiled(arms, contexts, scores, bandwidth, ridges)
-        place = int(likelihoods.argmax())
-        if likelihoods[place] > best:
+        densities = likelihoods + prior(bandwidth, ridges)
+        place = int(densities.argmax())
+        if densities[place] > best:
             noise = max(float(np.sqrt(variances[place] * ridges[place])), LEAST_NOISE)
-            best = float(likelihoods[place])
+            best = float(densities[place])
             chosen = Smoothness(bandwidth=bandwidth, alpha=alphas[place], noise=float(f"{noise:.3g}"))
     assert chosen is not None
     return chosen
+
+
+def prior(bandwidth: float, alphas: FloatArray) -> FloatArray:
+    """The logarithm of the prior density of a bandwidth and each alpha, up to a constant, shape (A,).
+
+    Of the logarithms to base 3 and to base 10, which are normal with mean 0 and variance 1/2.
+    """
+    density: FloatArray = -((np.log(bandwidth) / np.log(3.0)) ** 2) - np.log10(alphas) ** 2
+    return density
 
 
 def _profiled(

@@ -7,7 +7,7 @@ import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray
 from algorithms.route.beliefs import Beliefs
-from algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, Smoothness, most_likely
+from algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, Smoothness, most_probable
 from algorithms.route.policy import Policy
 from algorithms.route.setting import Setting
 
@@ -19,7 +19,7 @@ MOST_SCORES = 600
 
 
 class TunedBeliefs:
-    """Beliefs on the rbf kernel that is most likely, given the scores so far.
+    """Beliefs on the rbf kernel that is most probable, given the scores so far.
 
     After 64, 128, 256, ... and at last 4 096 scores, the bandwidth and alpha are chosen from up to 600 of
     them, evenly spread over all so far: the last ones alone are mostly of arms on prompts that they are good
@@ -92,7 +92,7 @@ class TunedBeliefs:
         self._centre = sum(score for _, _, score in told) / len(told) / 2.0
         spread = np.linspace(0, len(told) - 1, min(len(told), MOST_SCORES)).astype(np.int64)
         scores = np.array([told[place][2] for place in spread])
-        self.smoothness = most_likely(
+        self.smoothness = most_probable(
             np.array([told[place][0] for place in spread]),
             np.array([told[place][1] for place in spread]),
             scores - scores.mean(),

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,10 +69,18 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         _write(folder / PARAMETERS, json.dumps(description, indent=2, ensure_ascii=False).encode() + b"\n")
     except OSError as error:
         raise WinnowError(f"{folder} cannot be written: {error.strerror}; name another folder") from error
-    return ExportedPolicy(prompts=prompts, doubt=_doubt(advantage, checked))
+    return ExportedPolicy(
+        prompts=prompts, doubt=doubt_of(advantage, [each.name for each in checked.candidates])
+    )
 
 
-def _doubt(advantage: Advantage | None, checked: Route) -> str | None:
+def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | None:
+    """Why one candidate for all prompts may be as good, in a sentence; None where it was shown not to be.
+
+    Args:
+        advantage: What routing has brought, in scores in [0, 1]; None where nothing says so.
+        candidates: Names, by arm.
+    """
     if advantage is None:
         return (
             "routing was not shown to pay: nothing says what one candidate alone would have scored; "
@@ -82,7 +91,7 @@ def _doubt(advantage: Advantage | None, checked: Route) -> str | None:
     verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
     return (
         f"{verdict}: its mean score is estimated to be {advantage.estimate:+.3f} above what the best single "
-        f"candidate, {checked.candidates[advantage.single].name}, would have had on the same prompts; the "
+        f"candidate, {candidates[advantage.single]}, would have had on the same prompts; the "
         f"{1.0 - advantage.delta:.0%} interval is {advantage.lower:+.3f} to {advantage.upper:+.3f}"
     )
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 from selector_worlds import RouteWorld
 
 from algorithms.protocols import round_rng
 from algorithms.route.fourier_beliefs import fourier_beliefs
 from algorithms.route.kernel_beliefs import kernel_beliefs
-from algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, LEAST_NOISE, most_likely
+from algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, LEAST_NOISE, most_probable
 from algorithms.route.metrics import cumulative_regret
 from algorithms.route.random_features import RandomFeatures
 from algorithms.route.setting import Setting
@@ -55,8 +55,11 @@ def test_the_choice_is_the_densest_point_of_the_grid_with_the_amplitude_at_its_b
                 )
 
             best = minimize_scalar(density, bounds=(-6.0, 3.0), method="bounded", options={"xatol": 1e-10})
-            found[bandwidth, alpha] = (-best.fun, np.exp(best.x) * np.sqrt(alpha))
-    chosen = most_likely(arms, contexts, scores, (0.3, 0.7, 2.0), (0.1, 1.0, 10.0))
+            prior = norm.logpdf(np.log(bandwidth) / np.log(3.0), scale=np.sqrt(0.5)) + norm.logpdf(
+                np.log(alpha) / np.log(10.0), scale=np.sqrt(0.5)
+            )
+            found[bandwidth, alpha] = (prior - best.fun, np.exp(best.x) * np.sqrt(alpha))
+    chosen = most_probable(arms, contexts, scores, (0.3, 0.7, 2.0), (0.1, 1.0, 10.0))
     wanted = max(found, key=lambda point: found[point][0])
     assert (chosen.bandwidth, chosen.alpha) == wanted
     assert chosen.noise == pytest.approx(found[wanted][1], rel=6e-3)  # it is kept to three digits
@@ -65,7 +68,7 @@ def test_the_choice_is_the_densest_point_of_the_grid_with_the_amplitude_at_its_b
 @pytest.mark.parametrize(("bandwidth", "alpha"), [(0.3, 0.1), (1.0, 0.1), (1.0, 1.0)])
 def test_what_scores_were_drawn_with_is_found_again(bandwidth, alpha):
     rng = np.random.default_rng(1)
-    chosen = most_likely(*drawn(3, bandwidth, alpha, rng, n=600))
+    chosen = most_probable(*drawn(3, bandwidth, alpha, rng, n=600))
     places = [BANDWIDTHS.index(each) for each in (bandwidth, chosen.bandwidth)]
     assert abs(places[0] - places[1]) <= 1
     assert abs(np.log(chosen.noise / (0.5 * np.sqrt(alpha)))) < 0.1
@@ -73,7 +76,7 @@ def test_what_scores_were_drawn_with_is_found_again(bandwidth, alpha):
 
 def test_scores_that_do_not_vary_leave_some_noise():
     contexts = contexts_of(70, 3, np.random.default_rng(2))
-    chosen = most_likely(np.zeros(70, dtype=np.int64), contexts, np.zeros(70))
+    chosen = most_probable(np.zeros(70, dtype=np.int64), contexts, np.zeros(70))
     assert chosen.noise == LEAST_NOISE
 
 
@@ -100,7 +103,7 @@ def test_all_is_learned_anew_less_half_the_mean_with_what_was_chosen(make):
                 tuned.predict(contexts[0], [0, 1]), first.predict(contexts[0], [0, 1])
             )
             assert tuned.eta is None
-    chosen = most_likely(arms[:128], contexts[:128], scores[:128] - scores[:128].mean())
+    chosen = most_probable(arms[:128], contexts[:128], scores[:128] - scores[:128].mean())
     assert tuned.smoothness == chosen
     assert tuned.eta == chosen.noise
     plain = make(replace(setting, bandwidth=chosen.bandwidth, alpha=chosen.alpha))
