@@ -93,6 +93,6 @@ def test_files_of_something_else_and_contexts_of_another_encoder_are_refused():
     with pytest.raises(InvalidParameter, match="with 'contexts'"):
         Policy({"weights": np.zeros(1), "usable": np.ones(1)}, policy.parameters)
     with pytest.raises(InvalidParameter, match="with 'kernel'"):
-        Policy(policy.arrays, {"form": "kernel", "dim": 6, "n_arms": 4})
+        Policy(policy.arrays, {"form": "kernel", "dim": 6, "n_arms": 4, "centre": 0.0})
     with pytest.raises(UnusableContexts, match=r"shape \(B, 6\), got shape \(1, 7\)"):
         policy.choose(np.eye(7)[0])
