@@ -138,11 +138,12 @@ class _Auditor:
         if len(answers) < 2:
             yield "it has games, and lacks an answer that they could be about"
             return
-        duel = duel_on(
-            Example(key=example.key, fields=example.fields, targets=tuple(example.targets)),
-            *answers,
-            seed=duel_seed(self._campaign.seed, comparison.round_number, comparison.position),
-        )
+        seed = duel_seed(self._campaign.seed, comparison.round_number, comparison.position)
+        shown = Example(key=example.key, fields=example.fields, targets=tuple(example.targets))
+        try:
+            duel = duel_on(shown, *answers, seed=seed)
+        except KeyError as error:
+            raise _Unchecked(f"its example lacks {error}") from error
         left = {(game.judge, game.placement, game.repeat, game.attempt): game for game in comparison.games}
         replies: dict[GameCall, Reply] = {}
         while (wanted := judge.calls(duel, replies)) and len(replies) < MOST_CALLS:
