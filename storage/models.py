@@ -236,7 +236,7 @@ class Generation(Base):
 
 
 class Pin(Base):
-    """A text of another campaign that a round uses which is not recorded yet: nobody may delete it."""
+    """A text of another campaign that a round uses and no comparison or game of it refers to (yet)."""
 
     __tablename__ = "pins"
 

@@ -79,7 +79,7 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
 
 
 def _reused(campaign: RunningCampaign, round_: RoundRecord, keys: Sequence[str]) -> dict[str, StoredText]:
-    """The texts that are stored already, which nobody deletes before the round is recorded."""
+    """The texts that are stored already, which nobody deletes from now on."""
     with campaign.database.reading() as session:
         found = list(generation_records.texts_by_key(session, keys))
     if not found:  # as in most rounds, which then need not wait until they may write

@@ -116,8 +116,26 @@ def test_what_an_unfinished_round_has_taken_up_stays_as_nobodys(old):
     assert (rows(old.database, Generation), rows(old.database, Prompt)) == (0, 0)
 
 
-def test_a_round_that_is_recorded_lets_go_of_what_it_had_taken_up(reusing):
-    assert pins(reusing.database) == set()
+def test_a_round_that_is_recorded_lets_go_of_what_its_comparisons_hold_and_of_nothing_else(reusing):
+    database = reusing.database
+    assert pins(database) == set()
+    round_ = reusing.plan(1, [0], [0])
+    taken = take(reusing, round_, "letters-0-0", "letters-0-1")
+    beside = taken.pop("letters-0-1")
+    used = NewComparison(
+        position=0,
+        candidate_a_id=reusing.candidate_ids[0],
+        example_id=reusing.example_ids[0],
+        generation_a_id=taken["letters-0-0"].id,
+        judge="exact",
+        outcome=1.0,
+    )
+    with database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, [used], decision(), LATER)
+    assert pins(database) == {(round_.id, beside.id)}
+    for _ in range(2):
+        prune(database, prunable(database))
+        assert rows(database, Generation) == 2
 
 
 def test_own_texts_need_no_pin(old):
