@@ -1,7 +1,7 @@
 """The sentences that may be said of an answer that certifies."""
 
 from tasks.answer.model import Answer
-from tasks.answer.phrases import Line, assumed, list_of, spent
+from tasks.answer.phrases import NOBODY, Line, assumed, dropped_lines, list_of, spent
 from tasks.certifying.certificate import Certificate
 
 
@@ -13,8 +13,7 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
         lines.append(
             ("refuted", f"{list_of(refuted)}: the interval of the risk lies above {certificate.risk:g}")
         )
-    if dropped := answer.named("dropped"):
-        lines.append(("dropped", f"{list_of(dropped)}: too many of their losses are missing; not certified"))
+    lines += dropped_lines(answer)
     if answer.reason == "budget" and answer.outcome is not None:
         lines.append(("ended", spent(answer)))
     if certificate.waits_for:
@@ -57,7 +56,7 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
     if not certificate.is_reliable:
         return f"heuristic: {certificate.selector} trusts a plain mean and guarantees nothing"
     if answer.best is None:
-        return "nothing is claimed"
+        return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
     return (
         f"the chance that any certified candidate has a higher risk is at most {delta:g}, whatever the "

@@ -105,7 +105,9 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     if objective == "certify":
-        return "winner" if decision.best is not None and reason == "certified" else "none"
+        if decision.best is not None and claim.kind != "none":
+            return "winner"
+        return "none" if reason == "none-certified" else "undecided"
     if objective == "route":
         return "policy"
     if decision.best is None or claim.kind == "none":

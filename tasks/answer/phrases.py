@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 
 from algorithms.decision import Assumption
-from tasks.answer.model import Answer, AnswerClaim
+from tasks.answer.model import Answer, AnswerClaim, Dropped
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
 
 MOST_NAMES = 5
+
+NOBODY = "nothing is claimed: no candidate could be judged"
+
+ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
+"""What the estimates of an objective are of."""
 
 IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
@@ -30,6 +35,21 @@ def spent(answer: Answer) -> str:
     return (
         f"{answer.ended_by or 'the budget is spent'}; go on with winnow run SPEC --set {answer.more_by}=MORE"
     )
+
+
+def dropped_lines(answer: Answer) -> list[Line]:
+    """A line for every candidate that was set aside: what it lacks, and what is known all the same."""
+    return [("dropped", _dropped(each, answer)) for each in answer.dropped]
+
+
+def _dropped(dropped: Dropped, answer: Answer) -> str:
+    standing = next(each for each in answer.candidates if each.name == dropped.name)
+    why = f" ({dropped.reason})" if dropped.reason else ""
+    said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"
+    if standing.lower is None or standing.upper is None:
+        return said
+    what = ESTIMATED[answer.objective]
+    return f"{said}; its {what} lies between {standing.lower:.3f} and {standing.upper:.3f}"
 
 
 def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:

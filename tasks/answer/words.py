@@ -2,8 +2,8 @@
 
 from tasks.answer.beyond import LEVEL
 from tasks.answer.certificate_words import certificate_lines
-from tasks.answer.model import Answer, Dropped
-from tasks.answer.phrases import Line, assumed, list_of, spent
+from tasks.answer.model import Answer
+from tasks.answer.phrases import NOBODY, Line, assumed, dropped_lines, list_of, spent
 from tasks.answer.policy_words import policy_lines
 
 
@@ -23,8 +23,7 @@ def answer_lines(answer: Answer) -> list[Line]:
     if answer.standing is not None:
         return policy_lines(answer, answer.standing)
     lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_open(answer)]
-    lines += [("dropped", _dropped(each, answer)) for each in answer.dropped]
-    return [*lines, *_beyond(answer)]
+    return [*lines, *dropped_lines(answer), *_beyond(answer)]
 
 
 def certainty(answer: Answer) -> str:
@@ -33,7 +32,7 @@ def certainty(answer: Answer) -> str:
         case None:
             return "not yet: the campaign has not ended"
         case "failed":
-            return "nothing is claimed: no candidate could be judged"
+            return NOBODY
         case "undecided":
             return _undecided(answer)
         case _:
@@ -116,13 +115,9 @@ def _whom(answer: Answer) -> str:
 
 
 def _undecided(answer: Answer) -> str:
-    asked = (
-        "no error probability was asked for"
-        if answer.delta is None
-        else f"error probability {answer.delta:g}"
-    )
     if answer.reason == "budget":
-        return f"undecided at {asked}: {spent(answer)}"
+        asked = "" if answer.delta is None else f" at error probability {answer.delta:g}"
+        return f"undecided{asked}: {spent(answer)}"
     if answer.reason == "exhausted":
         return (
             "undecided: nothing is left to ask, and comparisons without an outcome could still change "
@@ -136,16 +131,6 @@ def _open(answer: Answer) -> list[Line]:
     if answer.is_guaranteed or answer.outcome == "policy" or len(answer.contenders) < 2:
         return []
     return [("open", f"between {list_of(answer.contenders)}")]
-
-
-def _dropped(dropped: Dropped, answer: Answer) -> str:
-    standing = next(each for each in answer.candidates if each.name == dropped.name)
-    why = f" ({dropped.reason})" if dropped.reason else ""
-    said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"
-    if standing.lower is None or standing.upper is None:
-        return said
-    what = "preference" if answer.objective == "best-duel" else "mean"
-    return f"{said}; its {what} lies between {standing.lower:.3f} and {standing.upper:.3f}"
 
 
 def _beyond(answer: Answer) -> list[Line]:
