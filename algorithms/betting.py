@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from algorithms.protocols import FloatArray, IntArray
+from algorithms.arrays import FloatArray, IntArray
 
 Rows = IntArray | slice
 

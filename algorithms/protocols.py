@@ -5,44 +5,17 @@ asked together are a batch; a round is one ask and its tell.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.decision import Decision
 from algorithms.errors import MalformedBatch, UnusableContexts
 
 if TYPE_CHECKING:
     from algorithms.route.policy import Policy
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
-Reason = Literal[
-    "running",
-    "separated",
-    "separated-practical",
-    "separated-proven",
-    "certified",
-    "none-certified",
-    "budget",
-    "exhausted",
-    "all-set-aside",
-]
-"""Why a selector stopped, or that it did not:
-
-* running: it wants more outcomes.
-* separated: the best arm is known at the asked error probability.
-* separated-proven: the same, for duels, by the threshold that is proven to keep to that probability.
-* separated-practical: for duels, by the threshold of the published experiments, in a model of the arms a
-  heuristic without a proof.
-* certified: the tests are over, and at least one arm is certified.
-* none-certified: the tests are over, and no arm is certified; that does not say that their risks are high.
-* budget: the budget is spent and no arm is separated.
-* exhausted: there is nothing left to ask.
-* all-set-aside: every arm has too many unscored pairs to be judged, so there is no best.
-"""
 
 
 def frozen_integers(field: str, values: ArrayLike) -> IntArray:
@@ -138,36 +111,6 @@ class RoutedBatch(Batch):
         if not isinstance(other, RoutedBatch):
             return NotImplemented if not isinstance(other, Batch) else False
         return Batch.__eq__(self, other) is True and np.array_equal(self.contexts, other.contexts)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Decision:
-    """What a selector believes after the outcomes it was told; equal when all fields are, bit for bit."""
-
-    best: int | None
-    """The arm to recommend; None while nothing is known or when no arm can be judged."""
-    estimates: FloatArray
-    """Shape (K,), the quantity each arm is ranked by; NaN where unknown."""
-    lower: FloatArray
-    """Shape (K,), lower ends of the intervals; NaN where the method has none."""
-    upper: FloatArray
-    """Shape (K,), upper ends of the intervals; NaN where the method has none."""
-    stop: bool
-    """Whether the selector wants no more outcomes."""
-    reason: Reason
-    """Why it stopped, or "running"."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Decision):
-            return NotImplemented
-        return (self.best, self.stop, self.reason) == (other.best, other.stop, other.reason) and all(
-            np.array_equal(mine, theirs, equal_nan=True)
-            for mine, theirs in (
-                (self.estimates, other.estimates),
-                (self.lower, other.lower),
-                (self.upper, other.upper),
-            )
-        )
 
 
 class Selector(Protocol):

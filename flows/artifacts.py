@@ -10,7 +10,7 @@ import time
 from contextvars import copy_context
 from uuid import UUID
 
-from algorithms.protocols import Decision
+from algorithms.decision import Decision
 from flows import artifact_contents as contents
 from storage.records import RoundRecord
 from tasks.running import RunningCampaign

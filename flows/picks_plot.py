@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from flows.simulation_plot import CACHE, COLOURS, MARKERS
 
 WIDTH, HEIGHT = 2.4, 1.9

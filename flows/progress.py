@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from algorithms.protocols import Decision
+from algorithms.decision import Decision
 from flows.artifacts import Artifacts, server_is_the_users
 from flows.interrupts import Interrupts
 from flows.log_lines import json_context

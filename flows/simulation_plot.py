@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.simulation_results import Curve
 
 CACHE = Path(".winnow") / "cache" / "matplotlib"

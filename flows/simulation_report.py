@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.metrics import hardness, true_means
-from algorithms.protocols import FloatArray
 from flows.output import print_json, print_rows
 from flows.picks_plot import save_picks
 from flows.simulation_plot import save_plot
@@ -136,7 +136,7 @@ class SimulationReport:
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
             self._picks[run.label].append(picks)
-        separated = run.reason.startswith("separated")
+        separated = run.reason.startswith("confident")
         self._stops[run.label].append(Stop(int(run.spent[-1]), separated, bool(values[-1] == 1.0)))
         for position, budget in enumerate(self._budgets):
             best = int(run.best[position])

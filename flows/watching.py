@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from algorithms.protocols import Decision
+from algorithms.decision import Decision
 from storage.records import RoundRecord
 from tasks.running import RunningCampaign
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.protocols import Batch, Decision
+from algorithms.decision import Decision
+from algorithms.protocols import Batch
 from storage.records import NewComparison, RoundRecord
 from tasks.running import RunningCampaign
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.candidates import Candidate
 from tasks.errors import SpecError
-from tasks.modelled import FEATURES, NEEDS_FEATURES
 from tasks.spec import CampaignSpec
 
+NEEDS_FEATURES = "llm-po-bt"
+FEATURES = "features"
 FACTORS = "factors"
 PLACE = f"selector.params.{FEATURES}"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.datasets import Dataset
 from tasks.errors import SpecError
 from tasks.score_tables import ScoreTable, load_score_table

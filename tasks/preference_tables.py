@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from storage import campaign_records, duel_views
 from storage.database import open_database
 from storage.schema import require_schema

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from algorithms.protocols import Decision, FloatArray
+from algorithms.arrays import FloatArray
+from algorithms.decision import Decision
 from storage import generation_records, outcome_records
 from storage.leases import writing_under
 from storage.records import NewComparison, NewDecision, RoundRecord
@@ -40,8 +42,8 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         estimates=_known(decision.estimates),
         lower=_known(decision.lower),
         upper=_known(decision.upper),
-        status=["active"] * len(decision.estimates),
-        claim={"kind": "none", "delta": None, "assumptions": []},
+        status=decision.status,
+        claim=asdict(decision.claim),
         stop=decision.stop,
         reason=decision.reason,
     )

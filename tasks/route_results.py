@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from algorithms.route.metrics import cumulative_regret, optimal_pick_ratio, pick_shares
 from tasks.route_worlds import RouteWorld
 from tasks.simulation import Run

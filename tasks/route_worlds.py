@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.metrics import true_means
-from algorithms.protocols import Batch, FloatArray, IntArray, Router, Selector
+from algorithms.protocols import Batch, Router, Selector
 from tasks.routing.selector import PromptRouter
 from tasks.simulation import Run
 

@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from algorithms.protocols import FloatArray, IntArray
+from algorithms.arrays import FloatArray, IntArray
 from storage import campaign_records, dataset_records, outcome_records, round_records
 from storage.database import open_database
 from storage.schema import require_schema

@@ -12,18 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.decision import Decision, Reason
 from algorithms.errors import AlgorithmError
 from algorithms.metrics import NOBODY
-from algorithms.protocols import (
-    EMPTY_BATCH,
-    Batch,
-    Decision,
-    FloatArray,
-    IntArray,
-    Reason,
-    Selector,
-    round_rng,
-)
+from algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
 from algorithms.registry import create_selector, describe
 from tasks.errors import SpecError, WinnowError
 from tasks.worlds import World

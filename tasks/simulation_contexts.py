@@ -12,7 +12,7 @@ from contextlib import closing
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from storage import dataset_records
 from storage.database import Database, open_database
 from storage.records import CampaignRecord

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.best_duel.evidence import worst_preferences
 from algorithms.metrics import (
     arms_not_worse,
@@ -16,7 +17,6 @@ from algorithms.metrics import (
     ndcg,
     true_means,
 )
-from algorithms.protocols import FloatArray
 from tasks.errors import SpecError
 from tasks.route_results import optimal_picks_by, outscore_by, regret_by
 from tasks.route_worlds import RouteWorld

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.protocols import IntArray
+from algorithms.arrays import IntArray
 from storage import dataset_records
 from storage.database import open_database
 from tasks.dataset_files import read_rows

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_duel.bradley_terry import Fit, fit_bradley_terry
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.evidence import evidence_delta, worst_preferences
@@ -15,7 +16,6 @@ from algorithms.best_duel.structured_threshold import proven_threshold
 from algorithms.best_duel.thresholds import practical_threshold
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.logistic import sigmoid
-from algorithms.protocols import BoolArray, FloatArray, IntArray
 
 RADIUS = 10.0  # as |x_i - x_j| is at most 1, no pair's log-odds are believed to exceed it
 LEAST_INFORMATION = 0.1  # c, in units of what one duel of each exploration pair gives

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_duel.divergence import kl_lower_bounds
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.evidence import evidence_delta
@@ -15,7 +16,6 @@ from algorithms.best_duel.thresholds import (
     proven_levels,
     proven_thresholds,
 )
-from algorithms.protocols import FloatArray, IntArray
 
 NOBODY: IntArray = np.empty(0, dtype=np.int64)
 

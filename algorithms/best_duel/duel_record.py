@@ -10,9 +10,10 @@ from collections import Counter
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_duel.setting import Setting
 from algorithms.errors import ArmAgainstItself, MalformedBatch, OutcomeOutOfRange, PairOutsideGrid
-from algorithms.protocols import Batch, FloatArray, IntArray
+from algorithms.protocols import Batch
 
 LEAST_TOLD_TO_SET_ASIDE = 8  # fewer duels say too little about the share of unscored ones
 

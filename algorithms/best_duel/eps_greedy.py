@@ -3,11 +3,13 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import IntArray
 from algorithms.best_duel.duel_record import integers
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.stopping import Stopping
+from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision, IntArray
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class EpsGreedy:

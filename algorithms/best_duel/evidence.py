@@ -4,9 +4,9 @@ from typing import Protocol
 
 import numpy as np
 
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.setting import Setting
-from algorithms.protocols import BoolArray, FloatArray
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import FloatArray, IntArray
 
 SMALLEST_SHARE = 1e-8  # of the largest singular value or distance; below it there is only rounding
 

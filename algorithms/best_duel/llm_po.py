@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import IntArray
 from algorithms.best_duel.count_evidence import CountEvidence
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.standings import Standings
@@ -14,8 +15,9 @@ from algorithms.best_duel.unstructured_allocation import (
     optimal_shares,
     settling_shares,
 )
+from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision, IntArray
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class LlmPo:

@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike
 from algorithms.best_duel.duel_record import integers
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.stopping import Stopping
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+from algorithms.decision import Decision
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class RandomPair:

@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import FloatArray
 
 Threshold = Literal["practical", "proven"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_duel.divergence import bernoulli_kl
 from algorithms.best_duel.evidence import worst_preferences
-from algorithms.protocols import BoolArray, FloatArray, IntArray
 
 
 class Standings:

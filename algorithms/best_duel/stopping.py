@@ -4,13 +4,9 @@ from numpy.typing import ArrayLike
 
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.evidence import evidence_of
-from algorithms.best_duel.setting import Setting, Threshold
-from algorithms.protocols import Batch, Decision, Reason
-
-SEPARATED: dict[Threshold, Reason] = {
-    "practical": "separated-practical",
-    "proven": "separated-proven",
-}
+from algorithms.best_duel.setting import Setting
+from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason, statuses
+from algorithms.protocols import Batch
 
 
 class Stopping:
@@ -48,16 +44,25 @@ class Stopping:
             estimates=self.evidence.estimates.copy(),
             lower=self.evidence.lower.copy(),
             upper=self.evidence.upper.copy(),
+            status=statuses(self.record.n_arms, [("dropped", ~self.record.active)]),
             stop=reason != "running",
             reason=reason,
+            claim=self._claim(reason),
         )
+
+    def _claim(self, reason: Reason) -> Claim:
+        if reason == "confident" and self._setting.threshold == "proven":
+            return Claim(kind="proven", delta=self._setting.delta)
+        if reason == "confident" or (reason == "budget" and self._setting.delta is None):
+            return HEURISTIC
+        return NOTHING_CLAIMED
 
     def _reason(self) -> Reason:
         n_active = self.record.n_active
         if n_active < 2:
-            return "exhausted" if n_active else "all-set-aside"
+            return "exhausted" if n_active else "all-dropped"
         if self._setting.delta is not None and self.evidence.is_separated:
-            return SEPARATED[self._setting.threshold]
+            return "confident"
         if self._setting.budget is not None and self.record.n_told >= self._setting.budget:
             return "budget"
         return "running"

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_duel.feature_space import SMALLEST_SHARE, arm_points, differences
 from algorithms.low_rank.logistic import sigmoid
-from algorithms.protocols import FloatArray, IntArray
 
 SMALLEST_GAP = 1e-3  # of the largest; a rival whose estimate ties with the best would else have all duels
 STEADINESS = 1e-12  # of the trace, added to H: pairs without duels leave some directions empty

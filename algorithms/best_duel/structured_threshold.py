@@ -5,8 +5,8 @@ Letters as in `bradley_terry`: L = 1 bounds |z|, and t duels were told so far.
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.best_duel.bradley_terry import Fit
-from algorithms.protocols import FloatArray
 
 
 def proven_threshold(

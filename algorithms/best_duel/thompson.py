@@ -4,10 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_duel.count_evidence import CountEvidence
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.stopping import Stopping
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision, FloatArray, IntArray
+from algorithms.decision import Decision
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class Thompson:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.special import betaln, entr
 
-from algorithms.protocols import BoolArray, FloatArray, IntArray
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 
 
 def practical_threshold(delta: float, n_duels: int) -> float:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.low_rank.factor_model import Floats
 from algorithms.prediction_powered import PredictedDraws
-from algorithms.protocols import FloatArray, IntArray
 
 
 @dataclass(slots=True)

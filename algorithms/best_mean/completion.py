@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.als import EnsembleAls
-from algorithms.protocols import Batch, FloatArray
+from algorithms.protocols import Batch
 
 FIT_SEED = 0x5C0E5  # of what the fits drop, together with the number of pairs told
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from algorithms.protocols import Batch, BoolArray
+from algorithms.arrays import BoolArray
+from algorithms.protocols import Batch
 
 
 class DrawLedger:

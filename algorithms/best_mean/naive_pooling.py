@@ -3,12 +3,14 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import FloatArray
 from algorithms.best_mean.predictions import LowRankPredictions
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
+from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision, FloatArray
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class NaivePooling:

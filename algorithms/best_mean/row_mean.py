@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
-from algorithms.protocols import Batch, Decision
+from algorithms.decision import Decision
+from algorithms.protocols import Batch
 
 
 class RowMean:

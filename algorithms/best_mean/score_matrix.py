@@ -6,6 +6,7 @@ A round costs O(K + B), plus O(n) for each arm that is drawn from; nothing costs
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_mean.setting import Setting
 from algorithms.errors import (
     MalformedBatch,
@@ -14,7 +15,7 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
-from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, FloatArray, IntArray
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.confidence import FinitePopulationIntervals
-from algorithms.protocols import Batch, BoolArray, Decision, FloatArray, Reason
+from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason, statuses
+from algorithms.protocols import Batch
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
@@ -65,16 +67,25 @@ class Stopping:
             estimates=estimates.copy(),
             lower=unknown if self._intervals is None else self._intervals.lower,
             upper=unknown if self._intervals is None else self._intervals.upper,
+            status=statuses(self._setting.n_arms, [("dropped", ~self._matrix.active)]),
             stop=reason != "running",
             reason=reason,
+            claim=self._claim(reason),
         )
+
+    def _claim(self, reason: Reason) -> Claim:
+        if reason == "confident":
+            return Claim(kind="proven", delta=self._setting.delta)
+        if reason == "exhausted":
+            return EXACT
+        return HEURISTIC if reason == "budget" and self._setting.delta is None else NOTHING_CLAIMED
 
     def _reason(self, estimates: FloatArray) -> Reason:
         matrix, budget = self._matrix, self._setting.budget
         if not matrix.active.any():
-            return "all-set-aside"
+            return "all-dropped"
         if self._setting.delta is not None and self._is_separated(self._best(estimates)):
-            return "separated"
+            return "confident"
         if (matrix.told[matrix.active] == matrix.n_examples).all():
             return "exhausted"
         if budget is not None and matrix.told.sum() >= budget:

@@ -6,8 +6,9 @@ from numpy.typing import ArrayLike
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
+from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class UcbE:

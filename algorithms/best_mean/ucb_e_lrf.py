@@ -5,14 +5,16 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_mean.completion import Completion
 from algorithms.best_mean.draw_ledger import DrawLedger
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
+from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.als import EnsembleAls
-from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, Decision, FloatArray, IntArray
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 ROUNDING = 1e-9  # since 0.07 * 100 is more than 7
 

@@ -7,9 +7,10 @@ from algorithms.best_mean.completion import Completion
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
+from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.als import EnsembleAls
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class UcbELrfScoreOnly:

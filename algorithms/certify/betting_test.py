@@ -3,13 +3,15 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.certify.e_values import EValues
 from algorithms.certify.intervals import RiskIntervals
 from algorithms.certify.label_record import LabelRecord
 from algorithms.certify.losses import AUTOEVALUATED, HUMAN, UNLABELLED, effective_losses
 from algorithms.certify.procedure import Procedure, by_arms
 from algorithms.certify.setting import Setting
-from algorithms.protocols import Batch, BoolArray, Decision, FloatArray
+from algorithms.decision import Decision
+from algorithms.protocols import Batch
 
 
 class BettingTest:

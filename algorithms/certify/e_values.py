@@ -8,9 +8,9 @@ equation (25).
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.betting import Capital, Rows, UniversalPortfolio, WsrCapital, nodes_for
 from algorithms.certify.setting import Betting
-from algorithms.protocols import FloatArray
 
 
 class EValues:

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.betting import BLOCK, WsrBets
 from algorithms.certify.losses import effective_losses
-from algorithms.protocols import FloatArray, IntArray
 
 GRID_POINTS = 1025
 

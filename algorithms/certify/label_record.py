@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.certify.setting import Setting
 from algorithms.errors import (
     MalformedBatch,
@@ -11,7 +12,7 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
-from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, FloatArray, IntArray
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
 N_LOSSES = 3

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 
 HUMAN, AUTOEVALUATED, UNLABELLED = range(3)
 """Columns of the outcomes: the human loss l on a labelled example, the autoevaluator's loss a on it, and u,

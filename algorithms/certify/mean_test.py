@@ -3,10 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.certify.label_record import LabelRecord
 from algorithms.certify.procedure import Procedure
 from algorithms.certify.setting import Setting
-from algorithms.protocols import Batch, BoolArray, Decision, FloatArray
+from algorithms.decision import Decision
+from algorithms.protocols import Batch
 
 
 class MeanTest:

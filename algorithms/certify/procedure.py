@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.certify.label_record import LabelRecord
 from algorithms.certify.setting import Setting
-from algorithms.protocols import EMPTY_BATCH, Batch, BoolArray, Decision, FloatArray, IntArray, Reason
+from algorithms.decision import NOTHING_CLAIMED, Claim, Decision, Reason, statuses
+from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class Procedure:
@@ -45,8 +47,15 @@ class Procedure:
             estimates=self._record.means,
             lower=lower,
             upper=upper,
+            status=statuses(
+                self._setting.n_arms,
+                [("certified", self.certified(passed)), ("dropped", ~self._record.active)],
+            ),
             stop=reason != "running",
             reason=reason,
+            claim=Claim(kind="proven", delta=self._setting.delta, assumptions=("random-labels",))
+            if reason == "certified"
+            else NOTHING_CLAIMED,
         )
 
     def _under_test(self, passed: BoolArray) -> IntArray:
@@ -57,7 +66,7 @@ class Procedure:
 
     def _reason(self, passed: BoolArray) -> Reason:
         if not self._record.active.any():
-            return "all-set-aside"
+            return "all-dropped"
         if self._under_test(passed).size:
             return "running"
         return "certified" if self.certified(passed).any() else "none-certified"

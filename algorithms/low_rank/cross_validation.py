@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.factor_model import Floats
 from algorithms.low_rank.history import History, model_for
 from algorithms.low_rank.joint_fit import fit_table, weight_of_ridge
-from algorithms.protocols import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from algorithms.protocols import BoolArray, FloatArray
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.route.policy import Policy
 from algorithms.route.ridge import Ridge, WidenableRidge
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.protocols import BoolArray
+from algorithms.arrays import BoolArray
 from algorithms.route.beliefs import PerArmBeliefs
 from algorithms.route.linear_ridge import LinearRidge
 from algorithms.route.policy import Policy, policy_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.protocols import BoolArray
+from algorithms.arrays import BoolArray
 from algorithms.route.beliefs import PerArmBeliefs
 from algorithms.route.kernel_ridge import KernelRidge
 from algorithms.route.kernels import Kernel

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.linalg.blas import dtpsv
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from algorithms.route.kernels import Kernel
 
 FIRST_ROWS = 16

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from algorithms.protocols import BoolArray
+from algorithms.arrays import BoolArray
 from algorithms.route.beliefs import JointBeliefs
 from algorithms.route.kernel_ridge import KernelRidge
 from algorithms.route.kernels import Kernel

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from algorithms.route.setting import KernelName, Setting
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from algorithms.protocols import BoolArray
+from algorithms.arrays import BoolArray
 from algorithms.route.beliefs import JointBeliefs
 from algorithms.route.linear_ridge import LinearRidge
 from algorithms.route.policy import Policy, policy_of

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import BoolArray, FloatArray, unit_rows
+from algorithms.protocols import unit_rows
 from algorithms.route.kernels import Kernel
 from algorithms.route.random_features import fourier
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from algorithms.route.policy import Policy, policy_of
 from algorithms.route.routing import Routing
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import FloatArray
 from algorithms.route.setting import Setting
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 
 
 class Ridge(Protocol):

@@ -6,6 +6,8 @@ A round of B prompts costs O(B K). Memory grows with the pairs told, not with th
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Decision, Reason, statuses
 from algorithms.errors import (
     ArmRemoved,
     MalformedBatch,
@@ -17,16 +19,7 @@ from algorithms.errors import (
     PromptTaken,
     UnusableContexts,
 )
-from algorithms.protocols import (
-    Batch,
-    BoolArray,
-    Decision,
-    FloatArray,
-    IntArray,
-    Reason,
-    RoutedBatch,
-    frozen_integers,
-)
+from algorithms.protocols import Batch, RoutedBatch, frozen_integers
 from algorithms.route.setting import Setting
 
 LEAST_TOLD_TO_SET_ASIDE = 8  # fewer prompts say too little about the share of unscored ones
@@ -188,14 +181,16 @@ class RouteRecord:
             estimates=means,
             lower=nothing,
             upper=nothing,
+            status=statuses(self.n_arms, [("dropped", self._set_aside), ("removed", self._removed)]),
             stop=reason != "running",
             reason=reason,
+            claim=NOTHING_CLAIMED if reason in ("running", "all-dropped") else HEURISTIC,
         )
 
     def _reason(self, eligible: BoolArray) -> Reason:
         setting = self._setting
         if not eligible.any():
-            return "all-set-aside"
+            return "all-dropped"
         if not self.pending and self._next + len(self._taken_later) >= setting.n_examples:
             return "exhausted"
         if setting.budget is not None and self.n_told >= setting.budget:

@@ -5,7 +5,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.protocols import Batch, Decision, FloatArray, IntArray, RoutedBatch, unit_rows
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.decision import Decision
+from algorithms.protocols import Batch, RoutedBatch, unit_rows
 from algorithms.route.policy import Policy
 from algorithms.route.route_record import RouteRecord
 from algorithms.route.setting import Setting

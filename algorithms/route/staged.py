@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.protocols import BoolArray, FloatArray
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.route.beliefs import Beliefs
 from algorithms.route.policy import Policy
 from algorithms.route.routing import Routing

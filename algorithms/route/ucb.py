@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.protocols import FloatArray, unit_rows
+from algorithms.arrays import FloatArray
+from algorithms.protocols import unit_rows
 from algorithms.route.beliefs import Beliefs
 from algorithms.route.policy import Policy
 from algorithms.route.routing import Routing

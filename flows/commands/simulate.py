@@ -14,7 +14,7 @@ from tasks.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from algorithms.protocols import FloatArray
+    from algorithms.arrays import FloatArray
     from flows.simulation_report import Subject
     from tasks.simulation import Contestant, Run
     from tasks.worlds import World

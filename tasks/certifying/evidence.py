@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.protocols import Batch, BoolArray, FloatArray
+from algorithms.arrays import BoolArray, FloatArray
+from algorithms.protocols import Batch
 from storage import campaign_records, dataset_records, labels, outcome_records, round_records
 from storage.records import CampaignRecord
 from tasks.campaigns import stored_spec

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.protocols import IntArray
+from algorithms.arrays import IntArray
 from tasks.errors import SpecError
 from tasks.identity import sha256
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.protocols import Batch, Decision, FloatArray, IntArray, Selector
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.decision import Decision
+from algorithms.protocols import Batch, Selector
 from algorithms.registry import create_selector
 from storage.records import Losses
 from tasks.certifying.parts import Parts

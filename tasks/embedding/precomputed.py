@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.dataset_files import read_rows
 from tasks.errors import DatasetError, SpecError
 

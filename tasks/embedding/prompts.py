@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from storage.database import Database
 from tasks.datasets import Dataset
 from tasks.embedding.precomputed import PLACE, read_vectors

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.errors import WinnowError
 
 MOST_TEXTS = 64

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.embedding.protocol import EmbeddingFailed
 from tasks.engines.errors import one_sentence
 from tasks.engines.protocol import ModelRef

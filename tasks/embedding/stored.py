@@ -6,7 +6,7 @@ from contextlib import closing
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from storage import embeddings
 from storage.database import Database
 from tasks.embedding.protocol import MOST_TEXTS, Embedder, of_unit_length

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from tasks.embedding.protocol import EmbeddingFailed
 from tasks.embedding.sentence_model import hidden_size
 from tasks.engines.protocol import ModelRef

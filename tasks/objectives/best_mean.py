@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-from algorithms.protocols import FloatArray
+from algorithms.arrays import FloatArray
 from storage.records import NewComparison, RoundRecord
 from tasks.candidates import build_candidates
 from tasks.datasets import Dataset

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from algorithms.protocols import FloatArray, Selector
+from algorithms.arrays import FloatArray
+from algorithms.protocols import Selector
 from storage.records import Losses, NewComparison, RoundRecord
 from tasks.candidates import build_candidates
 from tasks.certifying.answers import generate_answers

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from algorithms.protocols import FloatArray, Selector
+from algorithms.arrays import FloatArray
+from algorithms.protocols import Selector
 from algorithms.registry import create_selector
 from storage.database import Database
 from storage.records import Losses, NewComparison, RoundRecord

@@ -6,7 +6,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from algorithms.protocols import FloatArray, Router, Selector
+from algorithms.arrays import FloatArray
+from algorithms.protocols import Router, Selector
 from algorithms.registry import create_selector
 from storage.database import Database
 from storage.records import NewComparison, RoundRecord

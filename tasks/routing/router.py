@@ -8,8 +8,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
 from algorithms.errors import AlgorithmError
-from algorithms.protocols import FloatArray
 from algorithms.route.policy import Policy
 from tasks.embedding.protocol import Embedder, of_unit_length
 from tasks.embedding.registry import create_embedder

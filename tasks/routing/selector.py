@@ -7,7 +7,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.protocols import Batch, Decision, FloatArray, RoutedBatch, Router
+from algorithms.arrays import FloatArray
+from algorithms.decision import Decision
+from algorithms.protocols import Batch, RoutedBatch, Router
 from algorithms.route.policy import Policy
 
 

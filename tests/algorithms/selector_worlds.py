@@ -6,8 +6,10 @@ from typing import cast
 
 import numpy as np
 
+from algorithms.arrays import FloatArray
+from algorithms.decision import Reason
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, FloatArray, Reason, Router, Selector, round_rng
+from algorithms.protocols import Batch, Router, Selector, round_rng
 from algorithms.registry import create_selector
 
 Round = tuple[Batch, FloatArray]

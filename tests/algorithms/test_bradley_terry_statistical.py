@@ -49,7 +49,7 @@ def errors():
             selector.tell(batch, duels(features, theta, batch.arms, np.random.default_rng([seed, round_]))[1])
             round_ += 1
         decision = selector.decision()
-        yield decision.reason == "separated-practical" and decision.best != 0
+        yield decision.reason == "confident" and decision.best != 0
 
 
 def test_proven_intervals_ever_miss_on_at_most_the_allowed_share_of_paths():

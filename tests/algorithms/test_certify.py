@@ -256,4 +256,4 @@ def test_an_arm_that_is_set_aside_is_certified_no_more():
     assert selector.certified.tolist() == [True]
     selector.tell(Batch(np.zeros(30, dtype=int), np.arange(20, 50)), np.full((30, 3), np.nan))
     assert selector.certified.tolist() == [False]
-    assert selector.decision().reason == "all-set-aside"
+    assert selector.decision().reason == "all-dropped"

@@ -100,7 +100,7 @@ class PeekingIntervals:
 
 
 def wrong_stops(delta, campaigns):
-    """Whether UCB-E says "separated" of the worse of two arms, which differ in 1 example of 100."""
+    """Whether UCB-E says "confident" of the worse of two arms, which differ in 1 example of 100."""
     for seed in range(campaigns):
         world = BestMeanWorld(n_arms=2, n_examples=100)
         world.scores = np.repeat([[1.0, 0.0], [1.0, 0.0]], 50, axis=1)
@@ -109,7 +109,7 @@ def wrong_stops(delta, campaigns):
         for _ in world.rounds(selector, seed=seed):
             pass
         decision = selector.decision()
-        yield decision.reason == "separated" and decision.best != 1
+        yield decision.reason == "confident" and decision.best != 1
 
 
 def test_a_separated_arm_is_wrong_in_at_most_a_share_delta_of_campaigns():

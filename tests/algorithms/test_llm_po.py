@@ -104,7 +104,7 @@ def test_once_the_others_are_ruled_out_the_best_arm_fights_whom_it_is_not_shown_
     np.testing.assert_array_equal(np.sort(asked, axis=1), [[0, 2]] * 20)
     for _ in range(2):
         selector.tell(Batch(asked, np.zeros(20, dtype=int)), asked[:, 0] == 0)
-    assert selector.decision().reason == "separated-practical"
+    assert selector.decision().reason == "confident"
 
 
 def test_a_pair_never_scored_does_not_take_all_duels():

@@ -150,7 +150,7 @@ def test_features_in_one_direction_make_do_with_one_pair_to_explore():
     selector = LlmPoBt(setting(features=line, delta=0.05))
     rounds = played(selector, 2_000, line, np.array([0.5, 0.0]))
     assert selector.decision().best == 2
-    assert selector.decision().reason == "separated-practical"
+    assert selector.decision().reason == "confident"
     assert len(rounds) < 1_000
 
 

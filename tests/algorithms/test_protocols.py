@@ -3,8 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from algorithms.errors import MalformedBatch
-from algorithms.protocols import EMPTY_BATCH, Batch, Decision, round_rng
+from algorithms.decision import EXACT, Claim, Decision, statuses
+from algorithms.errors import InvalidParameter, MalformedBatch
+from algorithms.protocols import EMPTY_BATCH, Batch, round_rng
 
 
 def test_a_batch_is_a_read_only_copy_that_equals_by_value():
@@ -42,13 +43,29 @@ def test_a_malformed_batch_is_refused(arms, examples, message):
 def test_decisions_are_equal_when_every_field_is_nan_included():
     def decision(**changed):
         nothing = np.array([np.nan, 0.5])
-        fields = dict(best=1, estimates=nothing, lower=nothing, upper=nothing, stop=False, reason="running")
-        return Decision(**{**fields, **changed})
+        arrays = dict(estimates=nothing, lower=nothing, upper=nothing)
+        words = dict(best=1, status=("dropped", "active"), stop=False, reason="running")
+        return Decision(**{**arrays, **words, **changed})
 
     assert decision() == decision()
     assert decision() != decision(best=None)
     assert decision() != decision(reason="budget")
+    assert decision() != decision(status=("active", "active"))
+    assert decision() != decision(claim=EXACT)
     assert decision() != decision(upper=np.array([np.nan, np.nextafter(0.5, 1.0)]))
+
+
+def test_a_claim_states_an_error_probability_where_it_is_proven_and_only_there():
+    assert Claim(kind="proven", delta=0.05, assumptions=("winner-exists",)).delta == 0.05
+    with pytest.raises(InvalidParameter, match="delta must be given where the claim is proven"):
+        Claim(kind="proven")
+    with pytest.raises(InvalidParameter, match=r"only there, got 0\.05"):
+        Claim(kind="heuristic", delta=0.05)
+
+
+def test_the_last_group_that_an_arm_is_in_names_its_status():
+    groups = [("tied", np.array([True, True, False])), ("dropped", np.array([False, True, False]))]
+    assert statuses(3, groups) == ("tied", "dropped", "active")
 
 
 def test_a_round_draws_the_same_numbers_again_and_others_than_its_neighbours():

@@ -134,7 +134,7 @@ def test_an_arm_without_scores_is_set_aside_and_does_not_hold_up_the_end(name):
     spent = sum(int((batch.arms == 2).sum()) for batch, _ in world.rounds(selector))
     assert 8 <= spent < 8 + 3
     decision = selector.decision()
-    assert (decision.best, decision.stop, decision.reason) == (1, True, "separated")
+    assert (decision.best, decision.stop, decision.reason) == (1, True, "confident")
 
 
 @best_mean
@@ -143,7 +143,7 @@ def test_there_is_no_best_when_every_arm_is_set_aside(name):
     selector = world.selector(name)
     assert len(list(world.rounds(selector))) > 0
     decision = selector.decision()
-    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-dropped")
 
 
 @best_mean
@@ -153,7 +153,7 @@ def test_a_separated_campaign_asks_nothing_more(name):
     selector = world.selector(name, delta=0.1)
     assert sum(len(batch) for batch, _ in world.rounds(selector)) < world.n_examples
     decision = selector.decision()
-    assert (decision.best, decision.reason) == (1, "separated")
+    assert (decision.best, decision.reason) == (1, "confident")
     assert decision.lower[1] >= np.delete(decision.upper, 1).max()
 
 
@@ -286,7 +286,7 @@ def test_an_arm_that_cannot_be_judged_is_set_aside_and_its_opponents_are_not(nam
     broken = sum(int((batch.arms == 2).sum()) for batch, _ in world.rounds(selector))
     assert 8 <= broken < 8 + batch_size
     decision = selector.decision()
-    assert (decision.best, decision.reason) == (1, "separated-practical")
+    assert (decision.best, decision.reason) == (1, "confident")
 
 
 @best_duel
@@ -295,7 +295,7 @@ def test_there_is_no_preferred_arm_when_every_arm_is_set_aside(name):
     selector = world.selector(name)
     assert len(list(world.rounds(selector))) > 0
     decision = selector.decision()
-    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-dropped")
 
 
 @best_duel
@@ -305,7 +305,7 @@ def test_a_separated_campaign_of_duels_names_its_threshold_and_asks_nothing_more
     selector = world.selector(name, delta=0.1, budget=2_000)
     assert sum(len(batch) for batch, _ in world.rounds(selector)) < 2_000
     decision = selector.decision()
-    assert (decision.best, decision.stop, decision.reason) == (1, True, "separated-practical")
+    assert (decision.best, decision.stop, decision.reason) == (1, True, "confident")
     assert len(selector.ask(round_rng(0, 0))) == 0
 
 
@@ -439,7 +439,7 @@ def test_there_is_no_certificate_when_every_arm_is_set_aside(name):
     selector = world.selector(name, procedure="bonferroni")
     assert len(list(world.rounds(selector))) > 0
     decision = selector.decision()
-    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-dropped")
 
 
 BAD_LOSSES = {
@@ -522,7 +522,7 @@ def test_there_is_no_prompt_to_ask_when_every_arm_is_set_aside(name):
     selector = world.selector(name)
     assert len(list(world.rounds(selector))) > 0
     decision = selector.decision()
-    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-set-aside")
+    assert (decision.best, decision.stop, decision.reason) == (None, True, "all-dropped")
     assert selector.policy().choose(world.contexts[0]) == 0
 
 

@@ -41,10 +41,10 @@ def test_ties_of_a_finished_matrix_are_separated_at_any_delta():
     # Both means are exactly 0.5, so either is a maximum; the first is named.
     stopping, means = told([[0.5] * N, [1, 0] * 5], delta=1e-6)
     decision = stopping.decision(means)
-    assert (decision.best, decision.reason) == (0, "separated")
+    assert (decision.best, decision.reason) == (0, "confident")
 
 
-@pytest.mark.parametrize(("epsilon", "expected"), [(0.0, "running"), (0.09, "running"), (0.11, "separated")])
+@pytest.mark.parametrize(("epsilon", "expected"), [(0.0, "running"), (0.09, "running"), (0.11, "confident")])
 def test_epsilon_is_how_far_the_best_may_lie_below_the_maximum(epsilon, expected):
     # Arm 0 is known to be 0.5; arm 1 lacks one pair, so its mean is 0.4 to 0.5; arm 2 lacks two: 0.4 to 0.6.
     rows = [[0.5] * N, [1.0] * 4 + [0.0] * 5, [1.0] * 4 + [0.0] * 4]
@@ -54,7 +54,7 @@ def test_epsilon_is_how_far_the_best_may_lie_below_the_maximum(epsilon, expected
 def test_without_delta_a_campaign_is_never_separated():
     rows = [[1.0] * N, [0.0] * 9]
     assert reason(rows) == "running"
-    assert reason(rows, delta=0.05) == "separated"
+    assert reason(rows, delta=0.05) == "confident"
 
 
 def test_the_budget_counts_unscored_pairs():

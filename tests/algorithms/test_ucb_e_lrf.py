@@ -248,7 +248,7 @@ def test_an_audit_lets_the_best_be_separated_where_chosen_pairs_alone_do_not():
     for audit in (0.0, 0.5):
         selector = world.selector("ucb-e-lrf", audit=audit, delta=0.05, batch_size=20)
         spent[audit] = sum(len(batch) for batch, _ in world.rounds(selector))
-        assert (selector.decision().best, selector.decision().reason) == (2, "separated")
+        assert (selector.decision().best, selector.decision().reason) == (2, "confident")
     assert spent[0.5] < 0.6 * spent[0.0]
 
 

@@ -136,7 +136,7 @@ def campaign(world: Instance, name: str, seed: int) -> Outcome:
     decision = selector.decision()
     right = decision.best == best
     right_at += [right] * (len(BUDGETS) - len(right_at))
-    return Outcome(duels, decision.reason == "separated-practical", right, tuple(right_at))
+    return Outcome(duels, decision.reason == "confident", right, tuple(right_at))
 
 
 def _row(world: Instance, name: str, outcomes: Sequence[Outcome], ours: float) -> dict[str, str]:

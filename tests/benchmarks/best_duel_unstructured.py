@@ -101,7 +101,7 @@ def campaign(name: str, replication: int) -> Outcome:
     decision = selector.decision()
     right = decision.best == 0
     right_at += [right] * (len(BUDGETS) - len(right_at))
-    separated = decision.reason == "separated-practical"
+    separated = decision.reason == "confident"
     return Outcome(duels, separated, right, tuple(right_at), time.process_time() - start)
 
 

@@ -112,7 +112,7 @@ def _row(world: World, name: str, threshold: str, outcomes: Sequence[Outcome]) -
         "selector": name,
         "threshold": threshold,
         "runs": str(count),
-        "separated": f"{total.separated / count:.4f}",
+        "confident": f"{total.separated / count:.4f}",
         "wrongly": f"{total.wrong / count:.4f} (below {upper:.4f} at 95%)",
         f"undecided after {BUDGET} duels": f"{total.undecided / count:.4f}",
         "bar": f"wrongly at most {DELTA}",

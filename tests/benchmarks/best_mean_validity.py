@@ -98,7 +98,7 @@ def _campaign(name: str, world: World, seed: int) -> Outcome:
         missed |= _misses(decision.lower, decision.upper, means)
         naive_missed |= _misses(*_intervals_for_one_look(world.scores, told), means)
         round_ += 1
-    separated = decision.reason == "separated"
+    separated = decision.reason == "confident"
     wrong = separated and not best_arms(means)[decision.best]
     return Outcome(missed, naive_missed, separated and not told.all(), bool(wrong))
 

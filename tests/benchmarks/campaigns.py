@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from algorithms.protocols import Decision
+from algorithms.decision import Decision
 from flows.launching import store_campaign
 from flows.prefect_server import prefect_server
 from flows.watching import watched_by

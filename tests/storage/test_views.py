@@ -31,7 +31,7 @@ def played(campaign):
         lower=[0.1, 0.2, None],
         upper=[0.9, 0.8, None],
         stop=True,
-        reason="separated",
+        reason="confident",
     )
     campaign.plan(2, [0], [4])
     other = store_campaign(campaign.database, "other")
@@ -123,7 +123,7 @@ def test_rounds_are_listed_in_order_and_the_planned_one_is_open(played):
     shown = ("round", "comparisons", "scored", "candidates", "best", "stop", "reason")
     assert [tuple(row[name] for name in shown) for row in ask(played, views.rounds)] == [
         (0, 3, 2, 3, "a", False, "running"),
-        (1, 4, 2, 3, "b", True, "separated"),
+        (1, 4, 2, 3, "b", True, "confident"),
         (2, 0, 0, 0, None, None, None),
     ]
 

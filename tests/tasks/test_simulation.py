@@ -247,7 +247,7 @@ def test_duels_are_simulated_until_they_are_sure():
     world = DuelWorld(preferences=PREFERENCES[:2, :2])
     sure = contestant("sure", "llm-po", {"batch_size": 1, "delta": 0.05})
     run = replay(sure, world, budgets=[10, 1000], seed=0)
-    assert run.reason == "separated-practical"
+    assert run.reason == "confident"
     assert 10 <= run.spent[-1] < 100
     assert measure_by("accuracy", world, gap=0.0, level=0.1)(run)[-1] == 1.0
 

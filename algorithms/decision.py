@@ -1,0 +1,147 @@
+"""What a selector believes: the best arm, every arm's part, why it stopped, and what may be claimed of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from algorithms.arrays import BoolArray, FloatArray
+from algorithms.errors import InvalidParameter
+
+Reason = Literal[
+    "running",
+    "confident",
+    "certified",
+    "none-certified",
+    "budget",
+    "exhausted",
+    "all-dropped",
+]
+"""Why a selector stopped, or that it did not:
+
+* running: it wants more outcomes.
+* confident: the best arm is known at the asked error probability.
+* certified: the tests are over, and at least one arm is certified.
+* none-certified: the tests are over, and no arm is certified; that does not say that their risks are high.
+* budget: the budget is spent and the question is open.
+* exhausted: there is nothing left to ask.
+* all-dropped: every arm has too many unscored pairs to be judged, so there is no best.
+"""
+
+ArmStatus = Literal[
+    "active",
+    "best",
+    "tied",
+    "eliminated",
+    "not-better",
+    "certified",
+    "refuted",
+    "untested",
+    "dropped",
+    "removed",
+]
+"""What is known of an arm:
+
+* active: still in question.
+* best: shown to be the best of the arms that were not dropped; at most one arm.
+* tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are.
+* eliminated: shown not to be the best.
+* not-better: shown only to be no better than the best by more than epsilon; it may be worse, or as good.
+* certified: shown to keep its risk below the limit.
+* refuted: shown to have a risk above the limit.
+* untested: its test was not begun, as an earlier one in the order ended the testing.
+* dropped: set aside, as too many of its pairs are unscored; nothing is claimed of it.
+* removed: taken out by the caller.
+"""
+
+ClaimKind = Literal["none", "exact", "proven", "heuristic"]
+
+Assumption = Literal[
+    "winner-exists",
+    "bradley-terry",
+    "missing-at-random",
+    "random-labels",
+    "random-prompts",
+]
+"""What a claim takes for granted beside the design of the sampling:
+
+* winner-exists: some arm beats or ties every other one.
+* bradley-terry: the log-odds of a duel are linear in the difference of the arms' features.
+* missing-at-random: which outcomes are missing has nothing to do with what they would have been.
+* random-labels: the labelled examples, and the unlabelled ones, are drawn at random from those that matter.
+* random-prompts: the prompts so far were drawn at random from those that matter.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What may be said of the answer: nothing yet, exact, proven up to a stated error, or a heuristic."""
+
+    kind: ClaimKind = "none"
+    delta: float | None = None
+    """Bound on the probability that the answer is wrong, all that happened on the way reckoned in; None
+    unless proven. It may be above the delta that was asked for, and then says so."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What must hold for it, beside the sampling that Winnow does itself."""
+
+    def __post_init__(self) -> None:
+        if (self.delta is not None) != (self.kind == "proven"):
+            raise InvalidParameter("delta", self.delta, "given where the claim is proven, and only there")
+
+
+NOTHING_CLAIMED = Claim()
+EXACT = Claim(kind="exact")
+HEURISTIC = Claim(kind="heuristic")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Decision:
+    """What a selector believes after the outcomes it was told; equal when all fields are, bit for bit."""
+
+    best: int | None
+    """The arm to recommend; None while nothing is known or when no arm can be judged."""
+    estimates: FloatArray
+    """Shape (K,), the quantity each arm is ranked by; NaN where unknown."""
+    lower: FloatArray
+    """Shape (K,), lower ends of the intervals; NaN where the method has none."""
+    upper: FloatArray
+    """Shape (K,), upper ends of the intervals; NaN where the method has none."""
+    status: tuple[ArmStatus, ...]
+    """Length K, what is known of each arm."""
+    stop: bool
+    """Whether the selector wants no more outcomes."""
+    reason: Reason
+    """Why it stopped, or "running"."""
+    claim: Claim = NOTHING_CLAIMED
+    """What may be said of `best` and of `status`."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return self._words == other._words and all(
+            np.array_equal(mine, theirs, equal_nan=True)
+            for mine, theirs in (
+                (self.estimates, other.estimates),
+                (self.lower, other.lower),
+                (self.upper, other.upper),
+            )
+        )
+
+    @property
+    def _words(self) -> tuple[object, ...]:
+        return (self.best, self.stop, self.reason, self.status, self.claim)
+
+
+def statuses(n_arms: int, groups: Iterable[tuple[ArmStatus, BoolArray]]) -> tuple[ArmStatus, ...]:
+    """The status of each arm: that of the last group that it is in, "active" where it is in none.
+
+    Args:
+        n_arms: K.
+        groups: A status and which arms have it, shape (K,), each.
+    """
+    found: list[ArmStatus] = ["active"] * n_arms
+    for status, members in groups:
+        for arm in np.flatnonzero(members).tolist():
+            found[arm] = status
+    return tuple(found)
