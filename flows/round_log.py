@@ -4,8 +4,8 @@ import logging
 import math
 from typing import Any
 
-from algorithms.best_mean.score_matrix import LEAST_TOLD_TO_SET_ASIDE
 from algorithms.decision import Decision
+from algorithms.dropping import LEAST_TOLD_TO_DROP
 from flows.interrupts import Interrupts
 from flows.log_lines import RunContext
 from storage import loads, round_records, unscored_views, views
@@ -138,7 +138,7 @@ class RoundLog:
         return {
             row["candidate"]
             for row in rows
-            if row["told"] >= LEAST_TOLD_TO_SET_ASIDE and row["unscored"] > most * row["told"]
+            if row["told"] >= LEAST_TOLD_TO_DROP and row["unscored"] > most * row["told"]
         }
 
 
