@@ -61,7 +61,13 @@ class FinitePopulationIntervals:
 
     Every arm has alpha / K, half of it for either end (union bounds). An unscored pair may be worth anything
     in [0, 1]: the lower end counts it as 0 and the upper end as 1, so that the interval holds for every
-    completion.
+    completion, and has width 0 only once every example of the arm is scored.
+
+    The estimates are made of what the intervals are made of: the sum of the scores, and for each example not
+    told the mean of what was bet on, divided by the number of examples but for the unscored ones, and clipped
+    into the intervals. Where all scores are draws that is their plain mean. Where some were chosen, draws and
+    not the chosen scores speak for what is left, as well as it is still like what they were drawn from.
+    Unscored pairs are left out, as if they were missing at random: the intervals do not rely on that.
     """
 
     def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:

@@ -58,8 +58,8 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
     pair counts as 0 below and as 1 above, as there.
 
     The estimates are difference estimates with the same controls: as c_t has mean 0 given the past, a score
-    less its control has the mean of the score, and so does the estimate, with or without predictions. The
-    weights are those of the lower ends.
+    less its control has the mean of the score, so whatever the predictions are, they add no bias. The weights
+    are those of the lower ends.
     """
 
     def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
