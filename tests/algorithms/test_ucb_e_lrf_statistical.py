@@ -5,7 +5,7 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from algorithms.best_mean.ucb_e_lrf import UcbELrf
+from algorithms.best_mean.stopping import Stopping
 from algorithms.protocols import round_rng
 
 DELTA, RUNS = 0.2, 150
@@ -47,5 +47,6 @@ def test_in_at_most_a_share_delta_of_runs_does_any_interval_ever_miss(in_flight)
 
 
 def test_the_check_catches_bets_on_chosen_examples(monkeypatch):
-    monkeypatch.setattr(UcbELrf, "_is_audit", lambda self, size: np.ones(size, dtype=bool))
+    tell = Stopping.tell
+    monkeypatch.setattr(Stopping, "tell", lambda self, batch, scores, is_draw: tell(self, batch, scores))
     assert fails_too_often(misses(), RUNS, DELTA)  # 123
