@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from algorithms.arrays import FloatArray
 from algorithms.decision import Decision
@@ -38,6 +39,8 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         estimates=_known(decision.estimates),
         lower=_known(decision.lower),
         upper=_known(decision.upper),
+        status=decision.status,
+        claim=asdict(decision.claim),
         stop=decision.stop,
         reason=decision.reason,
     )
