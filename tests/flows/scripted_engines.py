@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from hostile_answers import HOSTILE_ANSWERS
 
-from tasks.engines.errors import EngineDied
+from tasks.engines.errors import EngineDied, EngineLoadFailed
 from tasks.engines.protocol import Completion
 from tasks.engines.providers import PROVIDERS
 from tasks.engines.transformers_engine import TransformersEngine
@@ -46,6 +46,19 @@ class MortalEngine(TransformersEngine):
         if MortalEngine.batches % MortalEngine.lifespan == 0:
             raise EngineDied("mortal", "it was its time")
         return super().generate(requests)
+
+
+class AbsentEngine(ScriptedEngine):
+    """A model that is there or not, whatever its checkpoint says."""
+
+    is_there = False
+
+
+def start_absent(model, settings):
+    """It cannot be loaded while it is not there."""
+    if not AbsentEngine.is_there:
+        raise EngineLoadFailed(model.name, "it is not there")
+    return AbsentEngine(lambda prompt: "here again")
 
 
 def start_hostile(model, settings):
@@ -137,6 +150,7 @@ SCRIPTED = {
     name: f"scripted_engines:start_{name}"
     for name in (
         "hostile",
+        "absent",
         "mortal",
         "partial",
         "reader",

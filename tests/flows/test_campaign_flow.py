@@ -2,13 +2,19 @@
 
 import json
 import urllib.request
+from contextlib import closing
 
 import campaign_processes as processes
+import numpy as np
 import pytest
 import scripted_engines
 from test_command_line import winnow
 
 from flows.storage_urls import hide, reveal
+from storage import outcome_records
+from storage.database import open_database
+from tasks.campaigns import reopen_campaign
+from tasks.running import restored
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -44,11 +50,59 @@ def test_a_candidate_that_cannot_be_loaded_is_marked_and_the_others_go_on(folder
     assert not processes.rows(
         folder, "SELECT 1 FROM comparisons WHERE reason IS NOT NULL AND outcome IS NOT NULL"
     )
-    assert processes.rows(folder, "SELECT count(*) FROM comparisons") == [(processes.BUDGET,)]
+    spent = processes.rows(folder, "SELECT reason IS NULL, count(*) FROM comparisons GROUP BY 1 ORDER BY 1")
+    assert spent[1] == (1, processes.BUDGET)  # what could not be loaded cost nothing
+    assert spent[0][1] >= 3 * 8
+    status = json.loads(winnow(folder, "status", "survivor", "--json").stdout)
+    assert status["budgets"][0]["spent"] == processes.BUDGET
     coverage = json.loads(winnow(folder, "query", "survivor", "coverage", "--json").stdout)
     assert "two" in {row["candidate"].partition("/")[0] for row in coverage if row["reason"] == "load_failed"}
-    best = json.loads(winnow(folder, "status", "survivor", "--json").stdout)["best"]
-    assert best.startswith("one/")
+    assert status["best"].startswith("one/")
+
+
+def test_where_no_model_can_be_loaded_nothing_is_spent_and_every_candidate_is_dropped(folder):
+    for name in ("model-1", "model-2"):
+        (folder / name / "model.safetensors").write_bytes(b"these are no weights")
+    result = winnow(folder, "run", "campaign.yaml")
+    assert result.returncode != 0
+    assert "Traceback" not in result.stderr
+    assert processes.rows(folder, "SELECT sum(answered), sum(scored), sum(generations) FROM decisions") == [
+        (0, 0, 0)
+    ]
+    found = json.loads(winnow(folder, "status", "survivor", "--json").stdout)
+    assert (found["reason"], found["best"]) == ("all-dropped", None)
+    assert found["budgets"][0]["spent"] == 0
+    rows = json.loads(winnow(folder, "query", "survivor", "coverage", "--json").stdout)
+    assert {(row["reason"], row["comparisons"] >= 8) for row in rows} == {("load_failed", True)}
+    asked = processes.rows(folder, "SELECT count(*) FROM comparisons")
+    assert winnow(folder, "resume", "survivor", "--storage", processes.storage_of(folder)).returncode != 0
+    assert processes.rows(folder, "SELECT count(*) FROM comparisons") == asked
+
+
+def test_a_model_that_loads_the_second_time_does_not_change_what_was_told_before(folder, monkeypatch):
+    scripted_engines.provide(monkeypatch, "absent")
+    with_provider(folder, "absent")
+    monkeypatch.setattr(scripted_engines.AbsentEngine, "is_there", False)
+    assert winnow(folder, "run", "campaign.yaml", "--set", "stopping.budget=8").returncode == 3
+    before = processes.history(folder)
+    dead = [row for row in before["comparisons"] if row[5] == "load_failed"]
+    assert dead
+    monkeypatch.setattr(scripted_engines.AbsentEngine, "is_there", True)
+    assert winnow(folder, "run", "campaign.yaml").returncode == 3
+    after = processes.history(folder)
+    for table in ("rounds", "comparisons", "decisions"):
+        assert after[table][: len(before[table])] == before[table]
+    assert processes.rows(folder, "SELECT sum(answered) FROM decisions") == [(processes.BUDGET,)]
+    assert any(text == "here again" for *_, text, _ in after["generations"])
+    with closing(open_database(processes.storage_of(folder))) as database:
+        record, checked = reopen_campaign(database, "survivor", processes.storage_of(folder))
+        with database.reading() as session:
+            selector, allowance, _ = restored(session, record, checked)
+            stored = outcome_records.latest_decision(session, record.id)
+    decision = selector.decision()
+    assert (decision.reason, decision.stop) == (stored.reason, stored.stop)
+    assert [None if np.isnan(each) else each for each in decision.lower] == stored.lower
+    assert (allowance.answered, allowance.limit) == (processes.BUDGET, len(after["comparisons"]))
 
 
 def test_an_engine_that_dies_now_and_then_changes_nothing(tmp_path, monkeypatch):
@@ -75,10 +129,7 @@ def test_an_engine_that_dies_too_often_fails_its_candidates_only(folder, monkeyp
     found = processes.rows(folder, "SELECT DISTINCT reason, detail FROM comparisons WHERE reason IS NOT NULL")
     assert [reason for reason, _ in found] == ["engine_failed"]
     assert "it was its time" in found[0][1]
-    assert (
-        processes.rows(folder, "SELECT count(*) FROM comparisons WHERE outcome IS NULL")[0][0]
-        < processes.BUDGET
-    )
+    assert processes.rows(folder, "SELECT sum(answered) FROM decisions") == [(processes.BUDGET,)]
 
 
 def test_hostile_outputs_are_stored_judged_and_shown_as_text(folder, monkeypatch):

@@ -87,6 +87,27 @@ def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_pat
     assert processes.history(tmp_path) == uninterrupted
 
 
+def test_killed_while_a_model_cannot_be_loaded_ends_as_uninterrupted(forks, tmp_path):
+    histories = []
+    for name, is_killed in (("whole", False), ("killed", True)):
+        folder = tmp_path / name
+        folder.mkdir()
+        spec = processes.write_campaign(folder, budget=BUDGET)
+        (folder / "model-2" / "model.safetensors").write_bytes(b"these are no weights")
+        storage = processes.store(spec)
+        if is_killed:
+            assert killed_again_and_again(forks, folder, storage, lambda _: BEFORE) >= 10
+        else:
+            process = processes.start(forks, folder, storage)
+            process.join(120)
+            assert process.exitcode == 0
+        assert processes.rows(folder, "SELECT sum(answered) FROM decisions") == [(BUDGET,)]
+        histories.append(processes.history(folder))
+    whole, killed = histories
+    assert len(whole["comparisons"]) > BUDGET
+    assert killed == whole
+
+
 def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninterrupted, tmp_path):
     spec = processes.write_campaign(tmp_path, budget=BUDGET)
     one, two = "max_loaded: 2", "max_loaded: 1, devices: [0, 1]"
