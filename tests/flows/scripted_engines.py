@@ -108,9 +108,32 @@ def start_guesses(model, settings):
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=2))
 
 
+def start_adds(model, settings):
+    """Adds the two numbers of a prompt, wrongly for every ninth first one."""
+    return ScriptedEngine(lambda prompt: f"It is {total(prompt, wrong_in=9)}.")
+
+
+def start_coy(model, settings):
+    """Adds the two numbers of a prompt, and says nothing of 2 in 5."""
+    return ScriptedEngine(
+        lambda prompt: "I would rather not say." if numbers(prompt)[0] % 5 < 2 else f"{total(prompt)}"
+    )
+
+
 def start_grader(model, settings):
     """An autoevaluator that is wrong on one number in 10."""
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=10))
+
+
+def numbers(prompt: str) -> list[int]:
+    """Those in a prompt."""
+    return [int(number) for number in re.findall("[0-9]+", prompt)]
+
+
+def total(prompt: str, *, wrong_in: int = 0) -> int:
+    """Their sum, 1 too many where the first is a multiple of `wrong_in`."""
+    first, *_ = found = numbers(prompt)
+    return sum(found) + (wrong_in > 0 and first % wrong_in == 0)
 
 
 def letter(prompt: str, *, wrong_in: int) -> str:
@@ -151,6 +174,8 @@ SCRIPTED = {
     for name in (
         "hostile",
         "absent",
+        "adds",
+        "coy",
         "mortal",
         "partial",
         "reader",

@@ -11,10 +11,11 @@ import scripted_engines
 from test_command_line import winnow
 
 from flows.storage_urls import hide, reveal
-from storage import outcome_records
+from storage import campaign_records, outcome_records
 from storage.database import open_database
 from tasks.campaigns import reopen_campaign
 from tasks.running import restored
+from tasks.warnings import campaign_warnings
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -144,6 +145,39 @@ def test_hostile_outputs_are_stored_judged_and_shown_as_text(folder, monkeypatch
     ]
     assert any("{{ 1/0 }}" in text for text in texts)
     assert winnow(folder, "db", "check").returncode == 0
+
+
+def test_who_says_nothing_is_wrong_and_does_not_win_by_the_rest(tmp_path, monkeypatch):
+    """One is right on 8 of 9; the other on 3 of 5, and says nothing of the others."""
+    for name in ("adds", "coy"):
+        scripted_engines.provide(monkeypatch, name)
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    rows = [{"id": f"e{i}", "input": f"{i} + {i * 3}", "target": str(4 * i)} for i in range(45)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "campaign.yaml").write_text("""\
+name: sums
+objective: best-mean
+storage: sqlite:///winnow.db
+models:
+  - {name: a, provider: adds, model: adds}
+  - {name: b, provider: coy, model: coy}
+prompts: [{name: plain, template: "{{ input }}"}]
+dataset: {path: data.jsonl, fields: {id: id, input: input, target: target}}
+judge: {type: numeric}
+selector: {name: row-mean}
+stopping: {budget: 90, delta: 0.05}
+""")
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(winnow(tmp_path, "status", "sums", "--json").stdout)["best"] == "a/plain"
+    coverage = json.loads(winnow(tmp_path, "query", "sums", "coverage", "--json").stdout)
+    said_nothing = {row["candidate"]: row["no_answer"] / row["comparisons"] for row in coverage}
+    assert {row["reason"] for row in coverage} == {None}
+    assert said_nothing == {"a/plain": 0.0, "b/plain": pytest.approx(0.4, abs=0.1)}
+    with closing(open_database(f"sqlite:///{tmp_path}/winnow.db")) as database, database.reading() as session:
+        (warning,) = campaign_warnings(session, campaign_records.get_campaign(session, "sums"))
+    assert warning.kind == "no-answer"
 
 
 def test_the_run_and_its_steps_show_in_the_prefect_server(folder, prefect_api):
