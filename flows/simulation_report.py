@@ -123,7 +123,7 @@ class Stop(NamedTuple):
     """How one run ended."""
 
     spent: int
-    separated: bool
+    is_confident: bool
     """Whether it stopped by itself, sure of its answer."""
     right: bool
 
@@ -151,8 +151,8 @@ class SimulationReport:
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
             self._picks[run.label].append(picks)
-        separated = run.reason.startswith("confident")
-        self._stops[run.label].append(Stop(int(run.spent[-1]), separated, bool(values[-1] == 1.0)))
+        is_confident = run.reason == "confident"
+        self._stops[run.label].append(Stop(int(run.spent[-1]), is_confident, bool(values[-1] == 1.0)))
         for position, budget in enumerate(self._budgets):
             best = int(run.best[position])
             self._rows.append(
@@ -260,7 +260,7 @@ class SimulationReport:
 
     def _stopping(self, label: str) -> dict[str, Any]:
         """How runs that stop by themselves did; nothing where none is asked to."""
-        stops = [stop for stop in self._stops[label] if stop.separated]
+        stops = [stop for stop in self._stops[label] if stop.is_confident]
         if not stops:
             return {"stopped": None, "after": None, "wrong": None}
         return {

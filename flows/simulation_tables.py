@@ -15,7 +15,7 @@ from tasks.simulation import Contestant
 from tasks.worlds import DuelWorld, ScoreWorld, World
 
 MOST_MISSING = 0.5
-"""Share of unscored pairs beyond which selectors set a candidate aside, unless told otherwise."""
+"""Share of unscored pairs beyond which selectors drop a candidate, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,5 +138,5 @@ def _require_scores(table: ScoreTable) -> None:
     if table.missing[worst] > MOST_MISSING:
         raise SpecError(
             f"{table.source}: candidate {table.candidates[worst]!r} lacks {table.missing[worst]:.0%} of its "
-            "scores, so that every selector would set it aside; leave it out or complete the table"
+            "scores, so that every selector would drop it; leave it out or complete the table"
         )
