@@ -30,6 +30,8 @@ def comparisons(
         Comparison.unlabelled_loss,
         Comparison.detail,
         Comparison.answer,
+        Comparison.no_answer,
+        views.TRUNCATED,
         Comparison.judge,
         Prompt.text.label("prompt"),
         Generation.text,

@@ -284,6 +284,8 @@ class Comparison(Base):
     """Why there is no outcome."""
     detail: Mapped[str | None] = mapped_column(AnyText)
     """The reason in a sentence, where there is more to say."""
+    no_answer: Mapped[bool]
+    """Whether the judge found no answer in the output, however that is scored; a duel has no such flag."""
     human_loss: Mapped[float | None]
     """For certify, what the algorithm was told of the example with its label; NULL where it is not known."""
     auto_loss: Mapped[float | None]
@@ -347,6 +349,8 @@ class Decision(Base):
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]
     """How many the round has."""
+    answered: Mapped[int]
+    """How many of them have every text that they compare; the others cost nothing of the budget."""
     scored: Mapped[int]
     """How many of them have an outcome."""
     candidates: Mapped[int]
@@ -369,6 +373,15 @@ class Tally(Base):
     comparisons: Mapped[int]
     points: Mapped[float]
     """Sum of the outcomes, in a duel as the candidate sees them."""
+    lowest: Mapped[float | None]
+    """The lowest of these outcomes, and the highest; NULL where there is none."""
+    highest: Mapped[float | None]
+    texts: Mapped[int]
+    """How many of them have the candidate's text."""
+    no_answer: Mapped[int]
+    """How many of these texts hold no answer."""
+    truncated: Mapped[int]
+    """How many of these texts were ended by max_tokens or the context window."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
     """Of the generations compared, as are the output tokens and the seconds."""
     output_tokens: Mapped[int] = mapped_column(LARGE)

@@ -133,10 +133,18 @@ class NewComparison:
     outcome: float | None = None
     reason: str | None = None
     detail: str | None = None
+    no_answer: bool = False
+    """Whether the judge found no answer in the output."""
     human_loss: float | None = None
     auto_loss: float | None = None
     unlabelled_loss: float | None = None
     games: Sequence[NewGame] = ()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether every text that it compares could be made."""
+        is_duel = self.candidate_b_id is not None
+        return self.generation_a_id is not None and (self.generation_b_id is not None or not is_duel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,5 +90,17 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
             )
 
 
+def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:
+    """How many comparisons each finished round has, and how many of them have all their texts, in order."""
+    rows = session.execute(
+        select(Decision.comparisons, Decision.answered)
+        .join(Round, Round.id == Decision.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number),
+        execution_options={"yield_per": ROWS_AT_ONCE},
+    )
+    yield from ((comparisons, answered) for comparisons, answered in rows)
+
+
 def _round(row: Round) -> RoundRecord:
     return RoundRecord(id=row.id, number=row.number, arms=row.arms, examples=row.examples)

@@ -227,7 +227,7 @@ class StoppingSpec(Section):
     """When a campaign ends: the budget is spent, or the best stands out at error probability `delta`."""
 
     budget: Budget
-    """Comparisons, unscored ones included (for certify, human labels), or limits by name."""
+    """Comparisons whose texts could be made (for certify, human labels), or limits by name."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
     """A candidate this close to the best is good enough; for best-mean."""

@@ -45,7 +45,7 @@ class ChoiceJudge:
         object.__setattr__(self, "_set_apart", _set_apart_pattern(exact, any_case))
 
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
-        """One if the choice is a target, else zero; an output that does not choose is unscored."""
+        """One if the choice is a target, else zero; an output that does not choose has none."""
         if not targets:
             return Verdict.unscored("no_target")
         names = self._names()

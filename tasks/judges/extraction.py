@@ -19,7 +19,7 @@ class ExtractingJudge:
     """Judges the answer as if it were the whole output."""
 
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
-        """Judge the answer; an output without one is not wrong, it is unscored."""
+        """Judge the answer; an output without one has the reason no_answer."""
         try:
             answer = last_answer(self.pattern, output)
         except TimeoutError:

@@ -50,7 +50,7 @@ class NumericJudge:
     """Which number of several is the answer."""
 
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
-        """One if the numbers are equal, else zero; an output without a number is unscored."""
+        """One if the numbers are equal, else zero; an output without a number has none."""
         if not targets:
             return Verdict.unscored("no_target")
         wanted = [value for _, value in map(self._read, targets) if value is not None]

@@ -74,7 +74,12 @@ class Certify(CheckedCampaign):
         """See `CheckedCampaign`."""
         return {"candidate_costs": dict(self.certification.costs)}
 
-    def create_selector(self) -> Selector:
+    @property
+    def counts_pairs(self) -> bool:
+        """See `CheckedCampaign`: it counts labels."""
+        return False
+
+    def create_selector(self, limit: int | None = None) -> Selector:
         """See `CheckedCampaign`."""
         return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
 

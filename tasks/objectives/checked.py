@@ -127,13 +127,22 @@ class CheckedCampaign(ABC):
         """What the identity of this objective's campaigns holds beside."""
         return {}
 
-    def create_selector(self) -> Selector:
-        """A selector that was told nothing yet."""
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether the algorithm's own budget counts the pairs that it is told."""
+        return True
+
+    def create_selector(self, limit: int | None = None) -> Selector:
+        """A selector that was told nothing yet.
+
+        Args:
+            limit: Pairs that it may ask, where it counts them; None for the budget of the spec.
+        """
         return create_selector(
             self.spec.selector.name,
             n_arms=len(self.candidates),
             n_examples=len(self.dataset.examples),
-            **common_params(self.spec),
+            **(common_params(self.spec) | ({} if limit is None else {"budget": limit})),
             **{**self.spec.selector.params, **self.found_params()},
         )
 

@@ -76,7 +76,7 @@ class Route(CheckedCampaign):
         """See `CheckedCampaign`."""
         return {"embedder_identity": self.embedding.identity}
 
-    def create_selector(self) -> Selector:
+    def create_selector(self, limit: int | None = None) -> Selector:
         """See `CheckedCampaign`; the candidates that took part from the beginning."""
         inner = create_selector(
             self.spec.selector.name,
@@ -91,7 +91,7 @@ class Route(CheckedCampaign):
             cast(Router, inner),
             contexts,
             n_arms=self.first_rounds.count(0),
-            budget=self.spec.own_budget or len(self.dataset.examples),
+            budget=limit or self.spec.own_budget or len(self.dataset.examples),
         )
 
     def at_round(self, selector: Selector, number: int) -> Selector:

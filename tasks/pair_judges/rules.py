@@ -95,8 +95,8 @@ def rules_judge(
 
     Args:
         scorer: A judge of single answers: its `type` and parameters, as a benchmark's `judge` has them.
-            An answer that it leaves unscored leaves the duel unscored; its `no_answer: wrong` counts an
-            answer that cannot be read as wrong.
+            An answer that it leaves unscored leaves the duel unscored; one that cannot be read is wrong,
+            unless its `no_answer` is "unscored".
         both_right: What decides between two right answers.
         both_wrong: What decides between two wrong answers.
 
