@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from algorithms.betting import Capital, UniversalPortfolio, WsrCapital, nodes_for
-from algorithms.certify.e_values import log_average
+from algorithms.betting import log_average
 from algorithms.certify.losses import effective_losses
 from tests.benchmarks.certify_tables import LossTable, means
 
