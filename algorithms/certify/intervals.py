@@ -61,7 +61,7 @@ class UpperEnds:
             window = slice(0, self._last[arm])
             block = slice(start, start + BLOCK)
             stake = bets[block, :, np.newaxis]
-            gains = 1.0 - stake * losses[block, :, np.newaxis] + stake * self._grid[window]  # (b, S, W)
+            gains = 1.0 + stake * (self._grid[window] - losses[block, :, np.newaxis])  # (b, S, W)
             for before, now in pairwise(gains):
                 now *= before
             logs = self._logs[arm, :, window]  # (S, W), a view
