@@ -5,6 +5,8 @@ from selector_worlds import CertifyWorld
 from algorithms.certify.e_values import EValues
 from algorithms.certify.losses import effective_losses
 from algorithms.certify.sample_complexity import growth_rates, labels_needed
+from algorithms.certify.setting import Setting
+from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Claim
 from algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
 from algorithms.protocols import Batch, round_rng
 from algorithms.registry import create_selector
@@ -138,7 +140,7 @@ def test_a_selector_shows_the_e_values_and_weights_of_its_factors(name, factors,
 
 
 def test_a_certificate_once_given_stays_when_the_e_value_falls():
-    losses = np.repeat([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], [10, 8], axis=0)
+    losses = np.repeat([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], [15, 9], axis=0)
     selector = told("r-autoeval-plus", losses, betting="up")
     assert selector.log_e_values[0] < 0.0
     assert selector.log_peaks[0] > -np.log(0.1)
@@ -251,10 +253,118 @@ def test_a_risk_above_alpha_needs_infinitely_many_labels():
     assert labels_needed(losses, np.array([0.0, 1.0]), 0.2, 0.1) == np.inf
 
 
-def test_an_arm_that_is_set_aside_is_certified_no_more():
+def test_an_arm_that_is_dropped_is_certified_no_more():
     selector = create_selector("r-eval", n_arms=1, n_examples=60, alpha=0.3)
     selector.tell(Batch(np.zeros(20, dtype=int), np.arange(20)), np.zeros((20, 3)))
     assert selector.certified.tolist() == [True]
     selector.tell(Batch(np.zeros(30, dtype=int), np.arange(20, 50)), np.full((30, 3), np.nan))
     assert selector.certified.tolist() == [False]
     assert selector.decision().reason == "all-dropped"
+
+
+@pytest.mark.parametrize(("n_labels", "rule"), [(1, "star"), (300, "star"), (301, "up"), (5_000, "up")])
+def test_the_betting_rule_follows_from_the_number_of_labels_unless_it_is_chosen(n_labels, rule):
+    assert Setting(n_arms=1, n_examples=10_000, budget=n_labels).rule == rule
+    assert Setting(n_arms=1, n_examples=n_labels).rule == rule
+    assert Setting(n_arms=1, n_examples=n_labels, betting="wsr").rule == "wsr"
+
+
+def played(world, name="r-autoeval-plus", **params):
+    """A selector that has asked all it wants."""
+    selector = world.selector(name, **params)
+    for _ in world.rounds(selector):
+        pass
+    return selector
+
+
+def test_all_tests_end_once_the_cheapest_arm_that_can_be_certified_is():
+    # The third arm settles it; the first two would go on for ever, and the last is shown to be too risky.
+    world = CertifyWorld((0.1, 0.1, 0.0, 0.6), n_examples=400, agreement=0.95)
+    selector = played(world, alpha=0.1, procedure="bonferroni", batch_size=4)
+    decision = selector.decision()
+    assert (decision.best, decision.reason) == (2, "certified")
+    assert decision.status == ("active", "active", "certified", "refuted")
+    assert selector.n_labels < 100
+
+
+def test_a_dearer_arm_is_asked_for_nothing_more_once_a_cheaper_one_is_certified():
+    selector = create_selector("r-eval", n_arms=3, n_examples=200, alpha=0.3, procedure="bonferroni")
+    selector.tell(Batch(np.ones(60, dtype=int), np.arange(60)), np.zeros((60, 3)))
+    assert set(selector.ask(round_rng(0, 0)).arms.tolist()) == {2}
+    assert selector.decision().status == ("active", "certified", "active")
+
+
+def test_a_fixed_sequence_ends_with_the_first_arm_that_is_refuted():
+    world = CertifyWorld((0.0, 0.7, 0.0), n_examples=200)
+    selector = played(world, alpha=0.2, batch_size=1)
+    decision = selector.decision()
+    assert (decision.best, decision.reason) == (0, "certified")
+    assert decision.status == ("certified", "refuted", "untested")
+    assert selector.n_labels < 54
+    assert decision.claim == Claim(kind="proven", delta=0.1, assumptions=("random-labels",))
+
+
+def test_a_hopeless_first_arm_ends_a_campaign_without_a_certificate_or_a_claim():
+    selector = played(CertifyWorld((0.7, 0.0), n_examples=200), alpha=0.2, batch_size=1)
+    decision = selector.decision()
+    assert (decision.best, decision.reason) == (None, "none-certified")
+    assert decision.status == ("refuted", "untested")
+    assert decision.claim == NOTHING_CLAIMED
+    assert selector.n_labels < 54
+
+
+def test_an_arm_whose_labels_run_out_stays_open_and_those_behind_it_untested():
+    decision = played(CertifyWorld((0.2, 0.0), n_examples=30), alpha=0.2).decision()
+    assert (decision.reason, decision.status) == ("none-certified", ("active", "untested"))
+
+
+def test_nothing_is_claimed_and_nothing_untested_while_tests_go_on():
+    selector = create_selector("r-eval", n_arms=2, n_examples=60, alpha=0.3)
+    selector.tell(Batch(np.zeros(40, dtype=int), np.arange(40)), np.zeros((40, 3)))
+    decision = selector.decision()
+    assert (decision.best, decision.status) == (0, ("certified", "active"))
+    assert (decision.stop, decision.claim) == (False, NOTHING_CLAIMED)
+
+
+@pytest.mark.parametrize("name", ["eval", "autoeval"])
+def test_a_mean_that_passes_is_a_heuristic_and_one_that_does_not_is_no_refutation(name):
+    decision = played(CertifyWorld((0.0, 0.9), n_examples=50, agreement=1.0), name, alpha=0.3).decision()
+    assert (decision.status, decision.claim) == (("certified", "active"), HEURISTIC)
+
+
+def test_a_dropped_arm_ends_a_fixed_sequence_as_one_that_is_not_certified_does():
+    world = CertifyWorld((0.0, 0.0, 0.0), n_examples=60, broken=(1,))
+    decision = played(world, alpha=0.3).decision()
+    assert decision.status == ("certified", "dropped", "untested")
+    assert decision.claim.delta == 0.1
+
+
+def test_a_refuted_arm_is_not_certified_even_if_it_passed():
+    losses = np.repeat([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], [15, 60], axis=0)
+    selector = told("r-autoeval-plus", losses, betting="up")
+    assert selector.log_peaks[0] > -np.log(0.1)
+    assert selector.decision().status == ("refuted",)
+    assert selector.certified.tolist() == [False]
+
+
+def blocks_with_failures(share, seed, n=200, r=9):
+    """Outcomes of a good arm that lacks some of its unlabelled losses, counted one by one and by blocks."""
+    rng = np.random.default_rng(seed)
+    human = (rng.random((n, 1 + r)) < 0.02).astype(float)
+    auto = np.where(rng.random(human.shape) < 0.95, human, 1.0 - human)
+    missing = rng.random((n, r)) < share
+    known = np.where(missing, np.nan, auto[:, 1:])
+    mean = np.nanmean(known, axis=1)
+    one_by_one = np.column_stack([human[:, 0], auto[:, 0], mean, missing.mean(axis=1)])
+    all_or_none = np.column_stack([human[:, 0], auto[:, 0], np.where(missing.any(axis=1), np.nan, mean)])
+    return one_by_one, all_or_none
+
+
+def test_one_missing_loss_of_nine_does_not_cost_the_other_eight():
+    certified = {"one by one": 0, "all or none": 0}
+    for seed in range(25):
+        for way, outcomes in zip(certified, blocks_with_failures(0.08, seed), strict=True):
+            selector = create_selector("r-autoeval", n_arms=1, n_examples=200, alpha=0.3)
+            selector.tell(Batch(np.zeros(200, dtype=int), np.arange(200)), outcomes)
+            certified[way] += bool(selector.certified[0])
+    assert certified == {"one by one": 25, "all or none": 0}

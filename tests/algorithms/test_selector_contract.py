@@ -422,7 +422,7 @@ def test_no_pair_of_certificates_is_asked_twice_with_batches_in_flight(name, pro
 
 @certify
 @every_procedure
-def test_an_arm_without_losses_is_set_aside_and_is_never_certified(name, procedure):
+def test_an_arm_without_losses_is_dropped_and_is_never_certified(name, procedure):
     world = CertifyWorld((0.0, 0.0, 0.0), n_examples=300, broken=(1,))
     selector = world.selector(name, alpha=0.3, procedure=procedure, batch_size=6)
     spent = sum(int((batch.arms == 1).sum()) for batch, _ in world.rounds(selector))
@@ -434,7 +434,7 @@ def test_an_arm_without_losses_is_set_aside_and_is_never_certified(name, procedu
 
 
 @certify
-def test_there_is_no_certificate_when_every_arm_is_set_aside(name):
+def test_there_is_no_certificate_when_every_arm_is_dropped(name):
     world = CertifyWorld(unscored=1.1)
     selector = world.selector(name, procedure="bonferroni")
     assert len(list(world.rounds(selector))) > 0
