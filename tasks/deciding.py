@@ -15,7 +15,10 @@ def decide_round(
 ) -> Decision:
     """Tell the selector a round's outcomes, in planned order, and ask what it believes."""
     checked = campaign.checked
-    losses = [(each.human_loss, each.auto_loss, each.unlabelled_loss) for each in comparisons]
+    losses = [
+        (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
+        for each in comparisons
+    ]
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses)
     batch = Batch(arms=np.array(round_.arms), examples=np.array(round_.examples))
     campaign.selector.tell(batch, outcomes)
