@@ -59,12 +59,13 @@ def label(
             campaign = campaign_records.get_campaign(session, name)
         require_certifying(campaign)
         skipped: list[tuple[str, str, Answers]] = [("--skip", key, ()) for key in skip or []]
+        if file is not None:
+            given = read_labels(file)
+            _print(store_labels(database, campaign, given, file.name[:255], correct=correct), str(file))
+        if skipped:
+            _print(store_labels(database, campaign, skipped, TERMINAL, correct=correct), "--skip")
         if file is None and not skipped:
             _ask(database, campaign)
-        else:
-            given = [*(read_labels(file) if file else []), *skipped]
-            source = file.name[:255] if file else TERMINAL
-            _print(store_labels(database, campaign, given, source, correct=correct), source)
         with database.reading() as session:
             _print_next(waits_for(session, campaign), name, storage)
 
@@ -103,7 +104,7 @@ def _ask(database: "Database", campaign: "CampaignRecord") -> None:
     if wanted:
         print(
             f"{len(wanted)} labels are wanted; an empty line leaves an example for later, Ctrl-D ends; "
-            "of one that no human can answer, --skip KEY says so"
+            f"winnow label {campaign.name} --skip KEY says that no human can answer one"
         )
     for number, key in enumerate(wanted, 1):
         print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")

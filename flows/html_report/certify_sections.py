@@ -18,8 +18,8 @@ from tasks.views import ask
 Builder = Callable[[Session, CampaignRecord], Section | None]
 
 DIAMONDS = (
-    "Diamonds are certified: their intervals end at the line at the latest. An interval that begins at the line "
-    "is that of a candidate whose risk is shown to be above it."
+    "Diamonds are certified: their intervals end at the line. An interval that begins at the line is that of "
+    "a candidate whose risk is shown to be above it."
 )
 
 

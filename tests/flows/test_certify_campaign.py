@@ -92,7 +92,8 @@ def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_
     found = status(finished)
     assert (found["state"], found["reason"], found["best"]) == ("decided", "certified", "medium/plain")
     assert found["is_guaranteed"]
-    assert found["certificate"]["labels_used"] == certify.BUDGET
+    assert found["certificate"]["labels_used"] == certify.USED < certify.BUDGET
+    assert found["certificate"]["refuted"] == ["small/plain"]
     assert list(found["certificate"]["costs"].items()) == [
         (name, 3.0 - n) for n, name in enumerate(CANDIDATES)
     ]
@@ -123,7 +124,7 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
         done(portions, "label", "survivor", str(write_labels(portions, keys)))
         code = winnow(portions, "resume", "survivor").returncode
     assert code == 0
-    assert waits == certify.BUDGET // certify.BATCH_SIZE
+    assert waits == status(portions)["certificate"]["labels_used"] // certify.BATCH_SIZE
     assert certify.history(portions) == told_at_once
 
 
@@ -260,7 +261,7 @@ def test_losses_are_a_drop_against_the_baseline_where_one_is_named(tmp_path):
 
 def test_the_three_losses_are_those_of_the_answers(finished):
     blocks = rows(finished, "SELECT count(*) FROM generations WHERE model = 'grader'")
-    assert blocks == [(3 * certify.BUDGET,)]
+    assert blocks == [(3 * certify.USED,)]
     for row in asked(finished, "comparisons"):
         number = int(row["example"][1:])
         wrong_in = {"large/plain": 0, "medium/plain": 40, "small/plain": 2}[row["candidate"]]
