@@ -221,8 +221,8 @@ class Generation(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate."""
-    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), index=True)
-    """The round that paid for it."""
+    round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)
+    """The round that paid for it; NULL where its campaign was deleted and another one uses the text."""
     model: Mapped[str] = mapped_column(NAME)
     prompt_id: Mapped[int] = mapped_column(ForeignKey("prompts.id"))
     seed: Mapped[int] = mapped_column(LARGE)
@@ -236,6 +236,15 @@ class Generation(Base):
     seconds: Mapped[float]
     engine: Mapped[str] = mapped_column(NAME)
     created_at: Mapped[dt.datetime]
+
+
+class Pin(Base):
+    """A text of another campaign that a round uses and no comparison or game of it refers to (yet)."""
+
+    __tablename__ = "pins"
+
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), primary_key=True)
+    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"), primary_key=True)
 
 
 class Comparison(Base):

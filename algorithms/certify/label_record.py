@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.certify.losses import MISSING
 from algorithms.certify.setting import Setting
+from algorithms.dropping import too_many_unscored
 from algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -13,9 +14,8 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
+from algorithms.in_flight import InFlight
 from algorithms.protocols import EMPTY_BATCH, Batch
-
-LEAST_TOLD_TO_DROP = 8  # fewer pairs say too little about the share of unscored ones
 
 
 class LabelRecord:
@@ -23,7 +23,7 @@ class LabelRecord:
 
     Every arm goes through the labels in that one order, which is drawn at random and owes nothing to losses.
     A label is bought when a pair of its example is first asked, or told unasked. An arm is dropped for good
-    as soon as at least 8 of its pairs were told and more than `max_unscored` of them are unscored.
+    as soon as `too_many_unscored` says so.
 
     Args:
         setting: The problem and the common parameters.
@@ -48,6 +48,7 @@ class LabelRecord:
         self._sums = np.zeros(setting.n_arms)  # (K,) of the losses that are estimated
         self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) of the same
         self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
+        self._in_flight = InFlight()
 
     @property
     def means(self) -> FloatArray:
@@ -84,6 +85,7 @@ class LabelRecord:
             return EMPTY_BATCH
         batch = Batch(chosen, examples)
         self._take(batch)
+        self._in_flight.asked(batch)
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
@@ -102,6 +104,7 @@ class LabelRecord:
         losses = self._checked(batch, outcomes)
         if len(batch) == 0:
             return losses
+        self._in_flight.told(batch)
         arms = batch.arms
         self._take(batch)
         self._told[arms, batch.examples] = True
@@ -112,7 +115,7 @@ class LabelRecord:
         self._unscored += np.bincount(arms[is_unscored], minlength=self.n_arms)
         self._sums += np.bincount(arms[is_known], weights=estimated[is_known], minlength=self.n_arms)
         self._counts += np.bincount(arms[is_known], minlength=self.n_arms)
-        self.active &= (self.told < LEAST_TOLD_TO_DROP) | (self._unscored <= self._max_unscored * self.told)
+        self.active &= ~too_many_unscored(self.told, self._unscored, self._max_unscored)
         return losses
 
     def _take(self, batch: Batch) -> None:
@@ -154,6 +157,7 @@ class LabelRecord:
             value = float(losses.flat[where])
             where //= losses.shape[1]
             raise OutcomeOutOfRange(int(arms[where]), int(examples[where]), value, "losses in [0, 1]")
+        self._in_flight.check(batch)
         return losses
 
 
