@@ -31,11 +31,6 @@ class Certificate:
     """Keys of the examples that the planned round needs labels of."""
     incomplete: int
     """Comparisons that lack one of the losses that the selector reads, as an engine gave no text for it."""
-    refuted: tuple[str, ...]
-    """Candidates whose risk is shown to be above the limit, in testing order: each wrongly with probability
-    delta / K at most, so that any is with at most delta, beside that of the certificates."""
-    untested: tuple[str, ...]
-    """Candidates whose test was not begun, as the tests were over before."""
     plain: str | None
     """The cheapest candidate whose mean human loss is low enough: that guarantees nothing."""
     plain_mean: float | None
@@ -55,11 +50,11 @@ def certificate_of(
         session: Reads the results.
         campaign: One with the objective certify.
         names: Of its candidates, in testing order.
-        decision: Its latest.
+        decision: Its latest; None before anything was compared.
     """
     section = campaign.spec["certify"]
     risk = section["alpha"] if section["alpha"] is not None else section["drop"]
-    means = labels.mean_losses(session, campaign.id)
+    means = labels.mean_losses(session, campaign.id) if decision else []
     passing = [arm for arm, mean in enumerate(means) if mean is not None and mean <= risk]
     return Certificate(
         risk=risk,
@@ -71,16 +66,9 @@ def certificate_of(
         incomplete=labels.incomplete(
             session, campaign.id, reads_auto=campaign.spec["selector"]["name"] not in HUMAN_ONLY
         ),
-        refuted=_with_status("refuted", names, decision),
-        untested=_with_status("untested", names, decision),
         plain=names[passing[-1]] if passing else None,
         plain_mean=means[passing[-1]] if passing else None,
     )
-
-
-def _with_status(status: str, names: Sequence[str], decision: DecisionRecord | None) -> tuple[str, ...]:
-    found = decision.status if decision else []
-    return tuple(name for name, each in zip(names, found, strict=False) if each == status)
 
 
 def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:
