@@ -93,14 +93,17 @@ class Example(Base):
 
 
 class Label(Base):
-    """What a human answers to an example whose dataset has no target for it; it serves all campaigns."""
+    """What a human answers to an example whose dataset has no target for it, or that nobody can.
+
+    It serves all campaigns.
+    """
 
     __tablename__ = "labels"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), unique=True)
     targets: Mapped[list[Any]]
-    """Accepted answers, at least one; never shown to a model."""
+    """Accepted answers, never shown to a model; none where no human can answer the example."""
     source: Mapped[str] = mapped_column(NAME)
     """The file it came in, or "terminal"."""
     labelled_at: Mapped[dt.datetime]
@@ -255,6 +258,7 @@ class Comparison(Base):
         CheckConstraint("human_loss BETWEEN 0 AND 1", name="human_loss_range"),
         CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
         CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
+        CheckConstraint("unlabelled_missing BETWEEN 0 AND 1", name="unlabelled_missing_range"),
         # A benchmark pair is scored once; a duel may meet the same example again.
         Index(
             "uq_comparisons_candidate_example",
@@ -291,7 +295,9 @@ class Comparison(Base):
     auto_loss: Mapped[float | None]
     """The same with the autoevaluator's answer in the label's place."""
     unlabelled_loss: Mapped[float | None]
-    """Mean of the same over the unlabelled examples that belong to this labelled one."""
+    """Mean of the same over the unlabelled examples that belong to this labelled one, as far as known."""
+    unlabelled_missing: Mapped[float | None]
+    """Share of these examples whose loss is not known; NULL where none belong to it."""
 
 
 class Game(Base):

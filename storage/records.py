@@ -51,8 +51,9 @@ class RoundRecord:
     examples: Sequence[int]
 
 
-Losses = tuple[float | None, float | None, float | None]
-"""Of one comparison: with the human label, with the autoevaluator's answer, and on unlabelled examples."""
+Losses = tuple[float | None, float | None, float | None, float | None]
+"""Of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled examples,
+and the share of these whose loss is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,7 @@ class NewComparison:
     human_loss: float | None = None
     auto_loss: float | None = None
     unlabelled_loss: float | None = None
+    unlabelled_missing: float | None = None
     games: Sequence[NewGame] = ()
 
     @property

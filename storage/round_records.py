@@ -69,7 +69,13 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
         .order_by(Round.number)
     )
     scores = (
-        select(Comparison.outcome, Comparison.human_loss, Comparison.auto_loss, Comparison.unlabelled_loss)
+        select(
+            Comparison.outcome,
+            Comparison.human_loss,
+            Comparison.auto_loss,
+            Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
+        )
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
@@ -86,7 +92,7 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
                 arms=arms,
                 examples=examples,
                 outcomes=[row[0] for row in rows],
-                losses=[(row[1], row[2], row[3]) for row in rows],
+                losses=[(row[1], row[2], row[3], row[4]) for row in rows],
             )
 
 

@@ -94,6 +94,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "human_loss": "For certify, in [0, 1]: with the human label.",
         "auto_loss": "For certify: with the autoevaluator's answer.",
         "unlabelled_loss": "For certify: mean over the unlabelled examples that belong to this one.",
+        "unlabelled_missing": "For certify: share of those examples whose loss is not known.",
         "prompt": "Shown to the first candidate.",
         "text": "Its answer.",
         "prompt_b": "Shown to the second candidate.",

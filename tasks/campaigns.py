@@ -24,6 +24,7 @@ FINGERPRINTS = (
     "history_fingerprint",
     "judge_identity",
     "candidate_costs",
+    "betting_rule",
     "embedder_identity",
 )
 """What a stored identity holds beside the spec's own fields."""

@@ -18,7 +18,10 @@ def decide_round(
         ContradictoryState: If what it believes cannot be true of any scores.
     """
     checked = campaign.checked
-    losses = [(each.human_loss, each.auto_loss, each.unlabelled_loss) for each in comparisons]
+    losses = [
+        (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
+        for each in comparisons
+    ]
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses)
     campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from algorithms.arrays import FloatArray
+from algorithms.certify.setting import rule_for
 from algorithms.protocols import Selector
 from storage.records import Losses, NewComparison, RoundRecord
 from tasks.candidates import build_candidates
@@ -72,7 +73,17 @@ class Certify(CheckedCampaign):
 
     def particulars(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        return {"candidate_costs": dict(self.certification.costs)}
+        return {"candidate_costs": dict(self.certification.costs), "betting_rule": self._betting_rule}
+
+    @property
+    def _betting_rule(self) -> str:
+        """How the selector bets: what it would choose by itself for so many labels is settled here."""
+        n_labels = len(self.certification.parts.labellable)
+        budget = self.spec.own_budget
+        return rule_for(
+            self.spec.selector.params.get("betting", "auto"),
+            n_labels if budget is None else min(budget, n_labels),
+        )
 
     @property
     def counts_pairs(self) -> bool:
@@ -84,7 +95,7 @@ class Certify(CheckedCampaign):
         return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
 
     def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
-        """See `CheckedCampaign`; shape (B, 3)."""
+        """See `CheckedCampaign`; shape (B, 4)."""
         return as_losses(losses)
 
     def labels_used(self, selector: Selector) -> int | None:

@@ -120,6 +120,11 @@ def start_coy(model, settings):
     )
 
 
+def start_mumbles(model, settings):
+    """Says nothing that can be read to one number in 5, and is right else."""
+    return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=5).replace("x", "?"))
+
+
 def start_grader(model, settings):
     """An autoevaluator that is wrong on one number in 10."""
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=10))
@@ -182,6 +187,7 @@ SCRIPTED = {
         "honest",
         "tricky",
         "knows",
+        "mumbles",
         "slips",
         "guesses",
         "grader",

@@ -289,6 +289,7 @@ def upgrade() -> None:
         sa.Column("human_loss", sa.Float(), nullable=True),
         sa.Column("auto_loss", sa.Float(), nullable=True),
         sa.Column("unlabelled_loss", sa.Float(), nullable=True),
+        sa.Column("unlabelled_missing", sa.Float(), nullable=True),
         sa.CheckConstraint("auto_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_auto_loss_range")),
         sa.CheckConstraint("human_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_human_loss_range")),
         sa.CheckConstraint(
@@ -297,6 +298,9 @@ def upgrade() -> None:
         sa.CheckConstraint("outcome BETWEEN -1 AND 1", name=op.f("ck_comparisons_outcome_range")),
         sa.CheckConstraint(
             "unlabelled_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_unlabelled_loss_range")
+        ),
+        sa.CheckConstraint(
+            "unlabelled_missing BETWEEN 0 AND 1", name=op.f("ck_comparisons_unlabelled_missing_range")
         ),
         sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_comparisons_round_id"),
         sa.ForeignKeyConstraint(["candidate_a_id"], ["candidates.id"], name="fk_comparisons_candidate_a_id"),
