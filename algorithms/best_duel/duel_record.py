@@ -82,7 +82,9 @@ class DuelRecord:
     def asked(self) -> IntArray:
         """Duels asked of each pair, those told included, or `NONE_LEFT`: shape (K * K,), as `cells`."""
         asked = self.told + self.pending
-        return np.where(self.is_once & (asked >= self.n_examples), NONE_LEFT, asked).ravel()
+        if self._draws:
+            asked[self.is_once & (asked == self.n_examples)] = NONE_LEFT
+        return asked.ravel()
 
     def count(self, asked: IntArray, cell: int) -> None:
         """Count one more duel of a pair that has one left, in a table as `asked` makes it."""
@@ -99,6 +101,8 @@ class DuelRecord:
 
     def is_exhausted(self) -> bool:
         """Whether all duels that active arms may have were told."""
+        if not self._draws:
+            return False
         told = self.told.ravel()[self.cells]
         return bool((self.is_once.ravel()[self.cells] & (told == self.n_examples)).all())
 
