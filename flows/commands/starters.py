@@ -83,8 +83,8 @@ judge:
   models:
     - {name: judge, provider: vllm, model: path/to/judge, chat: true, model_args: {max_model_len: 8192}}
 
-# llm-po compares candidates and takes nothing for granted of them. llm-po-bt learns what each choice is worth,
-# and is right as far as the worth of a candidate is the sum of what its choices are worth.
+# llm-po takes nothing for granted of how candidates compare. llm-po-bt learns what each choice is worth, and
+# is right as far as the worth of a candidate is the sum of what its choices are worth.
 selector: {name: llm-po}
 batch_size: 64
 
