@@ -1,4 +1,4 @@
-"""Duels to a stop by each rule, LLM-PO choosing which: the published rule, the arm's own duels, the product."""
+"""Duels to a stop, LLM-PO choosing which, by the published rule, by the arm's own duels and by the product."""
 
 import multiprocessing
 import os
@@ -39,7 +39,7 @@ def published(n_arms: int) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(scores - scores[:, np.newaxis]))
 
 
-def cyclic_losers(n_arms: int = 6, *, best: float = 0.6, cycle: float = 0.8) -> np.ndarray:
+def cyclic_losers(n_arms: int = 6, *, best: float = 0.6, cycle: float = 0.7) -> np.ndarray:
     """Arm 0 beats every other by a little, and each of those beats the next two in a circle by more."""
     matrix = np.full((n_arms, n_arms), 0.5)
     matrix[0, 1:], matrix[1:, 0] = best, 1.0 - best
@@ -59,7 +59,7 @@ WORLDS = {
 
 
 def measure(runs: int = 16, minutes: float = 10.0, workers: int = 2) -> Iterator[Row]:
-    """A row per world and rule; each world has an equal part of the time and at least two runs of each rule."""
+    """A row per world and rule; each world has an equal part of the time and at least two runs a rule."""
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))  # what is spawned takes it over
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         for world in WORLDS:

@@ -195,9 +195,6 @@ def test_greedy_judges_that_see_both_orders_always_say_the_same(params, is_deter
 
 
 def test_one_judge_that_samples_makes_the_panel_random():
-    models = [
-        {**MODEL, "judge_id": "j1"},
-        {**MODEL, "judge_id": "j2", "generate_config": {"temperature": 1.0}},
-    ]
-    models[1]["name"] = "another"
-    assert not create_pair_judge("llm", models=models).is_deterministic
+    warm = {**MODEL, "name": "another", "judge_id": "j2", "generate_config": {"temperature": 1.0}}
+    judge = create_pair_judge("llm", models=[{**MODEL, "judge_id": "j1"}, warm])
+    assert not judge.is_deterministic
