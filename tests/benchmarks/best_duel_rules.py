@@ -1,4 +1,4 @@
-"""Duels to a stop, LLM-PO choosing which, by the published rule, by the arm's own duels and by the product."""
+"""Duels to a stop of LLM-PO by the published rule, by the arm's own duels and by the product."""
 
 import multiprocessing
 import os

@@ -46,7 +46,7 @@ WORLDS = (
 class Outcome(NamedTuple):
     confident: bool
     wrong: bool
-    """Whether it was confident of an arm that does not beat every other, or loses where a winner is assumed."""
+    """Whether it was confident of an arm that does not beat every other, or with a winner of one that loses."""
     undecided: bool
     """Whether it ended with its budget spent, and said so."""
 

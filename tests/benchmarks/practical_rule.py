@@ -1,4 +1,4 @@
-"""The stopping rule of the published experiments, which proves nothing: what the rules by counts are set beside."""
+"""The stopping rule of the published experiments, without a proof: what other rules are set beside."""
 
 import math
 
@@ -18,7 +18,7 @@ def practical_threshold(delta: float, n_duels: int) -> float:
 
 
 class PracticalEvidence(CountEvidence):
-    """The best arm is separated when Z is above the threshold and its own duels show that it beats every other.
+    """The best arm is separated when Z is above the threshold and its own duels show it to beat every other.
 
     They do when a mixture over all preferences, by Krichevsky and Trofimov, reaches K / delta. Unscored duels
     are left out of both.
