@@ -91,6 +91,13 @@ def test_the_statistic_and_the_best_arm_are_those_of_equation_7(duels):
     assert made.statistic == pytest.approx(statistic, abs=1e-12)
 
 
+@given(DUELS, st.integers(0, 20))
+def test_no_arm_is_ruled_out_by_more_than_its_statistic(duels, n_unscored):
+    clear = [(0, 1, 1.0), (1, 2, 1.0), (3, 0, 0.0)] * 30 + [(0, 1, np.nan)] * n_unscored
+    made = evidence(duels + clear, max_unscored=1.0)
+    assert (made._e_values() <= made.standings.doubts + 1e-9).all()
+
+
 @given(DUELS, st.permutations(range(4)))
 def test_numbering_the_arms_otherwise_changes_nothing_else(duels, names):
     made = evidence(duels)

@@ -46,7 +46,7 @@ WORLDS = (
 class Outcome(NamedTuple):
     confident: bool
     wrong: bool
-    """Whether it was confident of an arm that does not beat every other, or with a winner of one that loses."""
+    """Whether it was confident of an arm that does not beat every other, or, assuming one, of a loser."""
     undecided: bool
     """Whether it ended with its budget spent, and said so."""
 
