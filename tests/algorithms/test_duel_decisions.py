@@ -177,8 +177,7 @@ def test_rounds_of_drawn_examples_in_flight_can_be_told_again_as_they_were():
     world = FixedDuelWorld(n_examples=30, unscored=0.1)
     one, other = (world.selector("llm-po", delta=0.05, budget=None) for _ in range(2))
     for selector in (one, other):
-        batches = [selector.ask(round_rng(3, t)) for t in range(6)]
-        for batch in reversed(batches):
+        for batch in [selector.ask(round_rng(3, t)) for t in range(6)]:
             selector.tell(batch, world.outcomes(batch))
     assert one.ask(round_rng(3, 6)) == other.ask(round_rng(3, 6))
     assert one.decision() == other.decision()
