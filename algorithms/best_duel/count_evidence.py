@@ -213,8 +213,7 @@ class CountEvidence:
         if self._intervals is None:
             lower = self._pair_intervals.lower()
             others = self._record.active & ~np.eye(self._record.n_arms, dtype=np.bool_)
-            self._intervals = (
-                np.where(others, lower, 1.0).min(axis=1),
-                np.where(others, 1.0 - lower.T, 1.0).min(axis=1),
-            )
+            least, most = (np.where(others, ends, 1.0).min(axis=1) for ends in (lower, 1.0 - lower.T))
+            # Rounding aside the estimates are inside.
+            self._intervals = np.fmin(least, self.estimates), np.fmax(most, self.estimates)
         return self._intervals

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from algorithms.best_duel.thresholds import practical_threshold
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_duels import duels, published_instance, random_pairs, sigma, told_record
 
 from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
 from algorithms.best_duel.feature_space import arm_points
+from algorithms.best_duel.thresholds import practical_threshold
 from algorithms.errors import InvalidParameter
 from algorithms.protocols import Batch
 
