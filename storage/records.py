@@ -153,6 +153,8 @@ class NewDecision:
     """`kind`, `delta` and `assumptions` of what may be claimed; see `algorithms.decision.Claim`."""
     stop: bool
     reason: str
+    ranking: Sequence[float | None] | None = None
+    """What the candidates are ordered by, where that is not `estimates`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +173,7 @@ class DecisionRecord:
     stop: bool
     reason: str
     decided_at: dt.datetime
+    ranking: Sequence[float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,8 @@ ROWS_AT_ONCE = 1_000
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """One row per candidate, best estimate first; candidates nothing is known of come last.
 
-    `status`, `estimate`, `lower` and `upper` are those of the latest decision.
+    `status`, `estimate`, `lower` and `upper` are those of the latest decision, and so is `ranking`, the score
+    that the algorithm orders candidates by where that is no estimate; it is null elsewhere.
     """
     decision = latest_decision(session, campaign_id)
     rows = []
@@ -45,6 +46,7 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
                 "estimate": decision.estimates[position] if decision else None,
                 "lower": decision.lower[position] if decision else None,
                 "upper": decision.upper[position] if decision else None,
+                "ranking": decision.ranking[position] if decision and decision.ranking else None,
                 "best": bool(decision and decision.best == candidate.name),
                 **counts,
             }

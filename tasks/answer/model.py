@@ -44,7 +44,7 @@ class CandidateStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """A candidate that was set aside, of which nothing is claimed."""
+    """A candidate that was dropped, of which nothing is claimed."""
 
     name: str
     told: int

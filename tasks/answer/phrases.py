@@ -38,7 +38,7 @@ def spent(answer: Answer) -> str:
 
 
 def dropped_lines(answer: Answer) -> list[Line]:
-    """A line for every candidate that was set aside: what it lacks, and what is known all the same."""
+    """A line for every candidate that was dropped: what it lacks, and what is known all the same."""
     return [("dropped", _dropped(each, answer)) for each in answer.dropped]
 
 
