@@ -14,7 +14,6 @@ from tasks.engines.protocol import ModelRef
 from tasks.features import chosen_features
 from tasks.generating import Texts
 from tasks.identity import fingerprint_model
-from tasks.modelled import uses_features
 from tasks.objectives.checked import CheckedCampaign
 from tasks.pair_judges.protocol import PairJudge
 from tasks.pair_judges.registry import create_pair_judge
@@ -83,7 +82,7 @@ class BestDuel(CheckedCampaign):
         That takes a judge without chance, and answers that are generated once and read again: greedy ones,
         and all where no fresh ones are wanted. With features there is none, as the model is of fresh draws.
         """
-        is_certain = self.judge.is_deterministic and not uses_features(self.spec.selector.model_dump())
+        is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
         fresh = self.spec.fresh_generations
         return [is_certain and (each.sampling.temperature == 0.0 or not fresh) for each in self.candidates]
 
