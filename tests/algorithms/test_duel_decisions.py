@@ -125,7 +125,7 @@ def test_what_would_be_certain_if_there_is_a_winner_is_proven_under_that_assumpt
 
 
 def test_an_arm_that_is_good_enough_for_certain_is_exactly_that():
-    duels = [(0, 1, 18, 9), (0, 2, 18, 12), (1, 2, 1, 1)]
+    duels = [(0, 1, 18, 9), (0, 2, 18, 12), (1, 2, 12, 7)]
     decision = decided(duels, epsilon=0.1, delta=1e-9, **FIXED)
     assert (decision.best, decision.reason, decision.claim) == (0, "confident", EXACT)
     assert decision.status == ("best", "not-better", "eliminated")
