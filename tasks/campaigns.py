@@ -26,6 +26,7 @@ FINGERPRINTS = (
     "candidate_costs",
     "betting_rule",
     "embedder_identity",
+    "deterministic",
 )
 """What a stored identity holds beside the spec's own fields."""
 

@@ -13,7 +13,7 @@ from algorithms.best_duel.feature_space import arm_points, differences
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.structured_allocation import exploration_pairs
 from algorithms.best_duel.structured_threshold import proven_threshold
-from algorithms.best_duel.thresholds import practical_threshold
+from algorithms.decision import HEURISTIC, Claim
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.logistic import sigmoid
 
@@ -47,7 +47,6 @@ class BradleyTerryEvidence:
         if setting.features is None:
             raise InvalidParameter("features", None, "given, a row of numbers for each arm")
         self.points = arm_points(setting.features)  # (K, r)
-        self._is_proven = setting.threshold == "proven"
         self._delta = evidence_delta(setting)
         self._record = record
         self._cells = np.triu_indices(record.n_arms, 1)  # all pairs i < j, P of them
@@ -75,7 +74,6 @@ class BradleyTerryEvidence:
             fit=fit,
             ridge=ridge,
             delta=self._delta,
-            is_proven=self._is_proven,
         )
 
     @property
@@ -118,6 +116,23 @@ class BradleyTerryEvidence:
         """Whether the best arm is separated at the threshold of the setting."""
         return self._beliefs.is_separated
 
+    @property
+    def is_settled(self) -> bool:
+        """False: duels under the model make nothing certain."""
+        return False
+
+    @property
+    def beaten(self) -> BoolArray:
+        """None, shape (K,)."""
+        return np.zeros(self._record.n_arms, dtype=np.bool_)
+
+    losers = tied = beaten
+
+    @property
+    def claim(self) -> Claim:
+        """Nothing that is proven."""
+        return HEURISTIC
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Beliefs:
@@ -131,7 +146,6 @@ class _Beliefs:
     fit: Fit
     ridge: float
     delta: float
-    is_proven: bool
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -178,8 +192,6 @@ class _Beliefs:
 
     @cached_property
     def threshold(self) -> float:
-        if not self.is_proven:
-            return practical_threshold(self.delta, max(self.t, 1))
         widths = np.sqrt(((self.z @ self.covariance) * self.z).sum(axis=1))
         return proven_threshold(
             self.fit,

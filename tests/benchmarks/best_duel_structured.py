@@ -18,10 +18,10 @@ import numpy as np
 from scipy.stats import beta, t
 
 from algorithms.best_duel.structured_allocation import characteristic_time
-from algorithms.best_duel.thresholds import practical_threshold
 from algorithms.protocols import round_rng
 from algorithms.registry import create_selector
 from tasks.simulation import THREAD_SETTINGS
+from tests.benchmarks.practical_rule import practical_threshold
 
 N_ARMS, D, NOISE = 32, 6, 0.25
 DELTA, CAP = 0.05, 30_000
@@ -122,7 +122,6 @@ def campaign(world: Instance, name: str, seed: int) -> Outcome:
         batch_size=BATCH_SIZES[name],
         delta=DELTA,
         budget=CAP,
-        threshold="practical",
     )
     judge, best = np.random.default_rng([seed, 1]), int(world.scores.argmax())
     draws, duels, right_at = round_rng(seed, 0), 0, []
