@@ -69,6 +69,8 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
         estimates=[*decision.estimates, *later],
         lower=[*decision.lower, *later],
         upper=[*decision.upper, *later],
+        status=[*decision.status, *later],
+        claim=decision.claim,
         stop=decision.stop,
         reason=decision.reason,
         decided_at=decision.decided_at,

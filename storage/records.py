@@ -147,6 +147,11 @@ class NewDecision:
     estimates: Sequence[float | None]
     lower: Sequence[float | None]
     upper: Sequence[float | None]
+    status: Sequence[str]
+    """One short word per candidate position, such as "active" or "dropped"."""
+    claim: Mapping[str, Any]
+    """`kind` ("none", "exact", "proven" or "heuristic"), `delta` (the probability of error, or None) and
+    `assumptions` (a list of short words)."""
     stop: bool
     reason: str
 
@@ -161,6 +166,9 @@ class DecisionRecord:
     estimates: Sequence[float | None]
     lower: Sequence[float | None]
     upper: Sequence[float | None]
+    status: Sequence[str | None]
+    """None for candidates that joined after it."""
+    claim: Mapping[str, Any]
     stop: bool
     reason: str
     decided_at: dt.datetime

@@ -38,6 +38,8 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         estimates=_known(decision.estimates),
         lower=_known(decision.lower),
         upper=_known(decision.upper),
+        status=["active"] * len(decision.estimates),
+        claim={"kind": "none", "delta": None, "assumptions": []},
         stop=decision.stop,
         reason=decision.reason,
     )
