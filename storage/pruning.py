@@ -13,6 +13,7 @@ from storage.leases import find, is_live
 from storage.models import (
     Arrival,
     Campaign,
+    Canary,
     Candidate,
     Comparison,
     Decision,
@@ -31,7 +32,7 @@ _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
     "games": ("generation_id",),
     "decisions": ("best_candidate_id",),
-    "generations": ("prompt_id",),
+    "generations": ("prompt_id", "canary_id"),
 }
 
 
@@ -99,7 +100,8 @@ def prune(
 ) -> None:
     """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
 
-    A text that another campaign uses stays, and is then held to be paid for by the first round that uses it.
+    So does what canaries are compared with. A text that another campaign uses stays, and is then held to be
+    paid for by the first round that uses it.
 
     Args:
         session: Writes; everything is deleted in its transaction, or nothing.
@@ -118,6 +120,14 @@ def prune(
         for campaign in campaigns:
             _delete_campaign(session, campaign.id)
         session.execute(delete(Prompt).where(~exists().where(Generation.prompt_id == Prompt.id)))
+        # What later canaries are compared with stays: a server is known as long as the database is.
+        session.execute(
+            delete(Canary).where(
+                Canary.campaign_id.is_(None),
+                Canary.verdict == "same",
+                ~exists().where(Generation.canary_id == Canary.id),
+            )
+        )
 
 
 def _delete_campaign(session: Session, campaign_id: int) -> None:
@@ -138,6 +148,7 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     session.execute(delete(Round).where(Round.campaign_id == campaign_id))
     for model in (Candidate, Arrival, Load, Lease):
         session.execute(delete(model).where(model.campaign_id == campaign_id))
+    session.execute(update(Canary).where(Canary.campaign_id == campaign_id).values(campaign_id=None))
     session.execute(delete(Campaign).where(Campaign.id == campaign_id))
 
 

@@ -80,6 +80,7 @@ def _planned(campaign: RunningCampaign, call: GameCall) -> PlannedGeneration:
     return PlannedGeneration(
         key=generation_key(content, call.seed),
         model=call.model,
+        fingerprint=fingerprint,
         request=Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed),
     )
 

@@ -8,12 +8,14 @@ from storage import generation_records, loads
 from storage.columns import storable
 from storage.leases import writing_under
 from storage.records import NewGeneration, NewLoad, RoundRecord, StoredText
+from tasks.canaries.asking import meet_servers
 from tasks.engines.asking import Ask
 from tasks.engines.load_times import LoadTime
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from tasks.identity import generation_key, request_content, request_seed
 from tasks.leasing import now
 from tasks.meetings import meetings_of
+from tasks.reuse import reusable_texts
 from tasks.running import RunningCampaign
 
 
@@ -23,6 +25,8 @@ class PlannedGeneration:
 
     key: str
     model: ModelRef
+    fingerprint: str
+    """What the model's weights are."""
     request: Request
     replicate: int = 0
 
@@ -63,10 +67,12 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
     Raises:
         EngineDied, EngineTimeout: Transient; what was committed stays, and so does what other engines
             were asked meanwhile.
+        ServedModelDiffers: If a server that took another's place does not serve the same.
         LeaseLost: If another process took the campaign over.
     """
+    meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
     with campaign.database.reading() as session:
-        texts = generation_records.texts_by_key(session, [generation.key for generation in planned])
+        planned, texts = reusable_texts(session, campaign, round_, planned)
     failures: dict[str, GenerationFailure] = {}
     groups = _missing(planned, campaign.checked.spec.execution.group_size, texts)
     asks = [Ask(model=group[0].model, requests=[each.request for each in group]) for group in groups]
@@ -116,6 +122,7 @@ def plan_text(
     return PlannedGeneration(
         key=generation_key(content, drawn),
         model=model,
+        fingerprint=fingerprint,
         request=Request(prompt=prompt, sampling=sampling, seed=drawn),
         replicate=replicate,
     )
@@ -173,6 +180,7 @@ def _new_generation(
         output_tokens=completion.output_tokens,
         seconds=completion.seconds,
         engine=campaign.engines.identity(generation.model),
+        canary_id=campaign.contacts.canary_id(generation.model.name),
     )
 
 

@@ -14,6 +14,7 @@ from storage import arrivals, campaign_records, dataset_records, round_records
 from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord
 from tasks.budgets import Ledger, Spending
+from tasks.canaries.contacts import Contacts
 from tasks.engines.placement import placed
 from tasks.engines.pool import EnginePool
 from tasks.leasing import holding
@@ -44,6 +45,8 @@ class RunningCampaign:
     """The judge's type and a digest of its parameters."""
     ledger: Ledger
     """What was spent of the budget."""
+    contacts: Contacts
+    """The served models that this process has met."""
 
     @property
     def other_budgets(self) -> Sequence[Spending]:
@@ -122,6 +125,7 @@ def running(
             engines=engines,
             judge_id=checked.judge_id,
             ledger=Ledger(record),
+            contacts=Contacts(),
         )
 
 

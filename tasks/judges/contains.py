@@ -7,6 +7,10 @@ from typing import Literal
 from tasks.judges.protocol import Verdict
 
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainsJudge:
     """The output contains a target, or all of them, as they are written."""

@@ -9,6 +9,10 @@ from tasks.judges.patterns import last_answer
 from tasks.judges.protocol import Judge, Verdict
 
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractingJudge:
     """Passes the last match of a pattern to another judge."""

@@ -15,6 +15,10 @@ from tasks.judges.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
 from tasks.judges.protocol import Verdict
 
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegexJudge:
     """A pattern with {target} in it is found in the output; or else, what it captures last is a target."""

@@ -15,6 +15,10 @@ from tasks.pair_judges.verdicts import Read, VerdictFormat, VerdictFormatName, m
 from tasks.spec import GenerateConfig
 
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
 def llm_judge(
     *,
     models: Annotated[Sequence[Mapping[str, Any]], Field(min_length=1)],
