@@ -84,7 +84,7 @@ def _found(name: str) -> ModuleSpec | None:
         path = None if around is None else around.submodule_search_locations
         if path is None:
             return None
-    specs = (finder.find_spec(name, path) for finder in sys.meta_path)
+    specs = (finder.find_spec(name, path) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     return next((spec for spec in specs if spec is not None), None)
 
 

@@ -155,6 +155,7 @@ def echo(call: Call) -> str:
 
 class _QuietServer(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # of connections at once; those beyond it are reset
 
     def handle_error(self, request: object, client_address: object) -> None:
         if not isinstance(sys.exception(), ConnectionError):  # else whoever asked has given up

@@ -6,7 +6,6 @@ from typing import Literal
 
 from tasks.judges.protocol import Verdict
 
-
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from tasks.judges.protocol import Verdict
 
-
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 

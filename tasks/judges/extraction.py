@@ -8,7 +8,6 @@ import regex
 from tasks.judges.patterns import last_answer
 from tasks.judges.protocol import Judge, Verdict
 
-
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 

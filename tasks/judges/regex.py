@@ -14,7 +14,6 @@ import regex
 from tasks.judges.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
 from tasks.judges.protocol import Verdict
 
-
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 

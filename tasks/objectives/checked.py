@@ -159,7 +159,7 @@ class CheckedCampaign(ABC):
         return f"; it ends sooner once it has spent: {', '.join(limits)}" if limits else ""
 
     def identity(self) -> dict[str, Any]:
-        """What may not change: the spec's identity fields, the data's content, the models' weights and code."""
+        """What may not change: the spec's identity fields, the data's content, the models' weights, code."""
         return {
             **self.spec.identity(),
             "dataset_fingerprint": self.dataset.fingerprint,
