@@ -1,15 +1,15 @@
 import pytest
-from both_databases import BOTH, fresh_database
+from both_databases import fresh_database
 from served_campaigns import write_data
 
 from tasks.engines import server_calls
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture
 def database(request, tmp_path, monkeypatch):
-    """A new database of either kind, with the data of `served_campaigns` in the working directory."""
+    """A new database, with the data of `served_campaigns` in the working directory; see `ON_BOTH`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(server_calls, "FIRST_DELAY", 0.001)
     write_data(tmp_path)
-    with fresh_database(request.param, tmp_path, request) as database:
+    with fresh_database(getattr(request, "param", "sqlite"), tmp_path, request) as database:
         yield database

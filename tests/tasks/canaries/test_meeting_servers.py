@@ -4,13 +4,18 @@ import itertools
 from contextlib import contextmanager
 
 import pytest
+from both_databases import BOTH
 from faulty_server import SERVER_ERROR, Fault, always, faulty_server, is_canary, no_faults, refused
 from served_campaigns import N_EXAMPLES, die_before_judging, run, served_model, served_spec
+from sqlalchemy import select
 
 from storage import campaign_records, canary_records, views
+from storage.models import Generation
 from tasks.canaries.asking import count_changed, has_changed
 from tasks.canaries.changes import canary_changes
 from tasks.errors import ServedModelDiffers, SpecError
+
+ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
 
 GRID = 2 * N_EXAMPLES
 """Texts of one model: two prompts on each example."""
@@ -43,8 +48,11 @@ def two_servers(first=right, second=wrong):
 
 
 def means(database, record):
+    outcomes = {}
     with database.reading() as session:
-        return {row["candidate"]: row["mean"] for row in views.leaderboard(session, record.id)}
+        for row in views.comparisons(session, record.id):
+            outcomes.setdefault(row["candidate"], []).append(row["outcome"])
+    return {candidate: sum(each) / len(each) for candidate, each in outcomes.items()}
 
 
 def changes(database, record):
@@ -65,6 +73,7 @@ def scored(database, record):
 # Which models there are
 
 
+@ON_BOTH
 def test_one_id_at_two_servers_is_two_models_within_a_campaign(database):
     """The reproduction: they shared texts, so that the better one had the worse one's on some examples."""
     with two_servers() as (one, other):
@@ -106,6 +115,7 @@ def test_a_process_asks_for_a_server_only_once_whatever_asks_it(database):
         assert len(server.canaries) == 32
 
 
+@ON_BOTH
 def test_a_text_names_the_canary_it_was_made_under(database):
     with faulty_server(reply=right) as server:
         record = run(database, served_spec(served_model(server.url)))
@@ -115,13 +125,13 @@ def test_a_text_names_the_canary_it_was_made_under(database):
     assert canary.texts == canary.repeated
     assert canary.output_tokens == 2 * sum(map(len, canary.texts))
     with database.reading() as session:
-        _, rows = views.run_sql(session, "SELECT DISTINCT canary_id FROM generations")
-    assert [tuple(row) for row in rows] == [(canary.id,)]
+        assert session.scalars(select(Generation.canary_id).distinct()).all() == [canary.id]
 
 
 # A server swapped behind its id
 
 
+@ON_BOTH
 def test_a_model_that_was_exchanged_behind_its_url_is_asked_anew(database):
     """The reproduction: a nightly campaign sent no request and had the old answer again."""
     with faulty_server(reply=right) as server:
@@ -142,6 +152,7 @@ def test_a_model_that_was_exchanged_behind_its_url_is_asked_anew(database):
     assert set(means(database, third).values()) == {0.0}
 
 
+@ON_BOTH
 def test_a_change_in_the_middle_of_a_campaign_is_told_with_how_much_is_of_before(database):
     with faulty_server(reply=right) as server:
         spec = served_spec(served_model(server.url))
@@ -237,6 +248,7 @@ def test_a_url_may_be_mended_before_anything_was_answered(database):
     assert [each.verdict for each in canaries(database, record)] == ["first"]
 
 
+@ON_BOTH
 def test_a_move_from_a_server_that_answered_no_canary_cannot_be_checked(database):
     def refuses_canaries(call):
         return refused(400, "no such prompts here") if is_canary(call.body) else None
@@ -268,6 +280,7 @@ def test_a_campaign_that_moved_is_found_again_by_its_name_alone(database):
 # A server that gives no canary
 
 
+@ON_BOTH
 def test_texts_are_not_taken_from_other_campaigns_while_nobody_can_say_whose_they_are(database):
     with faulty_server(reply=right) as server:
         model = served_model(server.url)
