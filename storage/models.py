@@ -258,10 +258,12 @@ class Generation(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
-    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate, and over whatever keeps
-    a campaign from reusing the text of another one; see `tasks.reuse`."""
-    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), index=True)
-    """The round that paid for it."""
+    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate; and over whatever keeps
+    the text from being used where another one is that has all of these, see `tasks.reuse`."""
+    request_key: Mapped[str | None] = mapped_column(String(64))
+    """SHA-256 over the former alone; NULL where there is nothing else."""
+    round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)
+    """The round that paid for it; NULL where its campaign was deleted and another one uses the text."""
     model: Mapped[str] = mapped_column(NAME)
     prompt_id: Mapped[int] = mapped_column(ForeignKey("prompts.id"))
     seed: Mapped[int] = mapped_column(LARGE)
@@ -277,6 +279,15 @@ class Generation(Base):
     canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
     """The last word of its server on being what it was; NULL where its model is not served, or gave none."""
     created_at: Mapped[dt.datetime]
+
+
+class Pin(Base):
+    """A text of another campaign that a round uses which is not recorded yet: nobody may delete it."""
+
+    __tablename__ = "pins"
+
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), primary_key=True)
+    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"), primary_key=True)
 
 
 class Comparison(Base):

@@ -85,6 +85,7 @@ class NewGeneration:
     seconds: float
     engine: str
     canary_id: int | None = None
+    request_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

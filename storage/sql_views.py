@@ -154,7 +154,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_reuse": {
         "": "What a campaign took from one that paid for it.",
         "campaign": "Name of the campaign that took.",
-        "taken_from": "Name of the campaign that paid.",
+        "taken_from": "Name of the campaign that paid; NULL where it was deleted.",
         "role": "candidate or judge.",
         "generations": "Texts.",
     },

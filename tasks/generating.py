@@ -24,11 +24,14 @@ class PlannedGeneration:
     """One text a round needs, of a candidate or of a judge."""
 
     key: str
+    """What its text is stored under."""
     model: ModelRef
     fingerprint: str
     """What the model's weights are."""
     request: Request
     replicate: int = 0
+    request_key: str | None = None
+    """SHA-256 over all that determines the text; None where that is `key`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +74,7 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
         LeaseLost: If another process took the campaign over.
     """
     meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
-    with campaign.database.reading() as session:
-        planned, texts = reusable_texts(session, campaign, round_, planned)
+    planned, texts = _reused(campaign, round_, planned)
     failures: dict[str, GenerationFailure] = {}
     groups = _missing(planned, campaign.checked.spec.execution.group_size, texts)
     asks = [Ask(model=group[0].model, requests=[each.request for each in group]) for group in groups]
@@ -81,7 +83,20 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
             made, failed = _told_apart(campaign, groups[number], answers)
             failures |= failed
             texts |= _stored(campaign, round_, made)
+    campaign.texts_in_use.update({text.id: key for key, text in texts.items()})
     return Texts(planned=planned, texts=texts, failures=failures)
+
+
+def _reused(
+    campaign: RunningCampaign, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
+    """The texts that are stored already, which nobody deletes before the round is recorded, and all keys."""
+    with campaign.database.reading() as session:
+        planned, found = reusable_texts(session, campaign, round_, planned)
+    if not found:  # as in most rounds, which then need not wait until they may write
+        return planned, {}
+    with writing_under(campaign.database, campaign.lease) as session:
+        return planned, generation_records.take_texts(session, round_.id, list(found))
 
 
 def _stored(
@@ -169,6 +184,7 @@ def _new_generation(
 ) -> NewGeneration:
     return NewGeneration(
         key=generation.key,
+        request_key=generation.request_key,
         model=generation.model.name,
         prompt=storable(generation.request.prompt),
         seed=generation.request.seed,

@@ -49,7 +49,7 @@ def reusable_texts(
         texts |= {key: text for key, text in found.items() if key not in refused}
         open_ = [i for i in open_ if keyed[i].key in refused]
         for i in open_:
-            keyed[i] = replace(keyed[i], key=sha256({"after": keyed[i].key}))
+            keyed[i] = _rekeyed(keyed[i], sha256({"after": keyed[i].key}))
     return keyed, texts
 
 
@@ -65,7 +65,11 @@ def _with_key(
     """Under the key of all that determines the text, where that is all that there is to tell it by."""
     if not (kept_apart or epoch):
         return planned
-    return replace(planned, key=sha256({"key": planned.key, "epoch": epoch, **kept_apart}))
+    return _rekeyed(planned, sha256({"key": planned.key, "epoch": epoch, **kept_apart}))
+
+
+def _rekeyed(planned: "PlannedGeneration", key: str) -> "PlannedGeneration":
+    return replace(planned, key=key, request_key=planned.request_key or planned.key)
 
 
 def _refused(

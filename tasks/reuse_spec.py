@@ -2,9 +2,10 @@
 
 import datetime as dt
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
 
 from tasks.sections import Section
 
@@ -30,12 +31,17 @@ class MaxAge(Section):
         return dt.timedelta(**{UNITS[self.max_age[-1]]: int(self.max_age[:-1])})
 
 
-def _reuse(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
-    """One complaint in place of one per type of a union."""
-    if isinstance(value, MaxAge | dict) or value in ("all", "campaign", "none"):
+def _word_or_mapping(
+    value: Any,  # noqa: ANN401 -- whatever stands in the file
+    union: ValidatorFunctionWrapHandler,
+) -> Any:  # noqa: ANN401
+    """One complaint in place of one per type of the union, which is not asked."""
+    if isinstance(value, Mapping | MaxAge):
+        return MaxAge.model_validate(value)
+    if value in ("all", "campaign", "none"):
         return value
     raise ValueError("must be all, campaign, none or {max_age: 7d}")
 
 
-Reuse = Annotated[Literal["all", "campaign", "none"] | MaxAge, BeforeValidator(_reuse)]
+Reuse = Annotated[MaxAge | Literal["all", "campaign", "none"], WrapValidator(_word_or_mapping)]
 """See `tasks.reuse`."""

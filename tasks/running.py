@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,8 @@ class RunningCampaign:
     """What was spent of the budget."""
     contacts: Contacts
     """The served models that this process has met."""
+    texts_in_use: dict[int, str] = field(default_factory=dict)
+    """Key of each stored text that the unfinished round uses, by its id."""
 
     @property
     def other_budgets(self) -> Sequence[Spending]:

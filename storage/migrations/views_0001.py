@@ -160,9 +160,10 @@ REUSE = f"""
 SELECT c.name AS campaign, o.name AS taken_from, u.role, count(DISTINCT g.id) AS generations
 FROM ({USED}) u
 JOIN generations g ON g.id = u.generation_id
-JOIN rounds paid ON paid.id = g.round_id AND paid.campaign_id <> u.campaign_id
 JOIN campaigns c ON c.id = u.campaign_id
-JOIN campaigns o ON o.id = paid.campaign_id
+LEFT JOIN rounds paid ON paid.id = g.round_id
+LEFT JOIN campaigns o ON o.id = paid.campaign_id
+WHERE paid.campaign_id IS NULL OR paid.campaign_id <> u.campaign_id
 GROUP BY c.id, c.name, o.id, o.name, u.role
 """
 

@@ -30,6 +30,7 @@ TABLES = (
     "canaries",
     "generations",
     "tallies",
+    "pins",
     "comparisons",
     "games",
 )
@@ -242,7 +243,8 @@ def upgrade() -> None:
         "generations",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("key", sa.String(length=64), nullable=False),
-        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("request_key", sa.String(length=64), nullable=True),
+        sa.Column("round_id", sa.Integer(), nullable=True),
         sa.Column("model", NAME, nullable=False),
         sa.Column("prompt_id", sa.Integer(), nullable=False),
         sa.Column("seed", LARGE, nullable=False),
@@ -268,6 +270,14 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_generations_round_id", "generations", ["round_id"])
+    op.create_table(
+        "pins",
+        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("generation_id", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_pins_round_id"),
+        sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_pins_generation_id"),
+        sa.PrimaryKeyConstraint("round_id", "generation_id", name="pk_pins"),
+    )
     op.create_table(
         "tallies",
         sa.Column("candidate_id", sa.Integer(), nullable=False),
