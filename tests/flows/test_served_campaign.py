@@ -41,7 +41,7 @@ def serving(script=no_faults):
     """A server whose texts differ in quality: some prompts are answered with many letters."""
 
     def reply(call):
-        return "aeioustrn"[: 1 + (len(call.prompt) + call.body["seed"]) % 9]
+        return "aeioustrn"[: 1 + (len(call.prompt) + call.body.get("seed", 0)) % 9]
 
     with faulty_server(script, reply) as server:
         yield server
