@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from storage import campaign_records, canary_records, views
 from storage.models import Generation
+from tasks.auditing import findings
 from tasks.canaries.asking import count_changed, has_changed
 from tasks.canaries.changes import canary_changes
 from tasks.errors import ServedModelDiffers, SpecError
@@ -126,6 +127,18 @@ def test_a_text_names_the_canary_it_was_made_under(database):
     assert canary.output_tokens == 2 * sum(map(len, canary.texts))
     with database.reading() as session:
         assert session.scalars(select(Generation.canary_id).distinct()).all() == [canary.id]
+
+
+def test_the_check_of_a_database_finds_every_text_where_it_should_be_whatever_keeps_it_apart(database):
+    with two_servers(right, right) as (one, other):
+        run(database, served_spec(served_model(one.url)), rounds=1)
+        run(database, served_spec(served_model(other.url)))
+        one.reply = wrong
+        for reuse in ("all", "campaign", "none", {"max_age": "1m"}):
+            run(database, served_spec(served_model(one.url), name=f"with-{len(str(reuse))}", reuse=reuse))
+        assert len(one.calls) > 2 * GRID
+    with database.reading() as session:
+        assert list(findings(session)) == []
 
 
 # A server swapped behind its id
