@@ -4,11 +4,11 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
-from sqlalchemy import Select, and_, distinct, func, or_, select
+from sqlalchemy import Select, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
 from storage.bulk import insert_row
-from storage.models import Canary, Comparison, Game, Generation, Round, table_of
+from storage.models import Campaign, Canary, Comparison, Game, Generation, Pin, Round, table_of
 from storage.records import CanaryRecord, NewCanary
 
 REFERENCES = ("first", "changed")
@@ -53,11 +53,14 @@ def changes(session: Session, models: Sequence[str], *, since: int) -> list[Cana
 
 
 def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
-    """How many texts behind a campaign's comparisons, judgments included, a model made before it changed.
+    """How many texts that a campaign used a model made before it changed.
 
-    Those that a model of this name made before, and without a canary, count as well.
+    Those that a model of this name made before, and without a canary, count as well. Comparisons and games
+    say which texts were used, but to certify: there all count that the campaign paid for or took up.
     """
-    used = _compared(campaign_id).union(_judged(campaign_id)).subquery()
+    is_certified = session.scalar(select(Campaign.objective).where(Campaign.id == campaign_id)) == "certify"
+    of_both = (_paid_for, _taken_up) if is_certified else (_compared, _judged)
+    used = union(*(texts(campaign_id) for texts in of_both)).subquery()
     query = (
         select(func.count(distinct(Generation.id)))
         .join(used, used.c.id == Generation.id)
@@ -74,6 +77,22 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
         )
     )
     return session.scalar(query) or 0
+
+
+def _paid_for(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Generation.id)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+def _taken_up(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Pin.generation_id.label("id"))
+        .join(Round, Round.id == Pin.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
 
 
 def _compared(campaign_id: int) -> Select[tuple[int]]:

@@ -77,7 +77,7 @@ def has_texts(session: Session, campaign_id: int, model: str) -> bool:
 
 
 def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:
-    """The stored generations among `keys`, which nobody deletes before the round is recorded."""
+    """The stored generations among `keys`, which nobody deletes as long as the round is there."""
     found = texts_by_key(session, keys)
     pin(session.connection(), round_id, (text.id for text in found.values()))
     return found
@@ -104,7 +104,7 @@ def add_generations(
     """Store texts; what is then stored under their keys.
 
     One that another campaign stored meanwhile stays as it is: its key determines it. Like those of
-    `take_texts`, nobody deletes it before the round is recorded.
+    `take_texts`, nobody deletes it as long as the round is there.
     """
     connection = session.connection()
     given = {generation.key: generation for generation in generations}

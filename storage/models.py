@@ -282,7 +282,7 @@ class Generation(Base):
 
 
 class Pin(Base):
-    """A text of another campaign that a round uses which is not recorded yet: nobody may delete it."""
+    """A text of another campaign that a round uses and no comparison or game of it refers to (yet)."""
 
     __tablename__ = "pins"
 
@@ -377,10 +377,13 @@ class Decision(Base):
     """One number per candidate position; null where nothing is known."""
     lower: Mapped[list[Any]]
     upper: Mapped[list[Any]]
+    ranking: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    """What candidates are ordered by, where that is no estimate of what the bounds are of; see
+    `algorithms.decision.Decision`."""
     status: Mapped[list[Any]]
     """One short word per candidate position: what is known of it."""
     claim: Mapped[dict[str, Any]]
-    """What is claimed of the best candidate; see `storage.records.NewDecision`."""
+    """What is claimed of the best candidate; see `algorithms.decision.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]

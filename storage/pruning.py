@@ -106,8 +106,8 @@ def prune(
     """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
 
     A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
-    what it spent. It uses what its comparisons and games refer to, and what a round of it holds that is not
-    recorded yet (see `storage.pins`), whether it is being run or not. So nothing that a running campaign has
+    what it spent. It uses what its comparisons and games refer to, and what a round of it has taken up (see
+    `storage.pins`), recorded or not, whether it is being run or not. So nothing that a running campaign has
     read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew. What
     canaries are compared with stays as well.
 

@@ -177,12 +177,13 @@ class NewDecision:
     lower: Sequence[float | None]
     upper: Sequence[float | None]
     status: Sequence[str]
-    """One short word per candidate position, such as "active" or "dropped"."""
+    """One word per candidate position; see `algorithms.decision.ArmStatus`."""
     claim: Mapping[str, Any]
-    """`kind` ("none", "exact", "proven" or "heuristic"), `delta` (the probability of error, or None) and
-    `assumptions` (a list of short words)."""
+    """`kind`, `delta` and `assumptions` of what may be claimed; see `algorithms.decision.Claim`."""
     stop: bool
     reason: str
+    ranking: Sequence[float | None] | None = None
+    """What the candidates are ordered by, where that is not `estimates`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,12 +196,13 @@ class DecisionRecord:
     estimates: Sequence[float | None]
     lower: Sequence[float | None]
     upper: Sequence[float | None]
-    status: Sequence[str | None]
-    """None for candidates that joined after it."""
+    status: Sequence[str]
+    """"active" for candidates that joined after it."""
     claim: Mapping[str, Any]
     stop: bool
     reason: str
     decided_at: dt.datetime
+    ranking: Sequence[float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

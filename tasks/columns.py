@@ -16,8 +16,8 @@ _COLUMNS: dict[Kind, str] = {
     "integer": "round position repeat attempt rounds comparisons scored unscored candidates generations "
     "input_tokens output_tokens duels wins ties losses games unread both_orders labels picks until same "
     "opposite generated reused loads",
-    "real": "estimate lower upper outcome seconds human_loss auto_loss unlabelled_loss win_rate strength "
-    "verdict first_wins flip_rate e_value log_e_value needed rho weight share mean agreement kappa "
+    "real": "estimate lower upper ranking outcome seconds human_loss auto_loss unlabelled_loss win_rate "
+    "strength verdict first_wins flip_rate e_value log_e_value needed rho weight share mean agreement kappa "
     "load_seconds",
     "truth": "stop changed",
     "time": "planned_at decided_at created_at labelled_at",

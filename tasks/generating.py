@@ -90,7 +90,7 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
 def _reused(
     campaign: RunningCampaign, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The texts that are stored already, which nobody deletes before the round is recorded, and all keys."""
+    """The texts that are stored already, which nobody deletes from now on, and all keys."""
     with campaign.database.reading() as session:
         planned, found = reusable_texts(session, campaign, round_, planned)
     if not found:  # as in most rounds, which then need not wait until they may write

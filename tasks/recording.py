@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from algorithms.arrays import FloatArray
 from algorithms.decision import Decision
@@ -41,9 +42,10 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         estimates=_known(decision.estimates),
         lower=_known(decision.lower),
         upper=_known(decision.upper),
-        status=["active"] * len(decision.estimates),
-        claim={"kind": "none", "delta": None, "assumptions": []},
+        status=decision.status,
+        claim=asdict(decision.claim),
         stop=decision.stop,
+        ranking=None if decision.ranking is None else _known(decision.ranking),
         reason=decision.reason,
     )
 

@@ -286,7 +286,7 @@ class CampaignSpec(Section):
     batch_size: int = Field(default=32, ge=1)
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """A candidate is set aside when more than this share of its comparisons is unscored (at least 8)."""
+    """A candidate is dropped when more than this share of its comparisons is unscored (at least 8)."""
     reuse: Reuse = "all"
     """Which texts of earlier campaigns are used in the place of new ones; see `tasks.reuse`."""
     execution: ExecutionSpec = ExecutionSpec()

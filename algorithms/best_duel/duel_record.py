@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_duel.setting import Setting
 from algorithms.errors import ArmAgainstItself, MalformedBatch, OutcomeOutOfRange, PairOutsideGrid
+from algorithms.in_flight import InFlight
 from algorithms.protocols import Batch
 
 LEAST_TOLD_TO_SET_ASIDE = 8  # fewer duels say too little about the share of unscored ones
@@ -32,6 +33,7 @@ class DuelRecord:
         self.n_examples = setting.n_examples
         self._max_unscored = setting.max_unscored
         self._asked: Counter[tuple[int, int, int]] = Counter()  # duels asked and not told
+        self._in_flight = InFlight()
         shape = (setting.n_arms, setting.n_arms)
         self.wins = np.zeros(shape)  # (K, K) outcomes in favour of the row; a tie adds 1/2 to both
         self.counts = np.zeros(shape, dtype=np.int64)  # (K, K) duels told with a score
@@ -73,6 +75,7 @@ class DuelRecord:
             self._asked[key] += 1
             _add(self.pending, key[0], key[1], 1)
         self.n_pending += len(batch)
+        self._in_flight.asked(batch)
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
@@ -86,6 +89,8 @@ class DuelRecord:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
         """
         duels = self._checked(batch, outcomes)
+        self._in_flight.check(batch)
+        self._in_flight.told(batch)
         if self.n_pending > 0:
             self._settle(batch)
         # Plain loops: for the few duels of a round they are several times faster than arrays.

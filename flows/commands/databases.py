@@ -155,9 +155,9 @@ def prune(
 ) -> None:
     """Delete campaigns in which nothing has happened for long; texts that others use stay.
 
-    Those are the texts that comparisons of other campaigns refer to, and those that an unfinished round of
-    another campaign has taken up, also while it is being run. A campaign that is being run is not deleted:
-    the command ends with an error that names its holder. Other campaigns may run meanwhile.
+    Those are the texts that comparisons of other campaigns refer to, and those that a round of another
+    campaign has taken up, finished or not, also while it is being run. A campaign that is being run is not
+    deleted: the command ends with an error that names its holder. Other campaigns may run meanwhile.
     """
     from storage import campaign_records, pruning
     from storage.database import open_database

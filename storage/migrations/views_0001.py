@@ -12,7 +12,8 @@ WITH stood AS (
     SELECT s.id AS campaign_id, s.name AS campaign, s.objective, ds.name AS dataset, s.dataset_id, s.seed,
         (SELECT count(*) FROM candidates k WHERE k.campaign_id = s.id) AS candidates,
         t.rounds, t.comparisons, t.scored, b.name AS best, d.best_estimate AS estimate,
-        d.best_lower AS lower, d.best_upper AS upper, d.stop AS stopped, d.reason, s.created_at, d.decided_at
+        d.best_lower AS lower, d.best_upper AS upper, d.stop AS stopped, d.reason, {{claim}} AS claim,
+        s.created_at, d.decided_at
     FROM stood s
     JOIN datasets ds ON ds.id = s.dataset_id
     LEFT JOIN decisions d ON d.id = s.decision_id
@@ -24,14 +25,14 @@ WITH stood AS (
 )
 SELECT campaign_id, campaign, objective, dataset, seed, candidates, coalesce(rounds, 0) AS rounds,
     coalesce(comparisons, 0) AS comparisons, coalesce(scored, 0) AS scored, best, estimate, lower, upper,
-    stopped, reason, created_at, decided_at,
+    stopped, reason, claim, created_at, decided_at,
     lag(best) OVER (PARTITION BY dataset_id, objective ORDER BY created_at, campaign_id) AS previous_best
 FROM found
 """
 
 LEADERBOARD = f"""
 WITH latest AS (
-    SELECT c.id AS campaign_id, c.name AS campaign, c.objective, {LAST.format(column="id")} AS decision_id
+    SELECT c.id AS campaign_id, c.name AS campaign, {LAST.format(column="id")} AS decision_id
     FROM campaigns c
 ), counted AS (
     SELECT candidate_id, sum(CASE WHEN reason = '' THEN comparisons ELSE 0 END) AS scored,
@@ -40,21 +41,20 @@ WITH latest AS (
         sum(output_tokens) AS output_tokens, sum(seconds) AS seconds
     FROM tallies GROUP BY candidate_id
 ), board AS (
-    SELECT l.campaign, l.objective, k.position, k.name AS candidate,
-        {{estimates}} AS estimate, {{lower}} AS lower, {{upper}} AS upper, d.best_lower,
+    SELECT l.campaign, k.position, k.name AS candidate,
+        {{estimates}} AS estimate, {{lower}} AS lower, {{upper}} AS upper,
         coalesce(n.scored, 0) AS scored, coalesce(n.unscored, 0) AS unscored,
         CASE WHEN n.scored > 0 THEN n.points / n.scored END AS mean,
         coalesce(n.input_tokens, 0) AS input_tokens, coalesce(n.output_tokens, 0) AS output_tokens,
-        coalesce(n.seconds, 0) AS seconds, coalesce(d.best_candidate_id = k.id, {{false}}) AS best
+        coalesce(n.seconds, 0) AS seconds, coalesce(d.best_candidate_id = k.id, {{false}}) AS best,
+        coalesce({{status}}, 'active') AS status
     FROM latest l
     JOIN candidates k ON k.campaign_id = l.campaign_id
     LEFT JOIN decisions d ON d.id = l.decision_id
     LEFT JOIN counted n ON n.candidate_id = k.id
 )
 SELECT campaign, position, candidate, estimate, lower, upper, mean, scored, unscored, input_tokens,
-    output_tokens, seconds, best,
-    CASE WHEN best THEN 'best' WHEN scored = 0 THEN 'unscored'
-        WHEN objective <> 'certify' AND upper < best_lower THEN 'behind' ELSE 'open' END AS status
+    output_tokens, seconds, best, status
 FROM board
 """
 
@@ -168,11 +168,11 @@ GROUP BY c.id, c.name, o.id, o.name, u.role
 """
 
 
-def _views(element: str, false: str) -> dict[str, str]:
+def _views(element: str, word: str, claim: str, false: str) -> dict[str, str]:
     lists = {name: element.format(column=f"d.{name}") for name in ("estimates", "lower", "upper")}
     return {
-        "v_campaigns": CAMPAIGNS,
-        "v_leaderboard": LEADERBOARD.format(**lists, false=false),
+        "v_campaigns": CAMPAIGNS.format(claim=claim),
+        "v_leaderboard": LEADERBOARD.format(**lists, status=word, false=false),
         "v_rounds": ROUNDS,
         "v_curve": CURVE,
         "v_comparisons": COMPARISONS,
@@ -185,6 +185,13 @@ def _views(element: str, false: str) -> dict[str, str]:
 
 
 VIEWS = {
-    "sqlite": _views("json_extract({column}, '$[' || k.position || ']')", "0"),
-    "postgresql": _views("CAST({column} ->> k.position AS FLOAT)", "FALSE"),
+    "sqlite": _views(
+        "json_extract({column}, '$[' || k.position || ']')",
+        "json_extract(d.status, '$[' || k.position || ']')",
+        "json_extract(d.claim, '$.kind')",
+        "0",
+    ),
+    "postgresql": _views(
+        "CAST({column} ->> k.position AS FLOAT)", "d.status ->> k.position", "d.claim ->> 'kind'", "FALSE"
+    ),
 }

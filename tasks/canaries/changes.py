@@ -29,8 +29,8 @@ class CanaryChange:
     prompts: int
     """Out of how many."""
     texts_before: int
-    """Texts behind the campaign's comparisons that are of what it served before, or may be: those of the
-    campaign's own that were made before the change was found and without a canary."""
+    """Texts that the campaign used which are of what it served before, or may be: they were made before the
+    change was found, and without a canary."""
 
     @property
     def sentence(self) -> str:
@@ -44,7 +44,7 @@ class CanaryChange:
         if self.texts_before == 0:
             return f"{found}: no text that it made before is used here"
         return (
-            f"{found}: {self.texts_before} texts behind this answer are of what it served before, all others "
+            f"{found}: {self.texts_before} texts of this campaign are of what it served before, all others "
             "of what it serves since; a campaign under another name asks anew"
         )
 

