@@ -49,6 +49,7 @@ class RoundRecord:
     number: int
     arms: Sequence[Any]
     examples: Sequence[int]
+    planned_at: dt.datetime
 
 
 Losses = tuple[float | None, float | None, float | None, float | None]
@@ -84,6 +85,34 @@ class NewGeneration:
     output_tokens: int
     seconds: float
     engine: str
+    canary_id: int | None = None
+    request_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCanary:
+    """What a served model answered at one contact, about to be stored; see `storage.models.Canary`."""
+
+    model: str
+    name: str
+    server: str
+    epoch: int
+    prompts: str
+    texts: Sequence[str | None]
+    repeated: Sequence[str | None]
+    changed: int
+    verdict: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRecord(NewCanary):
+    """A stored canary."""
+
+    id: int
+    campaign_id: int | None
+    created_at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

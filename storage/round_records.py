@@ -40,7 +40,7 @@ def add_round(
     """Store the plan of a round."""
     values = (campaign_id, number, list(arms), list(examples), now)
     id_ = insert_row(session.connection(), table_of(Round), ROUND_COLUMNS, values)
-    return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples))
+    return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples), planned_at=now)
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
@@ -109,4 +109,6 @@ def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int,
 
 
 def _round(row: Round) -> RoundRecord:
-    return RoundRecord(id=row.id, number=row.number, arms=row.arms, examples=row.examples)
+    return RoundRecord(
+        id=row.id, number=row.number, arms=row.arms, examples=row.examples, planned_at=row.planned_at
+    )

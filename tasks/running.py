@@ -16,6 +16,7 @@ from storage.database import Database
 from storage.records import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
 from tasks.allowance import Allowance
 from tasks.budgets import Ledger, Spending
+from tasks.canaries.contacts import Contacts
 from tasks.engines.placement import placed
 from tasks.engines.pool import EnginePool
 from tasks.leasing import holding
@@ -48,6 +49,8 @@ class RunningCampaign:
     """The judge's type and a digest of its parameters."""
     ledger: Ledger
     """What was spent of the budget."""
+    contacts: Contacts
+    """The served models that this process has met."""
     texts_in_use: dict[int, str] = field(default_factory=dict)
     """Key of each stored text that the unfinished round uses, by its id."""
 
@@ -146,6 +149,7 @@ def running(
             engines=engines,
             judge_id=checked.judge_id,
             ledger=Ledger(record),
+            contacts=Contacts(),
         )
 
 

@@ -6,6 +6,9 @@ from typing import Literal
 
 from tasks.judges.protocol import Judge, Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 NoAnswer = Literal["wrong", "unscored"]
 
 ANSWERLESS = frozenset({"no_answer", "no_number", "no_choice"})

@@ -15,6 +15,9 @@ from pydantic import Field
 
 from tasks.judges.protocol import Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 # Repetitions are possessive and bounded, so a position is left after a bounded number of steps.
 _OPEN = r"""[ \t>*_"'`(\[{]{0,12}+"""
 _CLOSE = r"""[ \t<*_"'`)\]}.,:;!]{0,12}+"""

@@ -8,6 +8,9 @@ import regex
 from tasks.judges.patterns import last_answer
 from tasks.judges.protocol import Judge, Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractingJudge:

@@ -18,6 +18,9 @@ from pydantic import Field
 
 from tasks.judges.protocol import Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 MAX_DIGITS = 1_000  # beyond it, exact arithmetic on what a model wrote could cost seconds
 MAX_EXPONENT = 1_000
 

@@ -10,6 +10,7 @@ from typing import Any
 import regex
 
 from tasks.errors import JudgeError
+from tasks.judges import answerless, extraction
 from tasks.judges.answerless import AnswerlessJudge, NoAnswer
 from tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from tasks.judges.extraction import ExtractingJudge
@@ -50,6 +51,18 @@ def describe(name: str) -> JudgeDescription:
         JudgeError: If there is no such judge or it cannot be imported.
     """
     return _CATALOGUE.describe(name)
+
+
+def judge_code(type: str, /, **params: Any) -> dict[str, Any]:  # noqa: ANN401
+    """What the code of this judge with these parameters is, as far as verdicts depend on it. JSON values.
+
+    Raises:
+        JudgeError: If there is no such judge or it cannot be imported.
+    """
+    options = {NO_ANSWER: answerless.VERSION}
+    if params.get(EXTRACT) is not None:
+        options[EXTRACT] = extraction.VERSION
+    return {**_CATALOGUE.code(type), "options": options}
 
 
 def create_judge(type: str, /, **params: Any) -> Judge:  # noqa: ANN401

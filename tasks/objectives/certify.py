@@ -19,7 +19,7 @@ from tasks.engines.protocol import ModelRef
 from tasks.generating import Texts
 from tasks.identity import fingerprint_model
 from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge
+from tasks.judges.registry import create_judge, judge_code
 from tasks.objectives.checked import CheckedCampaign
 from tasks.running import RunningCampaign
 from tasks.spec import CampaignSpec
@@ -46,6 +46,7 @@ class Certify(CheckedCampaign):
             spec=spec,
             dataset=dataset,
             judge=judge,
+            judge_code=judge_code(spec.judge.type, **spec.judge.params),
             judge_fingerprints={} if model is None else {model.name: fingerprint_model(model)},
             candidates=ordered,
             certification=certification,

@@ -17,7 +17,7 @@ from tasks.embedding.prompts import Embedding, check_embedder
 from tasks.errors import SpecError
 from tasks.generating import Texts
 from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge
+from tasks.judges.registry import create_judge, judge_code
 from tasks.objectives.checked import CheckedCampaign, common_params
 from tasks.routing.selector import PromptRouter, as_router
 from tasks.running import RunningCampaign
@@ -53,6 +53,7 @@ class Route(CheckedCampaign):
             spec=spec,
             dataset=dataset,
             judge=create_judge(spec.judge.type, **spec.judge.params),
+            judge_code=judge_code(spec.judge.type, **spec.judge.params),
             candidates=candidates,
             embedding=check_embedder(spec.embedder, dataset),
             first_rounds=[0] * len(candidates),
