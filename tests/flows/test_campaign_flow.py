@@ -65,7 +65,7 @@ def test_where_no_model_can_be_loaded_nothing_is_spent_and_every_candidate_is_dr
     for name in ("model-1", "model-2"):
         (folder / name / "model.safetensors").write_bytes(b"these are no weights")
     result = winnow(folder, "run", "campaign.yaml")
-    assert result.returncode != 0
+    assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert processes.rows(folder, "SELECT sum(answered), sum(scored), sum(generations) FROM decisions") == [
         (0, 0, 0)
@@ -76,7 +76,7 @@ def test_where_no_model_can_be_loaded_nothing_is_spent_and_every_candidate_is_dr
     rows = json.loads(winnow(folder, "query", "survivor", "coverage", "--json").stdout)
     assert {(row["reason"], row["comparisons"] >= 8) for row in rows} == {("load_failed", True)}
     asked = processes.rows(folder, "SELECT count(*) FROM comparisons")
-    assert winnow(folder, "resume", "survivor", "--storage", processes.storage_of(folder)).returncode != 0
+    assert winnow(folder, "resume", "survivor", "--storage", processes.storage_of(folder)).returncode == 1
     assert processes.rows(folder, "SELECT count(*) FROM comparisons") == asked
 
 
