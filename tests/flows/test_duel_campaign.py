@@ -313,8 +313,8 @@ def test_greedy_candidates_meet_an_example_once_and_the_campaign_ends_with_their
     ran(tmp_path, code=0)
     met = [each["example"] for each in duels(tmp_path)]
     assert len(met) == len(set(met)) == duel_campaigns.N_EXAMPLES
-    (status,) = json.loads(winnow(tmp_path, "list", "--json").stdout)
-    assert status["reason"] == "exhausted"
+    *_, reason = duel_campaigns.history(tmp_path)["decisions"][-1]
+    assert reason == "exhausted"
 
 
 def test_a_candidate_that_cannot_be_loaded_is_dropped_at_no_cost_and_its_duels_say_why(tmp_path):
