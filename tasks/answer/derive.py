@@ -111,6 +111,8 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
         return "policy"
     if decision.best is None or claim.kind == "none":
         return "undecided"
+    if claim.kind != "heuristic" and not {"best", "tied"} & set(decision.status):
+        return "none"  # it is settled that nobody beats or ties every other
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
 
 

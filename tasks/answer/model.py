@@ -15,7 +15,7 @@ Outcome = Literal["winner", "tied", "policy", "none", "waiting", "undecided", "f
 * winner: one candidate is the answer; to certify, the cheapest certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
-* none: the tests are over and no candidate is certified.
+* none: the tests are over and no candidate is certified; or no candidate beats or ties every other.
 * waiting: humans have to label examples before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
 * failed: no candidate could be judged.

@@ -35,6 +35,10 @@ def certainty(answer: Answer) -> str:
             return NOBODY
         case "undecided":
             return _undecided(answer)
+        case "none":
+            return _bounded(
+                "no candidate" + _whom(answer) + " is preferred over, or even with, every other", answer
+            )
         case _:
             return _claimed(answer)
 
@@ -42,6 +46,11 @@ def certainty(answer: Answer) -> str:
 def _who(answer: Answer) -> list[Line]:
     if answer.outcome == "tied":
         return [("tied", list_of(answer.tied))]
+    if answer.outcome == "none":
+        return [
+            ("winner", "none: every candidate is beaten by another one"),
+            ("closest", answer.best or "nobody"),
+        ]
     if answer.best is None:
         nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
         return [("winner", f"none: {nothing}")]
@@ -81,7 +90,12 @@ def _claimed(answer: Answer) -> str:
             "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
         )
         return f"heuristic: {why}{asked}"
-    said = _what(answer)
+    return _bounded(_what(answer), answer)
+
+
+def _bounded(said: str, answer: Answer) -> str:
+    """What is exact, or proven up to a probability of error."""
+    claim = answer.claim
     if claim.kind == "exact":
         return f"exact: {said}"
     bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
@@ -99,6 +113,8 @@ def _what(answer: Answer) -> str:
     if answer.objective == "best-duel":
         if answer.outcome == "tied":
             return f"no candidate{whom} is preferred over these{within}"
+        if answer.epsilon and "winner-exists" in answer.claim.assumptions:
+            return f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
         return f"no candidate{whom} is preferred over {answer.best}{within}"
     here = f"on these {answer.n_examples} examples"
     if answer.outcome == "tied":
@@ -122,8 +138,6 @@ def _undecided(answer: Answer) -> str:
         return f"undecided{asked}: {spent(answer)}"
     if answer.reason == "exhausted":
         lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
-        if not lacks:
-            return "undecided: nothing is left to ask, and every candidate is beaten by another one"
         return (
             "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
             f"best ({list_of(lacks)}); winnow query NAME coverage says why"
