@@ -62,6 +62,12 @@ def softplus(x: FloatArray) -> FloatArray:
     return found
 
 
+def information(weights: FloatArray, z: FloatArray) -> FloatArray:
+    """The sums of w z z^T, shape (..., r, r), for weights w of shape (..., P)."""
+    found: FloatArray = (weights[..., np.newaxis, :] * z.T) @ z
+    return found
+
+
 def shorten(steps: FloatArray, z: FloatArray) -> FloatArray:
     """Newton steps, each shortened so that the log-likelihood increases always.
 
@@ -98,8 +104,8 @@ def fit_bradley_terry(
     for _ in range(MOST_STEPS):
         means = sigmoid(z @ theta)  # (P,)
         gradient = (wins - counts * means) @ z - ridge * theta  # (r,)
-        hessian = (z.T * (counts * means * (1.0 - means))) @ z + ridge * identity  # (r, r)
-        step = np.linalg.solve(hessian, gradient)
+        hessian = information(counts * means * (1.0 - means), z) + ridge * identity  # (r, r)
+        step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
         theta = theta + shorten(step, z)
         if gradient @ step <= SMALL_DECREMENT:
             break

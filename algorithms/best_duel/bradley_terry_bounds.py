@@ -1,16 +1,17 @@
-"""Bounds on the log-likelihood of the Bradley-Terry model that hold exactly, however far a search has come.
+"""Bounds on the log-likelihood of the Bradley-Terry model that hold however far a search has come.
 
-Letters as in `bradley_terry`. As log(1 + e^u) >= a u + H(a) for every a in [0, 1], with H the entropy of a coin
-in nats, every vector a of shares in [0, 1], one for each pair, bounds the log-likelihood from above at once for
-all theta:
+Letters as in `bradley_terry`. As log(1 + e^u) >= a u + H(a) for every a in [0, 1], with H the entropy of a
+coin in nats, every vector a of shares in [0, 1], one for each pair, bounds the log-likelihood from above for
+all theta at once:
 
     l(theta) <= theta . g(a) - sum N H(a),    g(a) = sum (W - N a) z.
 
-So if g(a) = -nu y for some nu >= 0, then l is at most -sum N H(a) - nu b on the half-space theta . y >= b; and
-if g(a) = kappa y for some kappa > 0, then l(theta) >= c only where theta . y >= (c + sum N H(a)) / kappa. At the
-maximiser, a = sigmoid(theta . z) makes the bound exact. Elsewhere these shares nearly satisfy the condition,
-and a Newton step makes them satisfy it, up to rounding. Nothing has to have converged for the bound to hold,
-and theta may be as long as it likes: where l has no maximiser, as some arms always win, the bounds hold too.
+So if g(a) = -nu y for some nu >= 0, then l is at most -sum N H(a) - nu b on the half-space theta . y >= b;
+and if g(a) = kappa y for some kappa > 0, then l(theta) >= c only where theta . y >= (c + sum N H(a)) / kappa.
+At the maximiser, a = sigmoid(theta . z) makes the bound exact. Elsewhere these shares nearly satisfy the
+condition, and a Newton step makes them satisfy it, up to rounding. Nothing has to have converged for the
+bound to hold, and theta may be as long as it likes: where l has no maximiser, as some arms always win, the
+bounds hold too.
 
 Source: Boyd and Vandenberghe (2004), "Convex Optimization", section 5.1.6, for the dual; weak duality is all
 that is used.
@@ -20,7 +21,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_duel.bradley_terry import Fit, Tally, log_likelihood, shorten
+from algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood, shorten
 from algorithms.low_rank.logistic import sigmoid
 
 RIDGE = 1e-4  # keeps the search from running away where some arms always win
@@ -30,7 +31,7 @@ CLOSE = 1e-3  # nats, and of log-odds
 ROUNDING = 1e-11  # relative to the largest sum that may be left over
 STEADINESS = 1e-13  # relative, added to matrices that may be singular
 SHORTEST = 1e-300
-MOST_CELLS = 200_000  # of the largest table
+MOST_CELLS = 2_000_000  # of the largest table
 
 
 def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
@@ -48,7 +49,8 @@ def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -
     thetas = _ascended(tally, spans, _projected(spans, lead, fit))
     sums, nu, is_met = _dual(tally, spans, thetas)
     # With a = W / N, g(a) is 0: what each pair could have at most if it had a preference of its own.
-    saturated = _negative_entropies(tally.wins / np.maximum(tally.counts, 1)) @ tally.counts
+    won: FloatArray = tally.wins / np.maximum(tally.counts, 1.0)
+    saturated = _negative_entropies(won) @ tally.counts
     bounds: FloatArray = np.minimum(np.where(is_met, sums - nu * lead, 0.0), saturated)
     return bounds
 
@@ -80,7 +82,7 @@ def least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> F
         Shape (M,), minus infinity where nothing was found.
     """
     least = np.full(len(spans), -np.inf)
-    size = max(1, MOST_CELLS // max(1, len(tally.z)))
+    size = max(1, MOST_CELLS // max(1, tally.z.size))
     for first in range(0, len(spans), size):
         part = spans[first : first + size]
         sums, kappa, is_met = _dual(tally, -part, _descended(tally, part, fit, level))
@@ -99,13 +101,13 @@ def _projected(spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
 
 
 def _ascended(tally: Tally, spans: FloatArray, thetas: FloatArray) -> FloatArray:
-    """Maximise l less a small ridge over planes theta . y = b, from there, by Newton's method, shape (M, r)."""
+    """Maximise l less a small ridge over the thetas' planes theta . y = b by Newton's method: (M, r)."""
     z, wins, counts, _ = tally
-    identity, outer = np.eye(z.shape[1]), _outer(z)
+    identity = np.eye(z.shape[1])
     for _ in range(MOST_STEPS):
         shares = sigmoid(thetas @ z.T)  # (M, P)
         gradients = (wins - counts * shares) @ z - RIDGE * thetas
-        curvatures = ((counts * shares * (1.0 - shares)) @ outer).reshape(-1, *identity.shape)
+        curvatures = information(counts * shares * (1.0 - shares), z)
         newton, along = _solved(curvatures + RIDGE * identity, gradients, spans)
         steps = newton - _ratios(spans, newton, along)[:, np.newaxis] * along
         thetas = thetas + shorten(steps, z)
@@ -117,12 +119,12 @@ def _ascended(tally: Tally, spans: FloatArray, thetas: FloatArray) -> FloatArray
 def _descended(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> FloatArray:
     """Minimise theta . y over l(theta) >= level by Newton's method, shape (M, r)."""
     z, wins, counts, _ = tally
-    identity, outer = np.eye(z.shape[1]), _outer(z)
+    identity = np.eye(z.shape[1])
     thetas = np.repeat(fit.theta[np.newaxis], len(spans), axis=0)
     for _ in range(MOST_DESCENTS):
         shares = sigmoid(thetas @ z.T)  # (M, P)
         gradients = (wins - counts * shares) @ z - RIDGE * thetas
-        curvatures = ((counts * shares * (1.0 - shares)) @ outer).reshape(-1, *identity.shape)
+        curvatures = information(counts * shares * (1.0 - shares), z)
         newton, along = _solved(curvatures + RIDGE * identity, gradients, spans)
         spare = log_likelihood(tally, thetas) - level
         # The step to where the parabola that touches l here comes down to the level.
@@ -135,21 +137,18 @@ def _descended(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> Float
     return thetas
 
 
-def _dual(
-    tally: Tally, spans: FloatArray, thetas: FloatArray
-) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Shares a near sigmoid(theta . z) with g(a) = -nu y.
 
     Returns:
         The sums of -N H(a), nu, and whether it was found: shape (M,) each.
     """
     z, wins, counts, _ = tally
-    outer = _outer(z)
     left_over = ROUNDING * (1.0 + float((counts @ np.abs(z)).max(initial=0.0)))
     shares = sigmoid(thetas @ z.T)  # (M, P), a
     for _ in range(MOST_REPAIRS):
-        weights = shares * (1.0 - shares)
-        curvatures = ((counts * weights) @ outer).reshape(-1, z.shape[1], z.shape[1])
+        weights: FloatArray = shares * (1.0 - shares)
+        curvatures = information(weights * counts, z)
         residuals = (wins - counts * shares) @ z  # (M, r), g(a)
         newton, along = _solved(_steadied(curvatures), residuals, spans)
         nu = np.maximum(0.0, -_ratios(spans, newton, along))
@@ -164,18 +163,18 @@ def _dual(
 
 
 def _ratios(spans: FloatArray, newton: FloatArray, along: FloatArray) -> FloatArray:
-    """y . newton / y . along, shape (M,); 0 where there is no y."""
+    """The quotients y . newton / y . along, shape (M,); 0 where there is no y."""
     lengths = (spans * along).sum(axis=1)
     is_there: BoolArray = lengths > 0.0
-    ratios: FloatArray = np.where(is_there, (spans * newton).sum(axis=1) / np.where(is_there, lengths, 1.0), 0.0)
+    ratios: FloatArray = np.where(
+        is_there, (spans * newton).sum(axis=1) / np.where(is_there, lengths, 1.0), 0.0
+    )
     return ratios
 
 
-def _solved(
-    matrices: FloatArray, first: FloatArray, second: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _solved(matrices: FloatArray, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Each matrix's inverse times both vectors, (M, r) each."""
-    solved = np.linalg.solve(matrices, np.stack([first, second], axis=-1))
+    solved = np.asarray(np.linalg.solve(matrices, np.stack([first, second], axis=-1)), dtype=np.float64)
     return solved[..., 0], solved[..., 1]
 
 
@@ -185,12 +184,6 @@ def _steadied(matrices: FloatArray) -> FloatArray:
     return steadied
 
 
-def _outer(z: FloatArray) -> FloatArray:
-    """z z^T of each pair laid out flat, shape (P, r^2)."""
-    return (z[:, :, np.newaxis] * z[:, np.newaxis]).reshape(len(z), z.shape[1] ** 2)
-
-
 def _negative_entropies(shares: FloatArray) -> FloatArray:
     """-H(a), in nats, at most 0."""
-    found: FloatArray = xlogy(shares, shares) + xlog1py(1.0 - shares, -shares)
-    return found
+    return np.asarray(xlogy(shares, shares) + xlog1py(1.0 - shares, -shares), dtype=np.float64)

@@ -13,7 +13,7 @@ from algorithms.best_duel.bradley_terry_bounds import (
     half_space_values,
     least_log_odds,
 )
-from algorithms.best_duel.bradley_terry_misfit import is_misfit
+from algorithms.best_duel.bradley_terry_misfit import is_misfit, log_unstructured_mixture, strength_points
 from algorithms.best_duel.bradley_terry_mixture import laplace_log_mixture, log_mixture
 from algorithms.best_duel.count_evidence import CountEvidence
 from algorithms.best_duel.duel_record import DuelRecord
@@ -24,24 +24,27 @@ from algorithms.decision import Claim
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.logistic import sigmoid
 
-MISFIT_SHARE = 0.2  # of delta, for refuting the model; the rest is for naming a wrong arm
+MISFIT_SHARE = 0.1  # of delta, for refuting the model; the rest is for naming a wrong arm
+GROWTH = 1.02  # the fit is tested again when there are 2% more duels
 LAPLACE_ERROR = 2.0  # nats that Laplace's method may be too low by; more would only mean to stop later
 
 
 class BradleyTerryEvidence:
     """Preferences sigmoid(theta . (x_i - x_j)), theta fitted to all duels, also those of dropped arms.
 
-    Let L be the logarithm of the mixture of `bradley_terry_mixture`. While the model holds, the true theta* has
+    Let L be the logarithm of the mixture of `bradley_terry_mixture`. If the model holds, the true theta* has
     l(theta*) > L - log(1 / d) at every look with probability at least 1 - d: those theta are the confidence
-    set. The best arm is known once no theta of the set has another active arm that is as good, or better by
-    more than epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best) >=
-    log-odds(1/2 + epsilon) by log(1 / d). An interval holds what an estimate is anywhere in the set. As theta*
-    stays what it is when arms are dropped, that costs nothing: the best arm is that of the active ones.
+    set. The best arm is known once in no theta of the set another active arm is as good, or with epsilon is
+    preferred to it by epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best)
+    >= log-odds of 1/2 + epsilon by log(1 / d). An interval holds what its estimate may be in the set. When
+    arms are dropped theta* stays what it is, so that costs nothing: the best arm is that of the active ones.
 
-    d is 0.8 delta, and the other 0.2 delta are for `is_misfit`. So if the model holds, a campaign ends with a
-    wrong arm, or leaves the model, with probability at most delta, whatever is done after that. Once the
-    model is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do
-    with the model, so the two do not add up.
+    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. So if the model holds, a campaign names a
+    wrong arm or leaves the model with probability at most delta, whatever is done after that. Once the model
+    is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do with
+    the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without the
+    features explains the duels better than that with them. That makes nothing certain, but few wrong arms are
+    named under features that leave something out before the duels refute them.
 
     The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
     win for both arms. Unscored duels count at their worst; estimates leave them out.
@@ -71,7 +74,9 @@ class BradleyTerryEvidence:
         self._record = record
         self._cells = np.triu_indices(record.n_arms, 1)  # all pairs i < j, P of them
         self._z = differences(self.points, np.column_stack(self._cells))  # (P, r)
+        self._strength_z = differences(strength_points(record.n_arms), np.column_stack(self._cells))
         self._theta = np.zeros(self.points.shape[1])
+        self._due = 1.0  # duels told at which the fit is to be tested next
         self._follow()
 
     def update(self) -> None:
@@ -112,7 +117,7 @@ class BradleyTerryEvidence:
 
     @property
     def statistic(self) -> float:
-        """L less the highest l where another active arm is as good as the best one, in nats; 0 without one."""
+        """L less the highest l where another active arm is as good as the best, in nats; 0 without one."""
         return self._beliefs.statistic
 
     @property
@@ -156,20 +161,22 @@ class BradleyTerryEvidence:
             counts[duelled],
             (told - counts)[duelled],
         )
-        fit = fit_bradley_terry(
-            *tally[:3], ridge=max(record.n_scored, 1) ** -0.5, start=self._theta
-        )
+        fit = fit_bradley_terry(*tally[:3], ridge=max(record.n_scored, 1) ** -0.5, start=self._theta)
         self._theta = fit.theta
-        self.is_refuted = is_misfit(tally, fit, MISFIT_SHARE * self._delta)
         self._beliefs = _Beliefs(
             points=self.points,
             active=record.active.copy(),
             tally=tally,
+            strength_z=self._strength_z[duelled],
             fit=fit,
             t=record.n_scored,
             price=math.log(1.0 / ((1.0 - MISFIT_SHARE) * self._delta)),
             lead=self._lead,
         )
+        if record.n_told >= self._due:
+            alternative = self._beliefs.log_unstructured_mixture
+            self.is_refuted = is_misfit(tally, alternative, fit, MISFIT_SHARE * self._delta)
+            self._due = GROWTH * record.n_told
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,6 +186,7 @@ class _Beliefs:
     points: FloatArray  # (K, r)
     active: BoolArray  # (K,)
     tally: Tally
+    strength_z: FloatArray  # (P, K - 1)
     fit: Fit
     t: int
     price: float  # log(1 / d)
@@ -212,6 +220,13 @@ class _Beliefs:
         return log_mixture(self.tally, self.fit.theta)
 
     @cached_property
+    def log_unstructured_mixture(self) -> float:
+        """Minus infinity for two arms, whose features leave nothing out."""
+        if len(self.points) == 2:
+            return -np.inf
+        return log_unstructured_mixture(self.tally, self.strength_z)
+
+    @cached_property
     def rivals(self) -> FloatArray:
         """x_i - x_best of the other active arms, shape (M, r)."""
         others = self.active.copy()
@@ -231,7 +246,9 @@ class _Beliefs:
 
     @cached_property
     def is_separated(self) -> bool:
-        return len(self.rivals) > 0 and self._may_be_separated() and self.statistic >= self.price
+        if len(self.rivals) == 0 or not self._may_be_separated() or self.statistic < self.price:
+            return False
+        return self.log_unstructured_mixture <= self.log_mixture
 
     def _may_be_separated(self) -> bool:
         """Whether it is worth working out the statistic, by a quicker one that is seldom lower by much."""
@@ -247,9 +264,7 @@ class _Beliefs:
         others = self.active & ~np.eye(n_arms, dtype=np.bool_)  # (K, K)
         wanted = (others | others.T).ravel()
         least = np.full(n_arms * n_arms, -np.inf)
-        least[wanted] = least_log_odds(
-            self.tally, spans[wanted], self.fit, self.log_mixture - self.price
-        )
+        least[wanted] = least_log_odds(self.tally, spans[wanted], self.fit, self.log_mixture - self.price)
         lower = sigmoid(least.reshape(n_arms, n_arms))
         ends = (np.where(others, each, 1.0).min(axis=1) for each in (lower, 1.0 - lower.T))
         known = np.where(np.isnan(self.estimates), 0.5, self.estimates)

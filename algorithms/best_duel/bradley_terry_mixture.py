@@ -12,8 +12,8 @@ theta it is a non-negative supermartingale that starts at 1, and by Fubini so is
 Ville's inequality, L - l(theta*) ever reaches log(1 / delta) with probability at most delta, however the
 duels are chosen and however often one looks.
 
-Any distribution q of theta gives a lower bound of the logarithm of such an integral, E_q[l] - KL(q, prior), by
-Jensen's inequality. Here q is normal, chosen to make the bound high; how far the choice was carried on
+Any distribution q of theta gives a lower bound of the logarithm of such an integral, E_q[l] - KL(q, prior),
+by Jensen's inequality. Here q is normal, chosen to make the bound high; how far the choice was carried on
 matters to its quality alone. E_q[l] needs the mean of log(1 + e^u) under u from N(m, v). It is at most
 log(1 + e^(m + (1 - 2 k) v / 2)) + k^2 v / 2 for every k in [0, 1] (Jensen, after taking k u out of the
 logarithm), which differs from it by O(v^2) at the best k.
@@ -31,10 +31,9 @@ Networks", for the bound on the mean of log(1 + e^u).
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from algorithms.arrays import FloatArray
-from algorithms.best_duel.bradley_terry import Fit, Tally, shorten, softplus
+from algorithms.best_duel.bradley_terry import Fit, Tally, information, shorten, softplus
 from algorithms.low_rank.logistic import sigmoid
 
 SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
@@ -62,7 +61,7 @@ def log_mixture(tally: Tally, start: FloatArray) -> float:
         start: Shape (r,), where to look for theta first.
     """
     bounds = log_integrals(tally, posteriors(tally, start))
-    return float(logsumexp(bounds) - np.log(len(SCALES)))
+    return float(np.logaddexp.reduce(bounds) - np.log(len(SCALES)))
 
 
 def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
@@ -74,7 +73,7 @@ def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
     """
     stretched = np.log1p(np.multiply.outer(SCALES**2, np.linalg.eigvalsh(fit.hessian)))  # (S, r)
     costs = 0.5 * stretched.sum(axis=1) + 0.5 * (fit.theta @ fit.theta) / SCALES**2
-    return float(log_likelihood + logsumexp(-costs) - np.log(len(SCALES)))
+    return float(log_likelihood + np.logaddexp.reduce(-costs) - np.log(len(SCALES)))
 
 
 def posteriors(tally: Tally, start: FloatArray) -> Posteriors:
@@ -85,13 +84,12 @@ def posteriors(tally: Tally, start: FloatArray) -> Posteriors:
     """
     z, r = tally.z, tally.z.shape[1]
     wins, counts = tally.wins + tally.unscored, tally.counts + 2 * tally.unscored
-    outer = (z[:, :, np.newaxis] * z[:, np.newaxis]).reshape(len(z), r * r)
     priors = np.eye(r) / SCALES[:, np.newaxis, np.newaxis] ** 2
     means = np.repeat(start[np.newaxis], len(SCALES), axis=0)
     spreads = np.zeros((len(SCALES), len(z)))
     for _ in range(MOST_STEPS):
         shares = _tilts(means @ z.T, spreads)  # (S, P)
-        precisions = ((counts * shares * (1.0 - shares)) @ outer).reshape(priors.shape) + priors
+        precisions = information(counts * shares * (1.0 - shares), z) + priors
         covariances = np.linalg.inv(precisions)
         gradients = (wins - counts * shares) @ z - means / SCALES[:, np.newaxis] ** 2
         steps = (covariances @ gradients[..., np.newaxis])[..., 0]
