@@ -49,7 +49,7 @@ def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -
     thetas = _ascended(tally, spans, _projected(spans, lead, fit))
     sums, nu, is_met = _dual(tally, spans, thetas)
     # With a = W / N, g(a) is 0: what each pair could have at most if it had a preference of its own.
-    won: FloatArray = tally.wins / np.maximum(tally.counts, 1.0)
+    won = np.asarray(tally.wins / np.maximum(tally.counts, 1), dtype=np.float64)
     saturated = _negative_entropies(won) @ tally.counts
     bounds: FloatArray = np.minimum(np.where(is_met, sums - nu * lead, 0.0), saturated)
     return bounds
@@ -145,9 +145,9 @@ def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArr
     """
     z, wins, counts, _ = tally
     left_over = ROUNDING * (1.0 + float((counts @ np.abs(z)).max(initial=0.0)))
-    shares = sigmoid(thetas @ z.T)  # (M, P), a
+    shares = np.asarray(sigmoid(thetas @ z.T), dtype=np.float64)  # (M, P), a
     for _ in range(MOST_REPAIRS):
-        weights: FloatArray = shares * (1.0 - shares)
+        weights = np.asarray(shares * (1.0 - shares), dtype=np.float64)
         curvatures = information(weights * counts, z)
         residuals = (wins - counts * shares) @ z  # (M, r), g(a)
         newton, along = _solved(_steadied(curvatures), residuals, spans)
@@ -158,8 +158,9 @@ def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArr
             break
         # A share that is clipped to 0 or 1 stays there, and the others make up for it.
         moves = (newton + nu[:, np.newaxis] * along) @ z.T
-        shares = np.where(is_met[:, np.newaxis], shares, np.clip(shares + weights * moves, 0.0, 1.0))
-    return _negative_entropies(shares) @ counts, nu, is_met
+        moved = np.clip(shares + weights * moves, 0.0, 1.0)
+        shares = np.asarray(np.where(is_met[:, np.newaxis], shares, moved), dtype=np.float64)
+    return np.asarray(_negative_entropies(shares) @ counts, dtype=np.float64), nu, is_met
 
 
 def _ratios(spans: FloatArray, newton: FloatArray, along: FloatArray) -> FloatArray:

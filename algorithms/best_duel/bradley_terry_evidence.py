@@ -42,9 +42,9 @@ class BradleyTerryEvidence:
     d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. So if the model holds, a campaign names a
     wrong arm or leaves the model with probability at most delta, whatever is done after that. Once the model
     is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do with
-    the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without the
-    features explains the duels better than that with them. That makes nothing certain, but few wrong arms are
-    named under features that leave something out before the duels refute them.
+    the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without
+    the features explains the duels better than that with them. That makes nothing certain, but few wrong arms
+    are named under features that leave something out before the duels refute them.
 
     The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
     win for both arms. Unscored duels count at their worst; estimates leave them out.

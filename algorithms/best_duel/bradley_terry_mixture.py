@@ -123,10 +123,13 @@ def _spreads(z: FloatArray, covariances: FloatArray) -> FloatArray:
 
 
 def _tilts(centres: FloatArray, spreads: FloatArray) -> FloatArray:
-    """The best k, nearly: the root of k = sigmoid(m + (1 - 2 k) v / 2), by Newton's method."""
-    tilts = sigmoid(centres)
+    """The best k, nearly: sigmoid(x) at the root of x + tanh(x / 2) v / 2 = m, by Newton's method.
+
+    The left side is odd, and concave for x > 0: from its tangent at 0, every step stays on one side.
+    """
+    found = centres / (1.0 + 0.25 * spreads)
     for _ in range(TILTS):
-        found = sigmoid(centres + (0.5 - tilts) * spreads)
-        tilts = tilts - (tilts - found) / (1.0 + spreads * found * (1.0 - found))
-    clipped: FloatArray = np.clip(tilts, 0.0, 1.0)
-    return clipped
+        bends = np.tanh(0.5 * found)
+        missing = centres - found - 0.5 * bends * spreads
+        found = found + missing / (1.0 + 0.25 * spreads * (1.0 - bends**2))
+    return np.asarray(sigmoid(found), dtype=np.float64)

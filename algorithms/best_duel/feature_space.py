@@ -34,8 +34,8 @@ def arm_points(features: FloatArray) -> FloatArray:
         raise InvalidParameter(
             "features",
             features[first].tolist(),
-            f"different for any two arms, but those of arms {first} and {second} are the same: "
-            "give them a feature in which they differ, or leave one of them out",
+            f"different for any two arms: give arms {first} and {second} one in which they differ, or leave "
+            "one of the two out",
         )
     return points
 
