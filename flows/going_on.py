@@ -84,7 +84,13 @@ def exit_code(status: CampaignStatus) -> int:
     """How a command ends that ran a campaign up to here."""
     if not status.is_settled:
         return exits.ERROR
-    return exits.DECIDED if status.state == "decided" else exits.UNDECIDED
+    match status.answer.outcome:
+        case "winner" | "tied" | "policy":
+            return exits.DECIDED
+        case "failed":
+            return exits.ERROR
+        case _:
+            return exits.UNDECIDED
 
 
 def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:

@@ -32,8 +32,8 @@ def ids_with(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Ids of the rows that have one of these digests, and those that new rows of all other digests get.
 
-    Whoever stores a row then knows its id without asking again. The transaction must be one that writes:
-    nobody else stores any of them, or takes such an id, before it ends.
+    Whoever stores a row then knows its id without asking again. No id is one that a deleted row had. The
+    transaction must be one that writes: nobody else stores any of them, or takes such an id, before it ends.
     """
     wanted = list(dict.fromkeys(digests))
     if not wanted:
@@ -43,7 +43,8 @@ def ids_with(
         found = {digest: id_ for digest, id_, _ in rows if id_ is not None}
         return found, {digest: new for digest, id_, new in rows if id_ is None}
     found = {digest: id_ for digest, id_ in rows_with(connection, f"{column}, id", table, column, wanted)}
-    ((last,),) = run(connection, f"SELECT coalesce(max(id), 0) FROM {table}", ())
+    given = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?"
+    ((last,),) = run(connection, given, (table,))
     others = (digest for digest in wanted if digest not in found)
     return found, {digest: id_ for id_, digest in enumerate(others, last + 1)}
 

@@ -34,9 +34,14 @@ NAMING_CONVENTION = {
 }
 
 
+NEVER_TWICE = {"sqlite_autoincrement": True}
+"""SQLite would give the id of a deleted row to the next one; some process may still hold it."""
+
+
 class Base(DeclarativeBase):
     """All constraints are named, so that a migration can drop them on every database."""
 
+    __table_args__: Any = NEVER_TWICE
     metadata = MetaData(naming_convention=NAMING_CONVENTION)
     type_annotation_map = {  # noqa: RUF012 -- SQLAlchemy reads it as a plain class attribute
         dt.datetime: UtcDateTime(),
@@ -70,7 +75,11 @@ class Example(Base):
     """One row of a dataset."""
 
     __tablename__ = "examples"
-    __table_args__ = (UniqueConstraint("dataset_id", "position"), UniqueConstraint("dataset_id", "key"))
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "position"),
+        UniqueConstraint("dataset_id", "key"),
+        NEVER_TWICE,
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
@@ -122,7 +131,7 @@ class Arrival(Base):
     """Prompts that came after a routed campaign was begun, as a dataset of their own."""
 
     __tablename__ = "arrivals"
-    __table_args__ = (UniqueConstraint("campaign_id", "number"),)
+    __table_args__ = (UniqueConstraint("campaign_id", "number"), NEVER_TWICE)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
@@ -135,7 +144,7 @@ class Embedding(Base):
     """A text as a vector of length 1; every campaign with the same embedder shares it."""
 
     __tablename__ = "embeddings"
-    __table_args__ = (UniqueConstraint("embedder", "digest"),)
+    __table_args__ = (UniqueConstraint("embedder", "digest"), NEVER_TWICE)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     embedder: Mapped[str] = mapped_column(String(64))
@@ -150,7 +159,11 @@ class Candidate(Base):
     """One model x prompt x sampling of a campaign."""
 
     __tablename__ = "candidates"
-    __table_args__ = (UniqueConstraint("campaign_id", "position"), UniqueConstraint("campaign_id", "name"))
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "position"),
+        UniqueConstraint("campaign_id", "name"),
+        NEVER_TWICE,
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
@@ -168,7 +181,7 @@ class Round(Base):
     """One plan: the pairs an algorithm asked for, stored before anything is generated."""
 
     __tablename__ = "rounds"
-    __table_args__ = (UniqueConstraint("campaign_id", "number"),)
+    __table_args__ = (UniqueConstraint("campaign_id", "number"), NEVER_TWICE)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
@@ -199,13 +212,14 @@ class Generation(Base):
         CheckConstraint(
             "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0", name="counts_not_negative"
         ),
+        NEVER_TWICE,
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate."""
-    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), index=True)
-    """The round that paid for it."""
+    round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)
+    """The round that paid for it; NULL where its campaign was deleted and another one uses the text."""
     model: Mapped[str] = mapped_column(NAME)
     prompt_id: Mapped[int] = mapped_column(ForeignKey("prompts.id"))
     seed: Mapped[int] = mapped_column(LARGE)
@@ -219,6 +233,15 @@ class Generation(Base):
     seconds: Mapped[float]
     engine: Mapped[str] = mapped_column(NAME)
     created_at: Mapped[dt.datetime]
+
+
+class Pin(Base):
+    """A text of another campaign that a round uses and no comparison or game of it refers to (yet)."""
+
+    __tablename__ = "pins"
+
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), primary_key=True)
+    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"), primary_key=True)
 
 
 class Comparison(Base):
@@ -241,6 +264,7 @@ class Comparison(Base):
             sqlite_where=text("candidate_b_id IS NULL"),
             postgresql_where=text("candidate_b_id IS NULL"),
         ),
+        NEVER_TWICE,
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -276,6 +300,7 @@ class Game(Base):
         UniqueConstraint("comparison_id", "number"),
         CheckConstraint("placement IN ('original', 'swapped')", name="placement_known"),
         CheckConstraint("(verdict IS NULL) = (reason IS NOT NULL)", name="verdict_or_reason"),
+        NEVER_TWICE,
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -306,6 +331,10 @@ class Decision(Base):
     """One number per candidate position; null where nothing is known."""
     lower: Mapped[list[Any]]
     upper: Mapped[list[Any]]
+    status: Mapped[list[Any]]
+    """One short word per candidate position: what is known of it."""
+    claim: Mapped[dict[str, Any]]
+    """What is claimed of the best candidate; see `storage.records.NewDecision`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
@@ -352,6 +381,7 @@ class Load(Base):
     __table_args__ = (
         CheckConstraint("kind IN ('load', 'wake')", name="kind_known"),
         CheckConstraint("seconds >= 0", name="seconds_not_negative"),
+        NEVER_TWICE,
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)

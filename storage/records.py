@@ -147,6 +147,10 @@ class NewDecision:
     estimates: Sequence[float | None]
     lower: Sequence[float | None]
     upper: Sequence[float | None]
+    status: Sequence[str]
+    """One word per candidate position; see `algorithms.decision.ArmStatus`."""
+    claim: Mapping[str, Any]
+    """`kind`, `delta` and `assumptions` of what may be claimed; see `algorithms.decision.Claim`."""
     stop: bool
     reason: str
 
@@ -161,6 +165,9 @@ class DecisionRecord:
     estimates: Sequence[float | None]
     lower: Sequence[float | None]
     upper: Sequence[float | None]
+    status: Sequence[str]
+    """"active" for candidates that joined after it."""
+    claim: Mapping[str, Any]
     stop: bool
     reason: str
     decided_at: dt.datetime

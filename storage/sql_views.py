@@ -25,6 +25,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "upper": "Upper bound on it.",
         "stopped": "Whether the latest decision was to stop.",
         "reason": "Why it stopped, or that it is running.",
+        "claim": "What is claimed of the best candidate: none, exact, proven or heuristic.",
         "created_at": "UTC.",
         "decided_at": "Of the latest decision, UTC.",
         "previous_best": "The best of the campaign before it on the same dataset with the same objective.",
@@ -44,7 +45,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "output_tokens": "Of the same.",
         "seconds": "Of the same, as the engine measured.",
         "best": "Whether the decision names it.",
-        "status": "best; behind (its bounds lie below the best's); unscored; open.",
+        "status": "What the decision says of it: active, best, tied, eliminated, dropped and so on.",
     },
     "v_rounds": {
         "": "One planned round; all but its plan is NULL while it is unfinished.",
@@ -154,7 +155,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_reuse": {
         "": "What a campaign took from one that paid for it.",
         "campaign": "Name of the campaign that took.",
-        "taken_from": "Name of the campaign that paid.",
+        "taken_from": "Name of the campaign that paid; NULL where it was deleted.",
         "role": "candidate or judge.",
         "generations": "Texts.",
     },

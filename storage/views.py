@@ -32,7 +32,7 @@ ROWS_AT_ONCE = 1_000
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """One row per candidate, best estimate first; candidates nothing is known of come last.
 
-    `estimate`, `lower` and `upper` are those of the latest decision.
+    `status`, `estimate`, `lower` and `upper` are those of the latest decision.
     """
     decision = latest_decision(session, campaign_id)
     rows = []
@@ -41,6 +41,7 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
         rows.append(
             {
                 "candidate": candidate.name,
+                "status": decision.status[position] if decision else "active",
                 "estimate": decision.estimates[position] if decision else None,
                 "lower": decision.lower[position] if decision else None,
                 "upper": decision.upper[position] if decision else None,

@@ -25,6 +25,7 @@ FINGERPRINTS = (
     "judge_identity",
     "candidate_costs",
     "embedder_identity",
+    "deterministic",
 )
 """What a stored identity holds beside the spec's own fields."""
 

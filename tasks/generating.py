@@ -65,8 +65,7 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
             were asked meanwhile.
         LeaseLost: If another process took the campaign over.
     """
-    with campaign.database.reading() as session:
-        texts = generation_records.texts_by_key(session, [generation.key for generation in planned])
+    texts = _reused(campaign, round_, [generation.key for generation in planned])
     failures: dict[str, GenerationFailure] = {}
     groups = _missing(planned, campaign.checked.spec.execution.group_size, texts)
     asks = [Ask(model=group[0].model, requests=[each.request for each in group]) for group in groups]
@@ -75,7 +74,18 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
             made, failed = _told_apart(campaign, groups[number], answers)
             failures |= failed
             texts |= _stored(campaign, round_, made)
+    campaign.texts_in_use.update({text.id: key for key, text in texts.items()})
     return Texts(planned=planned, texts=texts, failures=failures)
+
+
+def _reused(campaign: RunningCampaign, round_: RoundRecord, keys: Sequence[str]) -> dict[str, StoredText]:
+    """The texts that are stored already, which nobody deletes from now on."""
+    with campaign.database.reading() as session:
+        found = list(generation_records.texts_by_key(session, keys))
+    if not found:  # as in most rounds, which then need not wait until they may write
+        return {}
+    with writing_under(campaign.database, campaign.lease) as session:
+        return generation_records.take_texts(session, round_.id, found)
 
 
 def _stored(

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ class RunningCampaign:
     """The judge's type and a digest of its parameters."""
     ledger: Ledger
     """What was spent of the budget."""
+    texts_in_use: dict[int, str] = field(default_factory=dict)
+    """Key of each stored text that the unfinished round uses, by its id."""
 
     @property
     def other_budgets(self) -> Sequence[Spending]:

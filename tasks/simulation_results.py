@@ -31,7 +31,7 @@ Metric = Literal[
 * accuracy: whether the recommended arm has the highest mean, or of duels does best against its best rival.
 * top1-eps: whether its mean is at most a gap below the highest.
 * top1-mcnemar: whether it is not significantly worse than the best one.
-* ndcg: how much of the ten best arms the estimates rank first.
+* ndcg: how much of the ten best arms the ranking puts first.
 * optimal-pick-ratio: the share of the prompts that went to the arm of which most is expected there.
 
 Or in score units:
@@ -109,7 +109,7 @@ def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Cal
     assert isinstance(world, ScoreWorld)
     means = true_means(world.scores)
     if metric == "ndcg":
-        return lambda run: np.array([ndcg(estimates, means) for estimates in run.estimates])
+        return lambda run: np.array([ndcg(ranking, means) for ranking in run.ranking])
     if metric == "accuracy":
         right = best_arms(means)
     elif metric == "top1-eps":

@@ -230,7 +230,8 @@ class StoppingSpec(Section):
     """Comparisons, unscored ones included (for certify, human labels), or limits by name."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """A candidate this close to the best is good enough; for best-mean."""
+    """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
+    that no other beats by more than this above 1/2, where it is below 1/2."""
 
     @property
     def stored_budget(self) -> int | dict[str, Any]:
@@ -281,7 +282,7 @@ class CampaignSpec(Section):
     batch_size: int = Field(default=32, ge=1)
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """A candidate is set aside when more than this share of its comparisons is unscored (at least 8)."""
+    """A candidate is dropped when more than this share of its comparisons is unscored (at least 8)."""
     execution: ExecutionSpec = ExecutionSpec()
 
     @field_validator("models", "prompts", "guardrails", "generate_configs")
@@ -306,8 +307,10 @@ class CampaignSpec(Section):
     @classmethod
     def _fits_the_question(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
         objective = info.data.get("objective")
-        if stopping.epsilon and objective in ("best-duel", "certify", "route"):
+        if stopping.epsilon and objective in ("certify", "route"):
             raise ValueError(f"epsilon means nothing to {objective}; leave it out")
+        if stopping.epsilon >= 0.5 and objective == "best-duel":
+            raise ValueError(f"epsilon must be below 0.5 for best-duel, got {stopping.epsilon:g}; lower it")
         if stopping.delta is None and objective == "certify":
             raise ValueError("certify needs delta, the chance that a certificate may be wrong; add it")
         if objective and isinstance(stopping.budget, BudgetSpec):

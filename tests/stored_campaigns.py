@@ -64,6 +64,8 @@ def decision(**fields):
         "estimates": unknown,
         "lower": unknown,
         "upper": unknown,
+        "status": ["active"] * 3,
+        "claim": {"kind": "none", "delta": None, "assumptions": []},
         "stop": False,
         "reason": "running",
     }

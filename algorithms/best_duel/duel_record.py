@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_duel.example_draws import ExampleDraws
 from algorithms.best_duel.setting import Setting
+from algorithms.dropping import LEAST_TOLD_TO_DROP
 from algorithms.errors import (
     ArmAgainstItself,
     MalformedBatch,
@@ -21,9 +22,9 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
+from algorithms.in_flight import InFlight
 from algorithms.protocols import Batch
 
-LEAST_TOLD_TO_DROP = 8  # fewer duels say too little about the share of unscored ones
 NONE_LEFT = 2**62  # more duels than any campaign has: no pair is chosen for having had so few
 
 
@@ -44,6 +45,7 @@ class DuelRecord:
         self.n_examples = setting.n_examples
         self._max_unscored = setting.max_unscored
         self._asked: Counter[tuple[int, int, int]] = Counter()  # duels asked and not told
+        self._in_flight = InFlight()
         shape = (setting.n_arms, setting.n_arms)
         self.wins = np.zeros(shape)  # (K, K) outcomes in favour of the row; a tie adds 1/2 to both
         self.counts = np.zeros(shape, dtype=np.int64)  # (K, K) duels told with a score
@@ -82,7 +84,9 @@ class DuelRecord:
     def asked(self) -> IntArray:
         """Duels asked of each pair, those told included, or `NONE_LEFT`: shape (K * K,), as `cells`."""
         asked = self.told + self.pending
-        return np.where(self.is_once & (asked >= self.n_examples), NONE_LEFT, asked).ravel()
+        if self._draws:
+            asked[self.is_once & (asked == self.n_examples)] = NONE_LEFT
+        return asked.ravel()
 
     def count(self, asked: IntArray, cell: int) -> None:
         """Count one more duel of a pair that has one left, in a table as `asked` makes it."""
@@ -99,6 +103,8 @@ class DuelRecord:
 
     def is_exhausted(self) -> bool:
         """Whether all duels that active arms may have were told."""
+        if not self._draws:
+            return False
         told = self.told.ravel()[self.cells]
         return bool((self.is_once.ravel()[self.cells] & (told == self.n_examples)).all())
 
@@ -123,6 +129,7 @@ class DuelRecord:
             self._asked[key] += 1
             _add(self.pending, key[0], key[1], 1)
         self.n_pending += len(batch)
+        self._in_flight.asked(batch)
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
@@ -136,6 +143,8 @@ class DuelRecord:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
         """
         duels = self._checked(batch, outcomes)
+        self._in_flight.check(batch)
+        self._in_flight.told(batch)
         if self.n_pending > 0:
             self._settle(batch)
         # Plain loops: for the few duels of a round they are several times faster than arrays.

@@ -97,10 +97,10 @@ class LlmPo:
         record = self._stopping.record
         t, n_arms = record.n_told + record.n_pending, record.n_arms
         asked = record.asked()
-        wanted = {first * n_arms + second: share for (first, second), share in shares.items()}
+        cells = {first * n_arms + second: share for (first, second), share in shares.items()}
+        wanted = {cell: share for cell, share in cells.items() if asked.item(cell) < NONE_LEFT}
         chosen = []
         for now in range(t, t + size):
-            wanted = {cell: share for cell, share in wanted.items() if asked.item(cell) < NONE_LEFT}
             counts = asked[record.cells]
             least = counts.min()
             if least < max(self._n0, self._exploration * math.sqrt(now)) or not wanted:
@@ -109,6 +109,8 @@ class LlmPo:
                 equals = _furthest_behind(wanted, [asked.item(cell) for cell in wanted])
             pick = equals[0] if len(equals) == 1 else equals[rng.integers(len(equals))]
             record.count(asked, pick)
+            if asked.item(pick) == NONE_LEFT:
+                wanted.pop(pick, None)
             chosen.append(divmod(pick, n_arms))
         return np.array(chosen)
 

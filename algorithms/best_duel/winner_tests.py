@@ -56,8 +56,8 @@ from algorithms.arrays import BoolArray, FloatArray
 def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray | None = None) -> FloatArray:
     """The evidence against each arm being the winner: log E(i), the product over j of 1 - p + p M(i, j).
 
-    p = 1 / (K - 1), so that opponents that do not lead cost at most a factor of e together, and one that does
-    log(K - 1). A factor of a dropped arm counts where it is below 1.
+    p = 1 / (K - 1), so that one opponent that leads costs a factor of K - 1, and those that do not lead cost
+    at most a factor of e together. A factor of a dropped arm counts where it is below 1.
 
     Args:
         log_wealths: log M, shape (K, K).

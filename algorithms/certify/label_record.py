@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.certify.setting import Setting
+from algorithms.dropping import too_many_unscored
 from algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -12,9 +13,9 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
+from algorithms.in_flight import InFlight
 from algorithms.protocols import EMPTY_BATCH, Batch
 
-LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
 N_LOSSES = 3
 
 
@@ -22,8 +23,8 @@ class LabelRecord:
     """The labels in the order they were bought, and the pairs of an arm and a labelled example.
 
     Every arm goes through the labels in that one order, which is drawn at random and owes nothing to losses.
-    A label is bought when a pair of its example is first asked, or told unasked. An arm is set aside for good
-    as soon as at least 8 of its pairs were told and more than `max_unscored` of them are unscored.
+    A label is bought when a pair of its example is first asked, or told unasked. An arm is dropped for good
+    as soon as `too_many_unscored` says so.
 
     Args:
         setting: The problem and the common parameters.
@@ -47,7 +48,8 @@ class LabelRecord:
         self._unscored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(setting.n_arms)  # (K,) of the losses that are estimated
         self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) of the same
-        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not set aside
+        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
+        self._in_flight = InFlight()
 
     @property
     def means(self) -> FloatArray:
@@ -84,6 +86,7 @@ class LabelRecord:
             return EMPTY_BATCH
         batch = Batch(chosen, examples)
         self._take(batch)
+        self._in_flight.asked(batch)
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
@@ -102,6 +105,7 @@ class LabelRecord:
         losses = self._checked(batch, outcomes)
         if len(batch) == 0:
             return losses
+        self._in_flight.told(batch)
         arms = batch.arms
         self._take(batch)
         self._told[arms, batch.examples] = True
@@ -112,9 +116,7 @@ class LabelRecord:
         self._unscored += np.bincount(arms[is_unscored], minlength=self.n_arms)
         self._sums += np.bincount(arms[is_known], weights=estimated[is_known], minlength=self.n_arms)
         self._counts += np.bincount(arms[is_known], minlength=self.n_arms)
-        self.active &= (self.told < LEAST_TOLD_TO_SET_ASIDE) | (
-            self._unscored <= self._max_unscored * self.told
-        )
+        self.active &= ~too_many_unscored(self.told, self._unscored, self._max_unscored)
         return losses
 
     def _take(self, batch: Batch) -> None:
@@ -151,6 +153,7 @@ class LabelRecord:
             value = float(losses.flat[where])
             where //= N_LOSSES
             raise OutcomeOutOfRange(int(arms[where]), int(examples[where]), value, "losses in [0, 1]")
+        self._in_flight.check(batch)
         return losses
 
 

@@ -41,7 +41,7 @@ class Setting:
     """"fixed-sequence" tests one arm after the other, each at delta, up to the first that fails; "bonferroni"
     tests every arm at delta / K."""
     max_unscored: float = 0.5
-    """Share of unscored pairs, in [0, 1], beyond which an arm is set aside."""
+    """Share of unscored pairs, in [0, 1], beyond which an arm is dropped."""
     intervals: bool = True
     """Whether decisions have intervals; where nobody looks at them, False saves their time."""
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Decision, Reason, statuses
+from algorithms.dropping import too_many_unscored
 from algorithms.errors import (
     ArmRemoved,
     MalformedBatch,
@@ -19,10 +20,9 @@ from algorithms.errors import (
     PromptTaken,
     UnusableContexts,
 )
+from algorithms.in_flight import InFlight
 from algorithms.protocols import Batch, RoutedBatch, frozen_integers
 from algorithms.route.setting import Setting
-
-LEAST_TOLD_TO_SET_ASIDE = 8  # fewer prompts say too little about the share of unscored ones
 
 Pair = tuple[int, int]
 
@@ -30,8 +30,8 @@ Pair = tuple[int, int]
 class RouteRecord:
     """The pairs of an arm and a prompt so far; each pair is told once, each prompt asked once.
 
-    An arm is set aside for good as soon as at least 8 of its prompts were told and more than `max_unscored`
-    of them are unscored. An arm that is removed keeps its index and its scores.
+    An arm is dropped for good as soon as `too_many_unscored` says so. An arm that is removed keeps its index
+    and its scores.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -40,6 +40,7 @@ class RouteRecord:
         self._told_pairs: set[Pair] = set()
         self.pending: dict[Pair, FloatArray] = {}
         """Contexts of the pairs asked and not told, in the order they were asked."""
+        self.in_flight = InFlight()
         self._next = 0  # every prompt before it is taken
         self._taken_later: set[int] = set()  # prompts taken that are not before it
         self.n_told = 0
@@ -48,12 +49,12 @@ class RouteRecord:
         self._sums = np.zeros(self.n_arms)  # (K,) of the scores
         self._asked = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
         self._removed = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
-        self._set_aside = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
+        self._dropped = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
 
     @property
     def eligible(self) -> BoolArray:
-        """Which arms can be chosen, shape (K,): neither removed nor set aside."""
-        return ~(self._removed | self._set_aside)
+        """Which arms can be chosen, shape (K,): neither removed nor dropped."""
+        return ~(self._removed | self._dropped)
 
     @property
     def untried(self) -> BoolArray:
@@ -131,6 +132,7 @@ class RouteRecord:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
         """
         contexts, scores = self._checked(batch, outcomes)
+        self.in_flight.told(batch)
         scored = []
         for arm, example, context, score in zip(
             batch.arms.tolist(), batch.examples.tolist(), contexts, scores, strict=True
@@ -145,14 +147,12 @@ class RouteRecord:
                 self._sums[arm] += score
                 scored.append((arm, context, score))
         self.n_told += len(scores)
-        self._set_aside |= (self._told >= LEAST_TOLD_TO_SET_ASIDE) & (
-            self._told - self._scored > self._setting.max_unscored * self._told
-        )
+        self._dropped |= too_many_unscored(self._told, self._told - self._scored, self._setting.max_unscored)
         return scored
 
     def add_arm(self) -> int:
         """Make room for one more arm; return its index."""
-        for name in ("_told", "_scored", "_sums", "_asked", "_removed", "_set_aside"):
+        for name in ("_told", "_scored", "_sums", "_asked", "_removed", "_dropped"):
             column = getattr(self, name)
             setattr(self, name, np.append(column, column.dtype.type(0)))
         self.n_arms += 1
@@ -168,6 +168,7 @@ class RouteRecord:
             raise NoArmToRemove(arm, "it is the last one; add another arm first")
         self._removed[arm] = True
         self.pending = {pair: context for pair, context in self.pending.items() if pair[0] != arm}
+        self.in_flight.remove_arm(arm)
 
     def decision(self) -> Decision:
         """The eligible arm whose scores are best on average, and whether there is nothing left to ask."""
@@ -181,7 +182,7 @@ class RouteRecord:
             estimates=means,
             lower=nothing,
             upper=nothing,
-            status=statuses(self.n_arms, [("dropped", self._set_aside), ("removed", self._removed)]),
+            status=statuses(self.n_arms, [("dropped", self._dropped), ("removed", self._removed)]),
             stop=reason != "running",
             reason=reason,
             claim=NOTHING_CLAIMED if reason in ("running", "all-dropped") else HEURISTIC,
@@ -231,4 +232,5 @@ class RouteRecord:
             if score < -1.0 or score > 1.0:
                 raise OutcomeOutOfRange(arm, example, score, "in [-1, 1]")
             seen.add((arm, example))
+        self.in_flight.check(batch)
         return batch.contexts, listed

@@ -50,9 +50,11 @@ class Routing(ABC):
             self._record.take(arm, example, context)
             self._unreckoned = [(arm, context)]
             arms.append(arm)
-        return RoutedBatch(
+        batch = RoutedBatch(
             np.array(arms, dtype=np.int64), np.array(prompts, dtype=np.int64), rows[: len(arms)]
         )
+        self._record.in_flight.asked(batch)
+        return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [-1, 1], NaN where unscored."""

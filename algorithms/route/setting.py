@@ -45,7 +45,7 @@ class Setting:
     eta: float | None = None
     """Weight of uncertainty in a choice, at least 0; None for sqrt(2 log(2 K / delta)), K the arms so far."""
     max_unscored: float = 0.5
-    """Share of unscored prompts, in [0, 1], beyond which an arm is set aside."""
+    """Share of unscored prompts, in [0, 1], beyond which an arm is dropped."""
 
     def __post_init__(self) -> None:
         for name, value, holds, requirement in (

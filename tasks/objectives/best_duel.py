@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from storage.records import NewComparison, RoundRecord
 from tasks.candidates import build_candidates
 from tasks.datasets import Dataset
@@ -12,11 +14,14 @@ from tasks.engines.protocol import ModelRef
 from tasks.features import chosen_features
 from tasks.generating import Texts
 from tasks.identity import fingerprint_model
+from tasks.modelled import uses_features
 from tasks.objectives.checked import CheckedCampaign
 from tasks.pair_judges.protocol import PairJudge
 from tasks.pair_judges.registry import create_pair_judge
 from tasks.running import RunningCampaign
 from tasks.spec import CampaignSpec
+
+DETERMINISTIC = "deterministic"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +69,23 @@ class BestDuel(CheckedCampaign):
 
     def found_params(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        return chosen_features(self.spec, self.candidates)
+        found = chosen_features(self.spec, self.candidates)
+        return found | {DETERMINISTIC: np.array(self.deterministic)} if any(self.deterministic) else found
+
+    def particulars(self) -> dict[str, Any]:
+        """See `CheckedCampaign`: which duels are drawn without replacement."""
+        return {DETERMINISTIC: self.deterministic}
+
+    @property
+    def deterministic(self) -> list[bool]:
+        """By arm, whether a duel with another such arm comes out the same whenever it is fought.
+
+        That takes a judge without chance, and answers that are generated once and read again: greedy ones,
+        and all where no fresh ones are wanted. With features there is none, as the model is of fresh draws.
+        """
+        is_certain = self.judge.is_deterministic and not uses_features(self.spec.selector.model_dump())
+        fresh = self.spec.fresh_generations
+        return [is_certain and (each.sampling.temperature == 0.0 or not fresh) for each in self.candidates]
 
     def judge_texts(
         self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts

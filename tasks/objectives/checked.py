@@ -181,4 +181,6 @@ def common_params(spec: CampaignSpec) -> dict[str, Any]:
         return common | {"alpha": spec.certify.risk}
     if spec.objective == "route" and spec.stopping.delta is None:
         del common["delta"]  # without one, exploration is set for the algorithm's own
-    return common | {"epsilon": spec.stopping.epsilon} if spec.objective == "best-mean" else common
+    if spec.objective in ("best-mean", "best-duel"):
+        common["epsilon"] = spec.stopping.epsilon
+    return common

@@ -53,6 +53,11 @@ class RulesJudge:
         """Nothing that the spec does not hold."""
         return {}
 
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether no coin is tossed between two wrong answers."""
+        return self.both_wrong == "tie"
+
     def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> tuple[()]:
         """None: the verdict is always ready."""
         return ()

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from algorithms.best_duel.thresholds import practical_threshold
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
@@ -11,7 +12,10 @@ from algorithms.best_duel.bradley_terry_mixture import log_mixture
 from algorithms.best_duel.count_evidence import CountEvidence
 from algorithms.best_duel.evidence import in_force
 from algorithms.best_duel.feature_space import arm_points
+<<<<<<< HEAD
 from algorithms.decision import Claim
+=======
+>>>>>>> duels
 from algorithms.errors import InvalidParameter
 from algorithms.protocols import Batch
 

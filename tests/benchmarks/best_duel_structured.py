@@ -24,7 +24,8 @@ from algorithms.best_duel.structured_allocation import characteristic_time
 from algorithms.protocols import round_rng
 from algorithms.registry import create_selector
 from tasks.simulation import THREAD_SETTINGS
-from tests.benchmarks.practical_rule import PracticalRule, practical_threshold
+from tests.benchmarks.practical_rule import practical_threshold
+from tests.benchmarks.practical_structured_rule import PracticalStructuredRule
 
 N_ARMS, D, NOISE = 32, 6, 0.25
 DELTA, CAP = 0.05, 30_000
@@ -130,7 +131,7 @@ def campaign(world: Instance, name: str, seed: int) -> Outcome:
         budget=CAP,
     )
     judge, best = np.random.default_rng([seed, 1]), int(world.scores.argmax())
-    published = PracticalRule(world.features, DELTA) if name == OURS else None
+    published = PracticalStructuredRule(world.features, DELTA) if name == OURS else None
     draws, duels, right_at = round_rng(seed, 0), 0, []
     while len(batch := selector.ask(draws)):
         lead = world.scores[batch.arms[:, 0]] - world.scores[batch.arms[:, 1]]

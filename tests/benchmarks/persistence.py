@@ -113,6 +113,8 @@ def _decision(candidates: list[int]) -> NewDecision:
         estimates=values,
         lower=values,
         upper=values,
+        status=["active"] * CANDIDATES,
+        claim={"kind": "none", "delta": None, "assumptions": []},
         stop=False,
         reason="running",
     )

@@ -168,7 +168,14 @@ def _made_up(name: str, start: int, size: int) -> tuple[list[int], list[int], li
 def _decision(best: int) -> NewDecision:
     values = [number / CANDIDATES for number in range(CANDIDATES)]
     return NewDecision(
-        best_candidate_id=best, estimates=values, lower=values, upper=values, stop=False, reason="running"
+        best_candidate_id=best,
+        estimates=values,
+        lower=values,
+        upper=values,
+        status=["active"] * CANDIDATES,
+        claim={"kind": "none", "delta": None, "assumptions": []},
+        stop=False,
+        reason="running",
     )
 
 

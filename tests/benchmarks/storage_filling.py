@@ -93,10 +93,13 @@ def _fill_file(path: str, statements: list[str]) -> None:
 
 
 DECISION = (
-    "round_id", "best_candidate_id", "estimates", "lower", "upper", "stop", "reason", "decided_at",
-    "best_estimate", "best_lower", "best_upper", "comparisons", "scored", "candidates", "generations",
-    "input_tokens", "output_tokens", "seconds",
+    "round_id", "best_candidate_id", "estimates", "lower", "upper", "status", "claim", "stop", "reason",
+    "decided_at", "best_estimate", "best_lower", "best_upper", "comparisons", "scored", "candidates",
+    "generations", "input_tokens", "output_tokens", "seconds",
 )  # fmt: skip
+
+
+NO_CLAIM = {"kind": "none", "delta": None, "assumptions": []}
 
 
 def _plans(campaign: int, sizes: list[int]) -> Iterator[tuple[object, ...]]:
@@ -111,9 +114,9 @@ def _decisions(sizes: list[int]) -> Iterator[tuple[object, ...]]:
         estimates, lower, upper = np.sort(rng.random((3, CANDIDATES)), axis=0)[[1, 0, 2]].tolist()
         best = number % CANDIDATES
         yield (
-            number + 1, best + 1, estimates, lower, upper, False, "running", now(), estimates[best],
-            lower[best], upper[best], size, size - size // 50, min(size, CANDIDATES), size, 20 * size,
-            10 * size, 0.01 * size,
+            number + 1, best + 1, estimates, lower, upper, ["active"] * CANDIDATES, NO_CLAIM, False,
+            "running", now(), estimates[best], lower[best], upper[best], size, size - size // 50,
+            min(size, CANDIDATES), size, 20 * size, 10 * size, 0.01 * size,
         )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def prepared(folder, **changes):
 
 def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_plain_estimate(finished):
     found = status(finished)
-    assert (found["state"], found["reason"], found["best"]) == ("decided", "certified", "medium/plain")
+    assert (found["outcome"], found["reason"], found["best"]) == ("winner", "certified", "medium/plain")
     assert found["is_guaranteed"]
     assert found["certificate"]["labels_used"] == certify.BUDGET
     assert list(found["certificate"]["costs"].items()) == [
@@ -280,7 +280,7 @@ def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):
     )
     assert ran(tmp_path) == 3
     found = status(tmp_path)
-    assert (found["state"], found["reason"], found["best"]) == ("undecided", "none-certified", None)
+    assert (found["outcome"], found["reason"], found["best"]) == ("none", "none-certified", None)
     told = done(tmp_path, "status", "survivor")
     assert "certified none: a risk of at most 0.15 was shown of no candidate" in told
     assert "the plain mean of human losses would certify none" in told

@@ -52,9 +52,6 @@ def test_candidates_that_join_stand_last_and_take_part_from_the_next_round_on(ca
         # Round 1 is planned already.
         assert campaign_records.first_rounds(session, campaign.record.id) == [0, 0, 0, 2]
         assert campaign_records.get_campaign(session, "letters").spec == {"grown": True}
-        assert outcome_records.latest_decision(session, campaign.record.id).estimates == [
-            1.0,
-            0.0,
-            None,
-            None,
-        ]
+        latest = outcome_records.latest_decision(session, campaign.record.id)
+        assert latest.estimates == [1.0, 0.0, None, None]
+        assert latest.status == ["active"] * 4

@@ -98,7 +98,8 @@ def test_a_round_number_is_unique_in_its_campaign_only(campaign, round_):
 
 def test_a_round_is_decided_once(campaign, round_):
     campaign.finish(round_, [1.0, 0.0])
-    again = {"estimates": [], "lower": [], "upper": [], "stop": False, "reason": "running"}
+    again = {"estimates": [], "lower": [], "upper": [], "status": [], "claim": {}, "stop": False}
+    again |= {"reason": "running"}
     names = ("comparisons", "scored", "candidates", "generations", "input_tokens", "output_tokens", "seconds")
     again |= dict.fromkeys(names, 0)
     with pytest.raises(ConflictingRecord, match=r"decisions.*round_id"):

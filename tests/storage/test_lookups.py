@@ -1,9 +1,11 @@
 """Ids are known before their rows are stored, and nobody else ever gets them."""
 
+from sqlalchemy import delete
 from stored_campaigns import NOW, generation
 
 from storage import generation_records
 from storage.lookups import ids_with
+from storage.models import Generation
 
 
 def stored(campaign, *keys):
@@ -24,6 +26,13 @@ def test_what_is_stored_keeps_its_id_and_each_other_digest_gets_one_of_its_own(c
     assert found == {"b": there["b"]}
     assert list(new) == ["c", "d"]
     assert len({*there.values(), *new.values()}) == 4
+
+
+def test_the_id_of_a_deleted_row_is_given_to_no_other(campaign):
+    there = stored(campaign, "a", "b")
+    with campaign.database.writing() as session:
+        session.execute(delete(Generation))
+    assert min(ids(campaign, "c")[1].values()) > max(there.values())
 
 
 def test_no_digest_needs_no_id(campaign):

@@ -112,13 +112,18 @@ def test_the_next_round_comes_after_all_planned_ones_of_its_campaign(campaign):
 
 
 def test_the_latest_decision_is_that_of_the_highest_round(campaign):
+    known = {
+        "status": ["out", "dropped", "active"],
+        "claim": {"kind": "proven", "delta": 0.05, "assumptions": ["independent"]},
+    }
     second, first = campaign.plan(1, [0], [0]), campaign.plan(0, [1], [1])
-    campaign.finish(second, [1.0], best=2, stop=True, reason="budget", estimates=[0.1, None, 0.3])
+    campaign.finish(second, [1.0], best=2, stop=True, reason="budget", estimates=[0.1, None, 0.3], **known)
     campaign.finish(first, [1.0], best=0)
     with campaign.database.reading() as session:
         latest = outcome_records.latest_decision(session, campaign.record.id)
     assert (latest.round_number, latest.best, latest.stop, latest.reason) == (1, "c", True, "budget")
     assert latest.estimates == [0.1, None, 0.3]
+    assert {"status": latest.status, "claim": latest.claim} == known
     assert latest.decided_at == NOW
 
 

@@ -115,9 +115,9 @@ def test_the_standing_of_a_candidate_is_told(played):
     campaign, _ = played
     board = asked(campaign, "v_leaderboard", "position")
     assert [(row["status"], bool(row["best"]), row["mean"]) for row in board] == [
-        ("open", False, 1.0),
-        ("best", True, 0.625),
-        ("unscored", False, None),
+        ("active", False, 1.0),
+        ("active", True, 0.625),
+        ("active", False, None),
     ]
 
 

@@ -1,17 +1,15 @@
 """What users ask of a campaign, on rows whose answers are known or added up here the slow way."""
 
-import sqlite3
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
-from stored_campaigns import store_campaign
+from stored_campaigns import NOW, decision, generation, store_campaign
 
-from storage import campaign_records, views
+from storage import generation_records, outcome_records, views
 from storage.database import open_database
 from storage.errors import QueryRefused
-from storage.schema import upgrade
+from storage.records import NewComparison
 
 
 @pytest.fixture
@@ -42,18 +40,30 @@ def played(campaign):
 
 
 @pytest.fixture
-def real(tmp_path):
-    """A campaign of the first release that was really run, with models and a judge."""
-    path = tmp_path / "real.db"
-    dump = (Path(__file__).parent / "assets" / "revision_0001.sql").read_text(encoding="utf-8")
-    with sqlite3.connect(path) as connection:
-        connection.executescript(dump)
-    connection.close()
-    database = open_database(f"sqlite:///{path}")
-    upgrade(database)
-    with database.reading() as session:
-        yield session, campaign_records.get_campaign(session, "letters").id
-    database.close()
+def whole(campaign):
+    """Every pair once: some unscored, some without a text, no two texts of the same cost."""
+    for number in range(5):
+        round_ = campaign.plan(number, [0, 1, 2], [number] * 3)
+        with campaign.database.writing() as session:
+            made = [
+                generation(f"{number}-{arm}", input_tokens=3 * number + arm, output_tokens=number + 10**arm)
+                for arm in range(2)
+            ]
+            texts = generation_records.add_generations(session, round_.id, made, NOW)
+            found = [
+                NewComparison(
+                    position=arm,
+                    candidate_a_id=campaign.candidate_ids[arm],
+                    example_id=campaign.example_ids[number],
+                    generation_a_id=None if reason == "failed" else texts[f"{number}-{arm}"].id,
+                    judge="exact",
+                    outcome=number / 4 if reason is None else None,
+                    reason=reason,
+                )
+                for arm, reason in enumerate((None, "no_answer" if number % 2 else None, "failed"))
+            ]
+            outcome_records.add_outcomes(session, round_.id, found, decision(), NOW)
+    return campaign
 
 
 def ask(campaign, view, **arguments):
@@ -138,30 +148,27 @@ def test_comparisons_can_be_limited_to_a_candidate_and_a_number(played):
     assert ask(played, views.comparisons, candidate="nobody") == []
 
 
-def test_totals_are_the_sums_over_all_rows(real):
-    session, campaign_id = real
-    rows = list(views.comparisons(session, campaign_id))
-    made = {(row["prompt"], row["text"], row["candidate"]): row for row in rows if row["text"] is not None}
-    totals = views.totals(session, campaign_id)
-    assert totals["comparisons"] == len(rows) == 48
+def test_totals_are_the_sums_over_all_rows(whole):
+    rows = ask(whole, views.comparisons)
+    made = {row["text"]: row for row in rows if row["text"] is not None}
+    with whole.database.reading() as session:
+        totals = views.totals(session, whole.record.id)
+    assert totals["comparisons"] == len(rows) == 15
     assert totals["scored"] == sum(row["outcome"] is not None for row in rows)
     assert totals["rounds"] == len({row["round"] for row in rows})
     assert totals["generations"] == len(made)
     assert totals["input_tokens"] == sum(row["input_tokens"] for row in made.values())
     assert totals["output_tokens"] == sum(row["output_tokens"] for row in made.values())
     assert totals["engine_seconds"] == pytest.approx(sum(row["seconds"] for row in made.values()))
-    assert totals["grid"] == totals["candidates"] * totals["examples"] == 6 * 14
+    assert totals["grid"] == totals["candidates"] * totals["examples"] == 3 * 5
 
 
-def test_leaderboard_and_coverage_agree_with_the_comparisons(real):
-    session, campaign_id = real
-    rows = list(views.comparisons(session, campaign_id))
+def test_leaderboard_and_coverage_agree_with_the_comparisons(whole):
+    rows = ask(whole, views.comparisons)
     reasons = Counter((row["candidate"], row["reason"]) for row in rows)
-    covered = {
-        (row["candidate"], row["reason"]): row["comparisons"] for row in views.coverage(session, campaign_id)
-    }
+    covered = {(row["candidate"], row["reason"]): row["comparisons"] for row in ask(whole, views.coverage)}
     assert covered == reasons
-    for row in views.leaderboard(session, campaign_id):
+    for row in ask(whole, views.leaderboard):
         own = [each for each in rows if each["candidate"] == row["candidate"]]
         assert row["scored"] + row["unscored"] == len(own)
         assert row["output_tokens"] == sum(each["output_tokens"] or 0 for each in own)

@@ -101,7 +101,7 @@ def test_a_run_is_seen_at_the_last_whole_batch_that_a_budget_pays_for():
     run = replay(whole_examples(), TABLE, budgets=[1, 2, 3, 8], seed=0)
     assert run.spent.tolist() == [0, 2, 2, 8]
     assert run.best.tolist() == [NOBODY, 0, 0, 0]
-    np.testing.assert_array_equal(run.estimates, [[np.nan, np.nan], [1, 0], [1, 0], [1, 0]])
+    np.testing.assert_array_equal(run.ranking, [[np.nan, np.nan], [1, 0], [1, 0], [1, 0]])
 
 
 def test_the_last_budget_ends_a_run_even_in_the_middle_of_a_batch():
@@ -123,7 +123,7 @@ def test_unscored_pairs_are_spent():
         contestant("a", "row-mean", {"batch_size": 4}), ScoreWorld(scores=scores), budgets=[4, 16], seed=1
     )
     assert run.spent.tolist() == [4, 16]
-    assert run.estimates[1].tolist() == [0.5] * 4
+    assert run.ranking[1].tolist() == [0.5] * 4
 
 
 METRICS = {
@@ -171,9 +171,9 @@ def test_runs_are_the_same_with_one_worker_and_with_two():
     alone = replay(two[0], world, budgets=[10, 40, 80], seed=4)
     for mine, theirs in zip([*one, one[2]], [*both, alone], strict=True):
         assert (mine.label, mine.seed) == (theirs.label, theirs.seed)
-        for field in ("spent", "best", "estimates"):
+        for field in ("spent", "best", "ranking"):
             np.testing.assert_array_equal(getattr(mine, field), getattr(theirs, field))
-    assert not np.array_equal(one[0].estimates, one[2].estimates, equal_nan=True)
+    assert not np.array_equal(one[0].ranking, one[2].ranking, equal_nan=True)
 
 
 BREAKAGES = {

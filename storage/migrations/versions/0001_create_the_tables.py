@@ -1,7 +1,9 @@
-"""Create the tables."""
+"""Create the tables, and the views for other tools."""
 
 import sqlalchemy as sa
 from alembic import op
+
+from storage.migrations.views_0001 import VIEWS
 
 revision = "0001"
 down_revision = None
@@ -11,6 +13,26 @@ depends_on = None
 # PostgreSQL holds columns to their type; SQLite to neither the length of a text nor the size of an integer.
 NAME = sa.String(length=255).with_variant(sa.Text(), "postgresql")
 LARGE = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
+
+TABLES = (
+    "datasets",
+    "embeddings",
+    "prompts",
+    "campaigns",
+    "examples",
+    "arrivals",
+    "candidates",
+    "labels",
+    "leases",
+    "loads",
+    "rounds",
+    "decisions",
+    "generations",
+    "tallies",
+    "pins",
+    "comparisons",
+    "games",
+)
 
 
 def upgrade() -> None:
@@ -24,7 +46,46 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_datasets"),
         sa.UniqueConstraint("fingerprint", name="uq_datasets_fingerprint"),
+        sqlite_autoincrement=True,
     )
+    op.create_table(
+        "embeddings",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("embedder", sa.String(length=64), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("vector", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_embeddings"),
+        sa.UniqueConstraint("embedder", "digest", name="uq_embeddings_embedder_digest"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "prompts",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_prompts"),
+        sa.UniqueConstraint("digest", name="uq_prompts_digest"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "campaigns",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("name", NAME, nullable=False),
+        sa.Column("objective", sa.String(length=32), nullable=False),
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("seed", LARGE, nullable=False),
+        sa.Column("spec", sa.JSON(), nullable=False),
+        sa.Column("execution", sa.JSON(), nullable=False),
+        sa.Column("versions", sa.JSON(), nullable=False),
+        sa.Column("family", NAME, nullable=True),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_campaigns_dataset_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_campaigns"),
+        sa.UniqueConstraint("name", name="uq_campaigns_name"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_campaigns_dataset_id", "campaigns", ["dataset_id"])
+    op.create_index("ix_campaigns_family", "campaigns", ["family"])
     op.create_table(
         "examples",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -37,23 +98,21 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_examples"),
         sa.UniqueConstraint("dataset_id", "key", name="uq_examples_dataset_id_key"),
         sa.UniqueConstraint("dataset_id", "position", name="uq_examples_dataset_id_position"),
+        sqlite_autoincrement=True,
     )
     op.create_table(
-        "campaigns",
+        "arrivals",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", NAME, nullable=False),
-        sa.Column("objective", sa.String(length=32), nullable=False),
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("dataset_id", sa.Integer(), nullable=False),
-        sa.Column("seed", LARGE, nullable=False),
-        sa.Column("spec", sa.JSON(), nullable=False),
-        sa.Column("execution", sa.JSON(), nullable=False),
-        sa.Column("versions", sa.JSON(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_campaigns_dataset_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_campaigns"),
-        sa.UniqueConstraint("name", name="uq_campaigns_name"),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_arrivals_campaign_id"),
+        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_arrivals_dataset_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_arrivals"),
+        sa.UniqueConstraint("campaign_id", "number", name="uq_arrivals_campaign_id_number"),
+        sa.UniqueConstraint("dataset_id", name="uq_arrivals_dataset_id"),
+        sqlite_autoincrement=True,
     )
-    op.create_index("ix_campaigns_dataset_id", "campaigns", ["dataset_id"], unique=False)
     op.create_table(
         "candidates",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -63,11 +122,54 @@ def upgrade() -> None:
         sa.Column("model", sa.JSON(), nullable=False),
         sa.Column("prompt", sa.JSON(), nullable=False),
         sa.Column("sampling", sa.JSON(), nullable=False),
+        sa.Column("first_round", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_candidates_campaign_id"),
         sa.PrimaryKeyConstraint("id", name="pk_candidates"),
         sa.UniqueConstraint("campaign_id", "name", name="uq_candidates_campaign_id_name"),
         sa.UniqueConstraint("campaign_id", "position", name="uq_candidates_campaign_id_position"),
+        sqlite_autoincrement=True,
     )
+    op.create_table(
+        "labels",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("example_id", sa.Integer(), nullable=False),
+        sa.Column("targets", sa.JSON(), nullable=False),
+        sa.Column("source", NAME, nullable=False),
+        sa.Column("labelled_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["example_id"], ["examples.id"], name="fk_labels_example_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_labels"),
+        sa.UniqueConstraint("example_id", name="uq_labels_example_id"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "leases",
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("token", sa.Integer(), nullable=False),
+        sa.Column("host", NAME, nullable=False),
+        sa.Column("pid", sa.Integer(), nullable=False),
+        sa.Column("process_started_at", sa.Float(), nullable=False),
+        sa.Column("heartbeat_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("released_at", sa.DateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_leases_campaign_id"),
+        sa.PrimaryKeyConstraint("campaign_id", name="pk_leases"),
+    )
+    op.create_table(
+        "loads",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("model", NAME, nullable=False),
+        sa.Column("devices", sa.JSON(), nullable=False),
+        sa.Column("kind", sa.String(length=8), nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint("kind IN ('load', 'wake')", name=op.f("ck_loads_kind_known")),
+        sa.CheckConstraint("seconds >= 0", name=op.f("ck_loads_seconds_not_negative")),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_loads_campaign_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_loads"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_loads_campaign_id", "loads", ["campaign_id"])
     op.create_table(
         "rounds",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -79,17 +181,50 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_rounds_campaign_id"),
         sa.PrimaryKeyConstraint("id", name="pk_rounds"),
         sa.UniqueConstraint("campaign_id", "number", name="uq_rounds_campaign_id_number"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "decisions",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("best_candidate_id", sa.Integer(), nullable=True),
+        sa.Column("estimates", sa.JSON(), nullable=False),
+        sa.Column("lower", sa.JSON(), nullable=False),
+        sa.Column("upper", sa.JSON(), nullable=False),
+        sa.Column("status", sa.JSON(), nullable=False),
+        sa.Column("claim", sa.JSON(), nullable=False),
+        sa.Column("stop", sa.Boolean(), nullable=False),
+        sa.Column("reason", sa.String(length=64), nullable=False),
+        sa.Column("decided_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("best_estimate", sa.Float(), nullable=True),
+        sa.Column("best_lower", sa.Float(), nullable=True),
+        sa.Column("best_upper", sa.Float(), nullable=True),
+        sa.Column("comparisons", sa.Integer(), nullable=False),
+        sa.Column("scored", sa.Integer(), nullable=False),
+        sa.Column("candidates", sa.Integer(), nullable=False),
+        sa.Column("generations", sa.Integer(), nullable=False),
+        sa.Column("input_tokens", LARGE, nullable=False),
+        sa.Column("output_tokens", LARGE, nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_decisions_round_id"),
+        sa.ForeignKeyConstraint(
+            ["best_candidate_id"], ["candidates.id"], name="fk_decisions_best_candidate_id"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_decisions"),
+        sa.UniqueConstraint("round_id", name="uq_decisions_round_id"),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "generations",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("key", sa.String(length=64), nullable=False),
-        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("round_id", sa.Integer(), nullable=True),
         sa.Column("model", NAME, nullable=False),
-        sa.Column("prompt", sa.Text(), nullable=False),
+        sa.Column("prompt_id", sa.Integer(), nullable=False),
         sa.Column("seed", LARGE, nullable=False),
         sa.Column("replicate", sa.Integer(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("choice_logprobs", sa.JSON(), nullable=True),
         sa.Column("finish_reason", sa.String(length=32), nullable=False),
         sa.Column("input_tokens", sa.Integer(), nullable=False),
         sa.Column("output_tokens", sa.Integer(), nullable=False),
@@ -101,10 +236,33 @@ def upgrade() -> None:
             name=op.f("ck_generations_counts_not_negative"),
         ),
         sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_generations_round_id"),
+        sa.ForeignKeyConstraint(["prompt_id"], ["prompts.id"], name="fk_generations_prompt_id"),
         sa.PrimaryKeyConstraint("id", name="pk_generations"),
         sa.UniqueConstraint("key", name="uq_generations_key"),
+        sqlite_autoincrement=True,
     )
-    op.create_index("ix_generations_round_id", "generations", ["round_id"], unique=False)
+    op.create_index("ix_generations_round_id", "generations", ["round_id"])
+    op.create_table(
+        "pins",
+        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("generation_id", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_pins_round_id"),
+        sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_pins_generation_id"),
+        sa.PrimaryKeyConstraint("round_id", "generation_id", name="pk_pins"),
+    )
+    op.create_table(
+        "tallies",
+        sa.Column("candidate_id", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.String(length=64), nullable=False),
+        sa.Column("comparisons", sa.Integer(), nullable=False),
+        sa.Column("points", sa.Float(), nullable=False),
+        sa.Column("input_tokens", LARGE, nullable=False),
+        sa.Column("output_tokens", LARGE, nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("detail", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name="fk_tallies_candidate_id"),
+        sa.PrimaryKeyConstraint("candidate_id", "reason", name="pk_tallies"),
+    )
     op.create_table(
         "comparisons",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -120,10 +278,19 @@ def upgrade() -> None:
         sa.Column("outcome", sa.Float(), nullable=True),
         sa.Column("reason", sa.String(length=64), nullable=True),
         sa.Column("detail", sa.Text(), nullable=True),
+        sa.Column("human_loss", sa.Float(), nullable=True),
+        sa.Column("auto_loss", sa.Float(), nullable=True),
+        sa.Column("unlabelled_loss", sa.Float(), nullable=True),
+        sa.CheckConstraint("auto_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_auto_loss_range")),
+        sa.CheckConstraint("human_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_human_loss_range")),
         sa.CheckConstraint(
             "(outcome IS NULL) = (reason IS NOT NULL)", name=op.f("ck_comparisons_outcome_or_reason")
         ),
         sa.CheckConstraint("outcome BETWEEN -1 AND 1", name=op.f("ck_comparisons_outcome_range")),
+        sa.CheckConstraint(
+            "unlabelled_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_unlabelled_loss_range")
+        ),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_comparisons_round_id"),
         sa.ForeignKeyConstraint(["candidate_a_id"], ["candidates.id"], name="fk_comparisons_candidate_a_id"),
         sa.ForeignKeyConstraint(["candidate_b_id"], ["candidates.id"], name="fk_comparisons_candidate_b_id"),
         sa.ForeignKeyConstraint(["example_id"], ["examples.id"], name="fk_comparisons_example_id"),
@@ -133,12 +300,10 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["generation_b_id"], ["generations.id"], name="fk_comparisons_generation_b_id"
         ),
-        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_comparisons_round_id"),
         sa.PrimaryKeyConstraint("id", name="pk_comparisons"),
         sa.UniqueConstraint("round_id", "position", name="uq_comparisons_round_id_position"),
+        sqlite_autoincrement=True,
     )
-    op.create_index("ix_comparisons_candidate_b_id", "comparisons", ["candidate_b_id"], unique=False)
-    op.create_index("ix_comparisons_example_id", "comparisons", ["example_id"], unique=False)
     op.create_index(
         "uq_comparisons_candidate_example",
         "comparisons",
@@ -154,7 +319,9 @@ def upgrade() -> None:
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("placement", sa.String(length=16), nullable=False),
         sa.Column("judge", sa.String(length=64), nullable=False),
-        sa.Column("reply", sa.Text(), nullable=False),
+        sa.Column("repeat", sa.Integer(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("generation_id", sa.Integer(), nullable=True),
         sa.Column("verdict", sa.Float(), nullable=True),
         sa.Column("reason", sa.String(length=64), nullable=True),
         sa.CheckConstraint("placement IN ('original', 'swapped')", name=op.f("ck_games_placement_known")),
@@ -162,50 +329,17 @@ def upgrade() -> None:
             "(verdict IS NULL) = (reason IS NOT NULL)", name=op.f("ck_games_verdict_or_reason")
         ),
         sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_games_comparison_id"),
+        sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_games_generation_id"),
         sa.PrimaryKeyConstraint("id", name="pk_games"),
         sa.UniqueConstraint("comparison_id", "number", name="uq_games_comparison_id_number"),
+        sqlite_autoincrement=True,
     )
-    op.create_table(
-        "decisions",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("round_id", sa.Integer(), nullable=False),
-        sa.Column("best_candidate_id", sa.Integer(), nullable=True),
-        sa.Column("estimates", sa.JSON(), nullable=False),
-        sa.Column("lower", sa.JSON(), nullable=False),
-        sa.Column("upper", sa.JSON(), nullable=False),
-        sa.Column("stop", sa.Boolean(), nullable=False),
-        sa.Column("reason", sa.String(length=64), nullable=False),
-        sa.Column("decided_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["best_candidate_id"], ["candidates.id"], name="fk_decisions_best_candidate_id"
-        ),
-        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_decisions_round_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_decisions"),
-        sa.UniqueConstraint("round_id", name="uq_decisions_round_id"),
-    )
-    op.create_table(
-        "leases",
-        sa.Column("campaign_id", sa.Integer(), nullable=False),
-        sa.Column("token", sa.Integer(), nullable=False),
-        sa.Column("host", NAME, nullable=False),
-        sa.Column("pid", sa.Integer(), nullable=False),
-        sa.Column("process_started_at", sa.Float(), nullable=False),
-        sa.Column("heartbeat_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("released_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_leases_campaign_id"),
-        sa.PrimaryKeyConstraint("campaign_id", name="pk_leases"),
-    )
+    for name, query in VIEWS[op.get_bind().dialect.name].items():
+        op.execute(f"CREATE VIEW {name} AS {query}")
 
 
 def downgrade() -> None:
-    op.drop_table("leases")
-    op.drop_table("decisions")
-    op.drop_table("games")
-    op.drop_table("comparisons")
-    op.drop_table("generations")
-    op.drop_table("rounds")
-    op.drop_table("candidates")
-    op.drop_table("campaigns")
-    op.drop_table("examples")
-    op.drop_table("datasets")
+    for name in reversed(VIEWS[op.get_bind().dialect.name]):
+        op.execute(f"DROP VIEW {name}")
+    for name in reversed(TABLES):
+        op.drop_table(name)

@@ -103,3 +103,13 @@ def test_an_unreadable_answer_is_wrong_where_the_scorer_says_so():
 def test_any_two_answers_are_judged_and_their_mirror_image_alike(a, b, both_right):
     rules = {"scorer": {"type": "contains"}, "both_right": both_right, "both_wrong": "tie", "targets": ["a"]}
     assert verdict(a, b, **rules).outcome == 1.0 - verdict(b, a, **rules).outcome
+
+
+def test_rules_without_a_coin_always_say_the_same():
+    assert not create_pair_judge("rules", scorer=LAST_NUMBER).is_deterministic
+    assert create_pair_judge("rules", scorer=LAST_NUMBER, both_wrong="tie").is_deterministic
+    for answers in (("42", "41"), ("41", "40"), ("42", "It is 42")):
+        said = {verdict(*answers, both_wrong="tie", seed=seed).outcome for seed in range(20)}
+        turned = {1.0 - verdict(*answers[::-1], both_wrong="tie", seed=seed).outcome for seed in range(20)}
+        assert said == turned
+        assert len(said) == 1

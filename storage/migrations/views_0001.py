@@ -1,0 +1,197 @@
+"""The SQL of the views as revision 0001 creates them; `storage.sql_views` says what their columns mean."""
+
+LAST = """(SELECT d.{column} FROM decisions d JOIN rounds r ON r.id = d.round_id
+    WHERE r.campaign_id = c.id ORDER BY r.number DESC LIMIT 1)"""
+
+CAMPAIGNS = f"""
+WITH stood AS (
+    SELECT c.id, c.name, c.objective, c.dataset_id, c.seed, c.created_at,
+        {LAST.format(column="id")} AS decision_id
+    FROM campaigns c
+), found AS (
+    SELECT s.id AS campaign_id, s.name AS campaign, s.objective, ds.name AS dataset, s.dataset_id, s.seed,
+        (SELECT count(*) FROM candidates k WHERE k.campaign_id = s.id) AS candidates,
+        t.rounds, t.comparisons, t.scored, b.name AS best, d.best_estimate AS estimate,
+        d.best_lower AS lower, d.best_upper AS upper, d.stop AS stopped, d.reason, {{claim}} AS claim,
+        s.created_at, d.decided_at
+    FROM stood s
+    JOIN datasets ds ON ds.id = s.dataset_id
+    LEFT JOIN decisions d ON d.id = s.decision_id
+    LEFT JOIN candidates b ON b.id = d.best_candidate_id
+    LEFT JOIN (
+        SELECT r.campaign_id, count(*) AS rounds, sum(x.comparisons) AS comparisons, sum(x.scored) AS scored
+        FROM decisions x JOIN rounds r ON r.id = x.round_id GROUP BY r.campaign_id
+    ) t ON t.campaign_id = s.id
+)
+SELECT campaign_id, campaign, objective, dataset, seed, candidates, coalesce(rounds, 0) AS rounds,
+    coalesce(comparisons, 0) AS comparisons, coalesce(scored, 0) AS scored, best, estimate, lower, upper,
+    stopped, reason, claim, created_at, decided_at,
+    lag(best) OVER (PARTITION BY dataset_id, objective ORDER BY created_at, campaign_id) AS previous_best
+FROM found
+"""
+
+LEADERBOARD = f"""
+WITH latest AS (
+    SELECT c.id AS campaign_id, c.name AS campaign, {LAST.format(column="id")} AS decision_id
+    FROM campaigns c
+), counted AS (
+    SELECT candidate_id, sum(CASE WHEN reason = '' THEN comparisons ELSE 0 END) AS scored,
+        sum(CASE WHEN reason = '' THEN 0 ELSE comparisons END) AS unscored,
+        sum(CASE WHEN reason = '' THEN points ELSE 0 END) AS points, sum(input_tokens) AS input_tokens,
+        sum(output_tokens) AS output_tokens, sum(seconds) AS seconds
+    FROM tallies GROUP BY candidate_id
+), board AS (
+    SELECT l.campaign, k.position, k.name AS candidate,
+        {{estimates}} AS estimate, {{lower}} AS lower, {{upper}} AS upper,
+        coalesce(n.scored, 0) AS scored, coalesce(n.unscored, 0) AS unscored,
+        CASE WHEN n.scored > 0 THEN n.points / n.scored END AS mean,
+        coalesce(n.input_tokens, 0) AS input_tokens, coalesce(n.output_tokens, 0) AS output_tokens,
+        coalesce(n.seconds, 0) AS seconds, coalesce(d.best_candidate_id = k.id, {{false}}) AS best,
+        coalesce({{status}}, 'active') AS status
+    FROM latest l
+    JOIN candidates k ON k.campaign_id = l.campaign_id
+    LEFT JOIN decisions d ON d.id = l.decision_id
+    LEFT JOIN counted n ON n.candidate_id = k.id
+)
+SELECT campaign, position, candidate, estimate, lower, upper, mean, scored, unscored, input_tokens,
+    output_tokens, seconds, best, status
+FROM board
+"""
+
+ROUNDS = """
+SELECT c.name AS campaign, r.number AS round, d.comparisons, d.scored, d.candidates, k.name AS best, d.stop,
+    d.reason, r.planned_at, d.decided_at, d.generations, d.input_tokens, d.output_tokens, d.seconds
+FROM rounds r
+JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN decisions d ON d.round_id = r.id
+LEFT JOIN candidates k ON k.id = d.best_candidate_id
+"""
+
+CURVE = """
+SELECT c.name AS campaign, r.number AS round,
+    sum(d.comparisons) OVER (PARTITION BY r.campaign_id ORDER BY r.number) AS comparisons,
+    k.name AS best, d.best_estimate AS estimate, d.best_lower AS lower, d.best_upper AS upper
+FROM rounds r
+JOIN campaigns c ON c.id = r.campaign_id
+JOIN decisions d ON d.round_id = r.id
+LEFT JOIN candidates k ON k.id = d.best_candidate_id
+"""
+
+COMPARISONS = """
+SELECT c.name AS campaign, r.number AS round, x.position, x.id AS comparison_id, a.name AS candidate,
+    b.name AS candidate_b, e.key AS example, x.outcome, x.reason, x.detail, x.answer, x.judge, x.human_loss,
+    x.auto_loss, x.unlabelled_loss, p.text AS prompt, g.text, q.text AS prompt_b, h.text AS text_b,
+    g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.engine
+FROM comparisons x
+JOIN rounds r ON r.id = x.round_id
+JOIN campaigns c ON c.id = r.campaign_id
+JOIN candidates a ON a.id = x.candidate_a_id
+JOIN examples e ON e.id = x.example_id
+LEFT JOIN candidates b ON b.id = x.candidate_b_id
+LEFT JOIN generations g ON g.id = x.generation_a_id
+LEFT JOIN prompts p ON p.id = g.prompt_id
+LEFT JOIN generations h ON h.id = x.generation_b_id
+LEFT JOIN prompts q ON q.id = h.prompt_id
+"""
+
+HEAD_TO_HEAD = """
+SELECT c.name AS campaign, a.name AS candidate, b.name AS opponent, count(*) AS duels,
+    sum(CASE WHEN s.points > 0.5 THEN 1 ELSE 0 END) AS wins,
+    sum(CASE WHEN s.points = 0.5 THEN 1 ELSE 0 END) AS ties,
+    sum(CASE WHEN s.points < 0.5 THEN 1 ELSE 0 END) AS losses,
+    count(*) - count(s.points) AS unscored, avg(s.points) AS win_rate
+FROM (
+    SELECT round_id, candidate_a_id AS candidate_id, candidate_b_id AS opponent_id, outcome AS points
+    FROM comparisons WHERE candidate_b_id IS NOT NULL
+    UNION ALL
+    SELECT round_id, candidate_b_id, candidate_a_id, 1 - outcome
+    FROM comparisons WHERE candidate_b_id IS NOT NULL
+) s
+JOIN candidates a ON a.id = s.candidate_id
+JOIN candidates b ON b.id = s.opponent_id
+JOIN campaigns c ON c.id = a.campaign_id
+GROUP BY c.id, c.name, a.id, a.name, b.id, b.name
+"""
+
+COVERAGE = """
+SELECT c.name AS campaign, k.name AS candidate, nullif(t.reason, '') AS reason, t.comparisons,
+    1.0 * t.comparisons / sum(t.comparisons) OVER (PARTITION BY k.id) AS share, t.detail
+FROM tallies t
+JOIN candidates k ON k.id = t.candidate_id
+JOIN campaigns c ON c.id = k.campaign_id
+"""
+
+GAMES = """
+SELECT c.name AS campaign, r.number AS round, x.position, m.number AS game, a.name AS candidate,
+    b.name AS candidate_b, m.judge, m.placement, m.repeat, m.attempt, m.verdict, m.reason,
+    p.text AS prompt, g.text AS reply, g.input_tokens, g.output_tokens, g.seconds
+FROM games m
+JOIN comparisons x ON x.id = m.comparison_id
+JOIN rounds r ON r.id = x.round_id
+JOIN campaigns c ON c.id = r.campaign_id
+JOIN candidates a ON a.id = x.candidate_a_id
+LEFT JOIN candidates b ON b.id = x.candidate_b_id
+LEFT JOIN generations g ON g.id = m.generation_id
+LEFT JOIN prompts p ON p.id = g.prompt_id
+"""
+
+USED = """
+    SELECT r.campaign_id, 'candidate' AS role, k.name, x.generation_a_id AS generation_id
+    FROM comparisons x JOIN rounds r ON r.id = x.round_id JOIN candidates k ON k.id = x.candidate_a_id
+    UNION
+    SELECT r.campaign_id, 'candidate', k.name, x.generation_b_id
+    FROM comparisons x JOIN rounds r ON r.id = x.round_id JOIN candidates k ON k.id = x.candidate_b_id
+    UNION
+    SELECT r.campaign_id, 'judge', m.judge, m.generation_id
+    FROM games m JOIN comparisons x ON x.id = m.comparison_id JOIN rounds r ON r.id = x.round_id
+"""
+
+COSTS = f"""
+SELECT c.name AS campaign, u.role, u.name, count(*) AS generations, sum(g.input_tokens) AS input_tokens,
+    sum(g.output_tokens) AS output_tokens, sum(g.seconds) AS seconds
+FROM ({USED}) u
+JOIN generations g ON g.id = u.generation_id
+JOIN rounds paid ON paid.id = g.round_id AND paid.campaign_id = u.campaign_id
+JOIN campaigns c ON c.id = u.campaign_id
+GROUP BY c.id, c.name, u.role, u.name
+"""
+
+REUSE = f"""
+SELECT c.name AS campaign, o.name AS taken_from, u.role, count(DISTINCT g.id) AS generations
+FROM ({USED}) u
+JOIN generations g ON g.id = u.generation_id
+JOIN campaigns c ON c.id = u.campaign_id
+LEFT JOIN rounds paid ON paid.id = g.round_id
+LEFT JOIN campaigns o ON o.id = paid.campaign_id
+WHERE paid.campaign_id IS NULL OR paid.campaign_id <> u.campaign_id
+GROUP BY c.id, c.name, o.id, o.name, u.role
+"""
+
+
+def _views(element: str, word: str, claim: str, false: str) -> dict[str, str]:
+    lists = {name: element.format(column=f"d.{name}") for name in ("estimates", "lower", "upper")}
+    return {
+        "v_campaigns": CAMPAIGNS.format(claim=claim),
+        "v_leaderboard": LEADERBOARD.format(**lists, status=word, false=false),
+        "v_rounds": ROUNDS,
+        "v_curve": CURVE,
+        "v_comparisons": COMPARISONS,
+        "v_head_to_head": HEAD_TO_HEAD,
+        "v_coverage": COVERAGE,
+        "v_games": GAMES,
+        "v_costs": COSTS,
+        "v_reuse": REUSE,
+    }
+
+
+VIEWS = {
+    "sqlite": _views(
+        "json_extract({column}, '$[' || k.position || ']')",
+        "json_extract(d.status, '$[' || k.position || ']')",
+        "json_extract(d.claim, '$.kind')",
+        "0",
+    ),
+    "postgresql": _views(
+        "CAST({column} ->> k.position AS FLOAT)", "d.status ->> k.position", "d.claim ->> 'kind'", "FALSE"
+    ),
+}
