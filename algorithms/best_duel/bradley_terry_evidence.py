@@ -43,7 +43,7 @@ class BradleyTerryEvidence:
     wrong arm or leaves the model with probability at most delta, whatever is done after that. Once the model
     is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do with
     the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without
-    the features explains the duels better than that with them. That makes nothing certain, but few wrong arms
+    the features explains the scored duels better than that with them. That makes nothing certain, but few wrong arms
     are named under features that leave something out before the duels refute them.
 
     The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
@@ -174,8 +174,8 @@ class BradleyTerryEvidence:
             lead=self._lead,
         )
         if record.n_told >= self._due:
-            alternative = self._beliefs.log_unstructured_mixture
-            self.is_refuted = is_misfit(tally, alternative, fit, MISFIT_SHARE * self._delta)
+            without = log_unstructured_mixture(tally, self._strength_z[duelled])
+            self.is_refuted = is_misfit(tally, without, fit, MISFIT_SHARE * self._delta)
             self._due = GROWTH * record.n_told
 
 
@@ -220,13 +220,6 @@ class _Beliefs:
         return log_mixture(self.tally, self.fit.theta)
 
     @cached_property
-    def log_unstructured_mixture(self) -> float:
-        """Minus infinity for two arms, whose features leave nothing out."""
-        if len(self.points) == 2:
-            return -np.inf
-        return log_unstructured_mixture(self.tally, self.strength_z)
-
-    @cached_property
     def rivals(self) -> FloatArray:
         """x_i - x_best of the other active arms, shape (M, r)."""
         others = self.active.copy()
@@ -248,7 +241,15 @@ class _Beliefs:
     def is_separated(self) -> bool:
         if len(self.rivals) == 0 or not self._may_be_separated() or self.statistic < self.price:
             return False
-        return self.log_unstructured_mixture <= self.log_mixture
+        return not self._is_doubted()
+
+    def _is_doubted(self) -> bool:
+        """Whether the scored duels are likelier without the features; for two arms these leave nothing out."""
+        if len(self.points) == 2:
+            return False
+        scored = self.tally._replace(unscored=np.zeros_like(self.tally.unscored))
+        without = log_unstructured_mixture(scored, self.strength_z)
+        return without > log_mixture(scored, self.fit.theta)
 
     def _may_be_separated(self) -> bool:
         """Whether it is worth working out the statistic, by a quicker one that is seldom lower by much."""

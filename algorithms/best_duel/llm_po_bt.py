@@ -21,7 +21,8 @@ class LlmPoBt(LlmPo):
     """Follow the optimal shares at the fitted theta, with a floor under the pairs that span all features.
 
     A pair of the floor with fewer duels than `n0` or than `exploration` times the root of all duels so far
-    comes first, the least asked one; else the pair that is furthest behind its share; of equals the first.
+    comes first, the least asked one; else the pair that is furthest behind its share, or before anything is
+    known the least asked of all; of equals the first.
     Shares are worked out anew when the best arm changes, an arm is dropped, or there are 5% more duels than
     at the last time; theta follows every tell. Within a batch, and while others are in flight, the duels
     asked count as if they were told and the shares stay, so a batch of B spreads over pairs as B single duels
@@ -68,7 +69,7 @@ class LlmPoBt(LlmPo):
     def is_refuted(self) -> bool:
         """Whether the duels refuted the Bradley-Terry model with these features, once and for all.
 
-        That happens with a probability of at most a fifth of delta if the model holds.
+        If the model holds, that happens with a probability of at most a tenth of delta.
         """
         return self._model.is_refuted
 
@@ -126,8 +127,10 @@ class LlmPoBt(LlmPo):
             now = t + place
             floor = asked[self._floor]
             least = max(self._floor_start, self._floor_rate * np.sqrt(now))
-            if self._allocation is None or floor.min() < least:
+            if floor.min() < least:
                 pick = self._floor[floor.argmin()]
+            elif self._allocation is None:
+                pick = asked.argmin()
             else:
                 pick = (now * shares - asked).argmax()
             asked[pick] += 1

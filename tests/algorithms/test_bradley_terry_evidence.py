@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from algorithms.best_duel.thresholds import practical_threshold
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
 
+from algorithms.best_duel import bradley_terry_evidence, feature_space
 from algorithms.best_duel.bradley_terry import Tally
 from algorithms.best_duel.bradley_terry_bounds import half_space_suprema, least_log_odds
 from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
@@ -12,10 +12,7 @@ from algorithms.best_duel.bradley_terry_mixture import log_mixture
 from algorithms.best_duel.count_evidence import CountEvidence
 from algorithms.best_duel.evidence import in_force
 from algorithms.best_duel.feature_space import arm_points
-<<<<<<< HEAD
 from algorithms.decision import Claim
-=======
->>>>>>> duels
 from algorithms.errors import InvalidParameter
 from algorithms.protocols import Batch
 
@@ -100,6 +97,15 @@ def test_shifting_and_scaling_a_column_changes_nothing(seed, scale):
     assert here.best == there.best
     for mine, theirs in zip(fields(here), fields(there), strict=True):
         assert mine == pytest.approx(theirs, rel=1e-3, abs=2e-3)
+
+
+def test_columns_of_unequal_scale_would_cost_evidence_if_they_were_not_standardised(monkeypatch):
+    features, theta = published_instance(2, 5, 2)
+    rounds = random_rounds(features, 6.0 * theta, 2)
+    features = features * np.array([0.001, 1.0])
+    standardised = evidence_after(features, rounds, delta=0.05)
+    monkeypatch.setattr(feature_space, "_standardised", lambda x: x - x.mean(axis=0))
+    assert evidence_after(features, rounds, delta=0.05).statistic < standardised.statistic - 3.0
 
 
 def test_a_constant_and_a_repeated_column_change_nothing():
@@ -230,16 +236,18 @@ def test_a_model_that_holds_stays_in_force():
     assert in_force(evidence) is evidence
 
 
-def test_no_arm_is_known_while_the_duels_favour_the_model_without_features():
+def test_no_arm_is_known_while_the_duels_favour_the_model_without_features(monkeypatch):
     utilities = np.array([2.0, 0.0, 0.0, 0.0])
     duelled = np.repeat(np.argwhere(np.triu(np.ones((4, 4)), 1)), 20, axis=0)
     shares = sigma(utilities[duelled[:, 0]] - utilities[duelled[:, 1]])
-    evidence = evidence_after(SQUARE, [(Batch(duelled, [0] * 120), shares)], delta=0.9)
+    setting, record = told_record(SQUARE, [(Batch(duelled, [0] * 120), shares)], delta=0.9)
+    evidence = BradleyTerryEvidence(setting, record)
     beliefs = evidence._beliefs
     assert beliefs.statistic >= beliefs.price
-    assert beliefs.log_unstructured_mixture > beliefs.log_mixture
     assert not evidence.is_refuted
     assert not evidence.is_separated
+    monkeypatch.setattr(bradley_terry_evidence, "log_unstructured_mixture", lambda tally, z: -np.inf)
+    assert BradleyTerryEvidence(setting, record).is_separated
 
 
 def test_a_setting_without_features_is_refused():

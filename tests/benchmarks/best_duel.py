@@ -20,13 +20,8 @@ TITLES = {
     "rules": "Duels to a stop by rule, LLM-PO, delta = 0.05",
     "unstructured": "16 arms, own duels, delta = 0.05, cap 30 000, 10 draws of the latent scores",
     "draws": "Mean duels by draw of the latent scores",
-<<<<<<< HEAD
-    "validity": "Hard worlds, delta = 0.05: an arm separated that does not beat every other",
-    "structured": "32 arms with 6 features, delta = 0.05, cap 30 000; the published rule in the same campaigns",
-=======
     "validity": "Hard worlds, delta = 0.05: an arm named that the rule should not name",
-    "structured": "32 arms with 6 features, delta = 0.05, cap 30 000",
->>>>>>> duels
+    "structured": "32 arms with 6 features, delta = 0.05, cap 30 000; beside it the published rule",
 }
 PARTS = ("speed", "rules", "unstructured", "validity", "structured")
 SHARES = {"rules": 0.2, "unstructured": 0.2, "validity": 0.2, "structured": 0.4}
