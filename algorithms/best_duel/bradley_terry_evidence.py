@@ -43,8 +43,8 @@ class BradleyTerryEvidence:
     wrong arm or leaves the model with probability at most delta, whatever is done after that. Once the model
     is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do with
     the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without
-    the features explains the scored duels better than that with them. That makes nothing certain, but few wrong arms
-    are named under features that leave something out before the duels refute them.
+    the features explains the scored duels better than that with them. That makes nothing certain, but few
+    wrong arms are named under features that leave something out before the duels refute them.
 
     The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
     win for both arms. Unscored duels count at their worst; estimates leave them out.
@@ -244,7 +244,7 @@ class _Beliefs:
         return not self._is_doubted()
 
     def _is_doubted(self) -> bool:
-        """Whether the scored duels are likelier without the features; for two arms these leave nothing out."""
+        """Whether the scored duels are likelier without the features; never so for two arms."""
         if len(self.points) == 2:
             return False
         scored = self.tally._replace(unscored=np.zeros_like(self.tally.unscored))
