@@ -121,18 +121,21 @@ def _descended(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> Float
     z, wins, counts, _ = tally
     identity = np.eye(z.shape[1])
     thetas = np.repeat(fit.theta[np.newaxis], len(spans), axis=0)
+    busy = np.arange(len(spans))
     for _ in range(MOST_DESCENTS):
-        shares = sigmoid(thetas @ z.T)  # (M, P)
-        gradients = (wins - counts * shares) @ z - RIDGE * thetas
+        shares = sigmoid(thetas[busy] @ z.T)  # (M, P), of those that are still moving
+        gradients = (wins - counts * shares) @ z - RIDGE * thetas[busy]
         curvatures = information(counts * shares * (1.0 - shares), z)
-        newton, along = _solved(curvatures + RIDGE * identity, gradients, spans)
-        spare = log_likelihood(tally, thetas) - level
+        newton, along = _solved(curvatures + RIDGE * identity, gradients, spans[busy])
+        spare = log_likelihood(tally, thetas[busy]) - level
         # The step to where the parabola that touches l here comes down to the level.
         rise = 2.0 * spare + (gradients * newton).sum(axis=1)
-        kappa = np.sqrt(np.maximum(rise, 0.0) / np.maximum((spans * along).sum(axis=1), SHORTEST))
+        kappa = np.sqrt(np.maximum(rise, 0.0) / np.maximum((spans[busy] * along).sum(axis=1), SHORTEST))
         steps = newton - kappa[:, np.newaxis] * along
-        thetas = thetas + shorten(steps, z)
-        if np.abs(spare).max(initial=0.0) <= CLOSE and np.abs(steps @ z.T).max(initial=0.0) <= CLOSE:
+        thetas[busy] += shorten(steps, z)
+        is_moving = (np.abs(spare) > CLOSE) | (np.abs(steps @ z.T).max(axis=1, initial=0.0) > CLOSE)
+        busy = busy[is_moving]
+        if len(busy) == 0:
             break
     return thetas
 

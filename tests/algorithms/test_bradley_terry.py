@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from structured_duels import sigma
 
-from algorithms.best_duel.bradley_terry import Tally, fit_bradley_terry, log_likelihood, softplus
+from algorithms.best_duel import bradley_terry
+from algorithms.best_duel.bradley_terry import (
+    Tally,
+    fit_bradley_terry,
+    information,
+    log_likelihood,
+    softplus,
+)
 from algorithms.best_duel.feature_space import arm_points
 from algorithms.errors import InvalidParameter
 
@@ -74,6 +81,16 @@ def test_the_log_likelihood_is_that_of_duel_after_duel(seed):
     theta = np.random.default_rng(seed).normal(size=(2, D))
     found = log_likelihood(Tally(z, wins, counts, np.zeros_like(counts)), theta)
     assert found == pytest.approx([-literal_loss(each, z, wins, counts, 0.0) for each in theta])
+
+
+@pytest.mark.parametrize("most_cells", [0, 1_000_000])
+def test_information_is_the_sum_over_pairs(monkeypatch, most_cells):
+    monkeypatch.setattr(bradley_terry, "MOST_CELLS", most_cells)
+    rng = np.random.default_rng(0)
+    z, weights = rng.normal(size=(7, D)), rng.random((2, 7))
+    literal = [sum(w * np.outer(x, x) for w, x in zip(row, z, strict=True)) for row in weights]
+    assert information(weights, z) == pytest.approx(np.array(literal))
+    assert information(weights[0], z) == pytest.approx(literal[0])
 
 
 def test_softplus_neither_overflows_nor_loses_small_values():

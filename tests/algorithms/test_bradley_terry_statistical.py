@@ -97,7 +97,7 @@ def wrong_under_interactions(runs):
 def unconverged_suprema(tally, spans, lead, fit):
     """What a maximisation reports that stops after its first step, from a point far off."""
     return bradley_terry_bounds.log_likelihood(
-        tally, bradley_terry_bounds._projected(spans, lead, fit._replace(theta=0.2 * fit.theta))
+        tally, bradley_terry_bounds._projected(spans, lead, fit._replace(theta=0.0 * fit.theta))
     )
 
 
