@@ -51,7 +51,7 @@ ArmStatus = Literal[
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.
-* dropped: set aside, as too many of its pairs are unscored; nothing is claimed of it.
+* dropped: left out for good, as too many of its pairs are unscored; nothing is claimed of it.
 * removed: taken out by the caller.
 """
 

@@ -130,7 +130,7 @@ class RoundLog:
 
 
 def _dropped(campaign: RunningCampaign, decision: Decision) -> set[str]:
-    """The candidates that the selector has set aside."""
+    """The candidates that the selector has dropped."""
     names = [each.name for each in campaign.checked.candidates]
     return {name for name, status in zip(names, decision.status, strict=True) if status == "dropped"}
 

@@ -79,6 +79,7 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
         stop=decision.stop,
         reason=decision.reason,
         decided_at=decision.decided_at,
+        ranking=None if decision.ranking is None else [*decision.ranking, *later],
     )
 
 

@@ -1,6 +1,6 @@
 """Two candidates on the examples that both were scored on, one number an example, by position."""
 
-from sqlalchemy import case, func, or_, select
+from sqlalchemy import ScalarSelect, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from storage.models import Candidate, Comparison, Example
@@ -39,7 +39,7 @@ def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -
     return list(session.scalars(rows))
 
 
-def _candidate_id(campaign_id: int, name: str):  # noqa: ANN202 -- a scalar subquery
+def _candidate_id(campaign_id: int, name: str) -> ScalarSelect[int]:
     return (
         select(Candidate.id)
         .where(Candidate.campaign_id == campaign_id, Candidate.name == name)

@@ -2,21 +2,29 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from algorithms.decision import Decision
-from algorithms.protocols import Batch
+from algorithms.errors import ImpossibleState
 from storage.records import NewComparison, RoundRecord
+from tasks.errors import ContradictoryState
 from tasks.running import RunningCampaign
 
 
 def decide_round(
     campaign: RunningCampaign, round_: RoundRecord, comparisons: Sequence[NewComparison]
 ) -> Decision:
-    """Tell the selector a round's outcomes, in planned order, and ask what it believes."""
+    """Tell the selector a round's outcomes, in planned order, and ask what it believes.
+
+    Raises:
+        ContradictoryState: If what it believes cannot be true of any scores.
+    """
     checked = campaign.checked
-    losses = [(each.human_loss, each.auto_loss, each.unlabelled_loss) for each in comparisons]
+    losses = [
+        (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
+        for each in comparisons
+    ]
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses)
-    batch = Batch(arms=np.array(round_.arms), examples=np.array(round_.examples))
-    campaign.selector.tell(batch, outcomes)
-    return campaign.selector.decision()
+    campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
+    try:
+        return campaign.selector.decision()
+    except ImpossibleState as error:
+        raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error

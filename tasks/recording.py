@@ -45,6 +45,7 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         status=decision.status,
         claim=asdict(decision.claim),
         stop=decision.stop,
+        ranking=None if decision.ranking is None else _known(decision.ranking),
         reason=decision.reason,
     )
 

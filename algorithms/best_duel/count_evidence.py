@@ -138,15 +138,10 @@ class CountEvidence:
         """What may be said once the best arm is separated, or all is settled."""
         if self.is_settled:
             return EXACT
-        others = self._others()
-        assumptions: tuple[Assumption, ...] = ()
-        if self._setting.assume_winner:
-            assumptions = ("winner-exists",)
-            evidence = self._e_values(self.best)[others]
-        else:
-            evidence = self._good_enough.log_wealths[others, self.best]
-        if np.isposinf(evidence).all():
-            return Claim(kind="exact", assumptions=assumptions)
+        assumptions: tuple[Assumption, ...] = ("winner-exists",) if self._setting.assume_winner else ()
+        is_certain = np.isposinf(self._good_enough.log_wealths[self._others(), self.best]).all()
+        if is_certain and not assumptions:
+            return EXACT
         return Claim(kind="proven", delta=self._error_bound(), assumptions=assumptions)
 
     def _rebuild(self) -> None:
@@ -213,8 +208,7 @@ class CountEvidence:
         if self._intervals is None:
             lower = self._pair_intervals.lower()
             others = self._record.active & ~np.eye(self._record.n_arms, dtype=np.bool_)
-            self._intervals = (
-                np.where(others, lower, 1.0).min(axis=1),
-                np.where(others, 1.0 - lower.T, 1.0).min(axis=1),
-            )
+            least, most = (np.where(others, ends, 1.0).min(axis=1) for ends in (lower, 1.0 - lower.T))
+            # Rounding aside the estimates are inside.
+            self._intervals = np.fmin(least, self.estimates), np.fmax(most, self.estimates)
         return self._intervals

@@ -9,7 +9,7 @@ from algorithms.decision import ArmStatus
 from storage import unscored_views
 from storage.records import CampaignRecord, DecisionRecord
 from tasks.answer.beyond import Beyond, beyond_of
-from tasks.answer.model import Answer, AnswerClaim, CandidateStanding, Dropped, Outcome, claim_of
+from tasks.answer.model import Answer, AnswerClaim, CandidateStanding, Outcome, Unscored, claim_of
 from tasks.budgets import Spending
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
@@ -49,19 +49,18 @@ def answer_of(
     delta = campaign.spec["stopping"]["delta"]
     reason = reason_of(decision, stopped_by if has_ended else None)
     claim = _claim(decision, reason, delta)
+    outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
+    is_open = outcome == "undecided" and reason == "exhausted"
     spent = stopped_by or next((each for each in budgets if each.is_spent), None)
     return Answer(
         objective=campaign.objective,
-        outcome="waiting"
-        if waits
-        else _outcome(campaign.objective, decision, reason, claim)
-        if has_ended
-        else None,
+        outcome="waiting" if waits else outcome,
         claim=claim if has_ended else AnswerClaim(),
         reason=reason,
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
-        dropped=_dropped(session, campaign, names, decision),
+        dropped=_unscored(session, campaign, names, decision, "dropped"),
+        lacking=_unscored(session, campaign, names, decision, "active") if is_open else (),
         n_examples=n_examples,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
@@ -135,23 +134,19 @@ def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[
     )
 
 
-def _dropped(
-    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
-) -> tuple[Dropped, ...]:
-    gone = (
-        [name for name, status in zip(names, decision.status, strict=True) if status == "dropped"]
-        if decision
-        else []
-    )
-    if not gone:
+def _unscored(
+    session: Session,
+    campaign: CampaignRecord,
+    names: Sequence[str],
+    decision: DecisionRecord | None,
+    status: ArmStatus,
+) -> tuple[Unscored, ...]:
+    """What the candidates of a status lack, by position; it is only looked up where there are any."""
+    if decision is None or status not in decision.status:
         return ()
-    rows = {row["candidate"]: row for row in unscored_views.shares(session, campaign.id)}
+    rows = unscored_views.shares(session, campaign.id)
     return tuple(
-        Dropped(
-            name=name,
-            told=rows[name]["told"],
-            unscored=rows[name]["unscored"],
-            reason=rows[name]["reason"],
-        )
-        for name in gone
+        Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
+        for name, each, row in zip(names, decision.status, rows, strict=True)
+        if each == status
     )

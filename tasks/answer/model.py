@@ -43,8 +43,8 @@ class CandidateStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
-    """A candidate that was set aside, of which nothing is claimed."""
+class Unscored:
+    """A candidate, and what it lacks."""
 
     name: str
     told: int
@@ -69,7 +69,10 @@ class Answer:
     """The winner, the first of the tied, or who leads so far."""
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[Unscored, ...] = ()
+    """Those that were set aside, of which nothing is claimed."""
+    lacking: tuple[Unscored, ...] = ()
+    """Where nothing is left to ask and the question is open: the candidates that are still in it."""
     n_examples: int
     """Of the benchmark; of a routed campaign, the prompts it was begun with."""
     delta: float | None

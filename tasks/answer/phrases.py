@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from algorithms.decision import Assumption
-from tasks.answer.model import Answer, AnswerClaim, Dropped
+from tasks.answer.model import Answer, AnswerClaim, Unscored
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
@@ -38,11 +38,11 @@ def spent(answer: Answer) -> str:
 
 
 def dropped_lines(answer: Answer) -> list[Line]:
-    """A line for every candidate that was set aside: what it lacks, and what is known all the same."""
+    """A line for every candidate that was dropped: what it lacks, and what is known all the same."""
     return [("dropped", _dropped(each, answer)) for each in answer.dropped]
 
 
-def _dropped(dropped: Dropped, answer: Answer) -> str:
+def _dropped(dropped: Unscored, answer: Answer) -> str:
     standing = next(each for each in answer.candidates if each.name == dropped.name)
     why = f" ({dropped.reason})" if dropped.reason else ""
     said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"

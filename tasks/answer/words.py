@@ -92,6 +92,8 @@ def _claimed(answer: Answer) -> str:
 
 def _what(answer: Answer) -> str:
     """What is claimed, without how sure it is."""
+    if len(answer.candidates) == len(answer.dropped) + 1:
+        return "every other candidate was dropped, so there is none to compare it with"
     whom = _whom(answer)
     within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
     if answer.objective == "best-duel":
@@ -119,9 +121,12 @@ def _undecided(answer: Answer) -> str:
         asked = "" if answer.delta is None else f" at error probability {answer.delta:g}"
         return f"undecided{asked}: {spent(answer)}"
     if answer.reason == "exhausted":
+        lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
+        if not lacks:
+            return "undecided: nothing is left to ask, and every candidate is beaten by another one"
         return (
-            "undecided: nothing is left to ask, and comparisons without an outcome could still change "
-            "who is best; winnow query NAME coverage says why they have none"
+            "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
+            f"best ({list_of(lacks)}); winnow query NAME coverage says why"
         )
     return "undecided: the campaign ended without an answer"
 

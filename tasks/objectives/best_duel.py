@@ -7,17 +7,17 @@ from typing import Any, Self
 import numpy as np
 
 from storage.records import NewComparison, RoundRecord
-from tasks.candidates import build_candidates
+from tasks.candidates import Candidate, build_candidates
 from tasks.datasets import Dataset
 from tasks.duelling import judge_duels
 from tasks.engines.protocol import ModelRef
+from tasks.errors import JudgeError
 from tasks.features import chosen_features
 from tasks.generating import Texts
 from tasks.identity import fingerprint_model
-from tasks.modelled import uses_features
 from tasks.objectives.checked import CheckedCampaign
 from tasks.pair_judges.protocol import PairJudge
-from tasks.pair_judges.registry import create_pair_judge
+from tasks.pair_judges.registry import create_pair_judge, pair_judge_code
 from tasks.running import RunningCampaign
 from tasks.spec import CampaignSpec
 
@@ -34,12 +34,15 @@ class BestDuel(CheckedCampaign):
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `CheckedCampaign`."""
         judge = create_pair_judge(spec.judge.type, **spec.judge.params)
+        candidates = build_candidates(spec, dataset.field_names)
+        _refuse_shared_names(judge, candidates)
         return cls(
             spec=spec,
             dataset=dataset,
             judge=judge,
+            judge_code=pair_judge_code(spec.judge.type),
             judge_fingerprints={model.name: fingerprint_model(model) for model in judge.models},
-            candidates=build_candidates(spec, dataset.field_names),
+            candidates=candidates,
         )
 
     @property
@@ -83,7 +86,7 @@ class BestDuel(CheckedCampaign):
         That takes a judge without chance, and answers that are generated once and read again: greedy ones,
         and all where no fresh ones are wanted. With features there is none, as the model is of fresh draws.
         """
-        is_certain = self.judge.is_deterministic and not uses_features(self.spec.selector.model_dump())
+        is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
         fresh = self.spec.fresh_generations
         return [is_certain and (each.sampling.temperature == 0.0 or not fresh) for each in self.candidates]
 
@@ -96,3 +99,10 @@ class BestDuel(CheckedCampaign):
     @property
     def _n_pairs(self) -> int:
         return len(self.candidates) * (len(self.candidates) - 1) // 2
+
+
+def _refuse_shared_names(judge: PairJudge, candidates: Sequence[Candidate]) -> None:
+    """A name stands for one model, wherever it is told or asked."""
+    for model in judge.models:
+        if any(each.model.name == model.name and each.model != model for each in candidates):
+            raise JudgeError(f"the name {model.name!r} is a candidate's model; rename one", "judge.models")

@@ -122,4 +122,4 @@ def test_a_separated_arm_is_wrong_in_at_most_a_share_delta_of_campaigns():
 
 def test_the_check_catches_peeking_at_normal_intervals(monkeypatch):
     monkeypatch.setattr(stopping, "FinitePopulationIntervals", PeekingIntervals)
-    assert fails_too_often(wrong_stops(0.05, 300), 300, 0.05)  # 43
+    assert fails_too_often(wrong_stops(0.05, 300), 300, 0.05)  # 55

@@ -129,7 +129,7 @@ def test_intervals_hold_the_estimates(duels, is_missing):
     assert (made.upper <= 1.0).all()
     assert (made.lower <= made.upper).all()
     assert (made.lower[known] <= made.estimates[known]).all()
-    assert (made.estimates[known] <= made.upper[known] + 1e-12).all()
+    assert (made.estimates[known] <= made.upper[known]).all()
 
 
 def test_a_preference_not_yet_known_counts_as_even():

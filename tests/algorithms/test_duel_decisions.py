@@ -116,12 +116,19 @@ def test_an_arm_that_ties_one_and_is_beaten_by_none_is_the_best_where_all_others
     assert decision.status == ("best", "eliminated", "eliminated")
 
 
-def test_what_is_certain_if_there_is_a_winner_says_so():
+def test_what_would_be_certain_if_there_is_a_winner_is_proven_under_that_assumption():
     three_lose = [(1, 2, 11, 11), (2, 3, 11, 11), (3, 1, 11, 11), (0, 1, 9, 9), (0, 2, 9, 9), (0, 3, 9, 9)]
     fixed = {"n_examples": 20, "deterministic": np.ones(4, dtype=bool), "assume_winner": True}
     decision = decided(three_lose, n_arms=4, **fixed)
     assert (decision.best, decision.reason) == (0, "confident")
-    assert decision.claim == Claim(kind="exact", assumptions=("winner-exists",))
+    assert decision.claim == Claim(kind="proven", delta=0.05, assumptions=("winner-exists",))
+
+
+def test_an_arm_that_is_good_enough_for_certain_is_exactly_that():
+    duels = [(0, 1, 18, 9), (0, 2, 18, 12), (1, 2, 12, 7)]
+    decision = decided(duels, epsilon=0.1, delta=1e-9, **FIXED)
+    assert (decision.best, decision.reason, decision.claim) == (0, "confident", EXACT)
+    assert decision.status == ("best", "not-better", "eliminated")
 
 
 def test_without_delta_a_campaign_goes_on_to_the_end_of_the_examples_and_is_exact_there():

@@ -26,8 +26,8 @@ LABELS = Spending(kind="human_labels", spent=40, limit=40, key="stopping.budget"
 
 WITHIN = "the chance that this is wrong is at most"
 UNSCORED = (
-    "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best; "
-    "winnow query NAME coverage says why they have none"
+    "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best "
+    "(a lacks 2, b lacks 1); winnow query NAME coverage says why"
 )
 POLICY = (
     "heuristic: prompts are given to whoever is thought good at them, so that means say nothing of other "
@@ -37,6 +37,7 @@ CERTIFIED = (
     "the chance that any certified candidate has a higher risk is at most 0.1, whatever the autoevaluator is "
     "worth, if the labelled examples were drawn at random from those that matter"
 )
+LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 ONE_GONE = "but the 1 that was dropped, of which nothing is claimed, "
 TWO_GONE = "but the 2 that were dropped, of which nothing is claimed, "
 
@@ -59,6 +60,8 @@ class Situation(NamedTuple):
     ended: bool = True
     selector: str = "r-autoeval-plus"
     waits: tuple = ()
+    unread: tuple = (0, 0, 1)
+    """The arms of the comparisons without an outcome; c's has one."""
 
 
 NONE, EXACT, HEURISTIC = ("none", None, ()), ("exact", None, ()), ("heuristic", None, ())
@@ -76,7 +79,7 @@ SITUATIONS = [
     Situation("mean proven at another delta", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1", delta=0.1),
     Situation("mean proven within epsilon", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format('', ' by more than 0.02')}; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02),
     Situation("mean proven, one dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "eliminated")),
-    Situation("mean proven, two dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "dropped")),
+    Situation("mean proven, two of four dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "dropped", "eliminated")),
     Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
     Situation("mean exact", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}"),
     Situation("mean exact without delta", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}", delta=None),
@@ -96,6 +99,7 @@ SITUATIONS = [
     Situation("mean all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     Situation("mean all dropped, no delta", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=None),
     Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05, if which comparisons have no outcome has nothing to do with what it would have been"),
+    Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
     Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05"),
@@ -106,7 +110,8 @@ SITUATIONS = [
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', ' by more than 0.1')}; {WITHIN} 0.05", epsilon=0.1),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: no candidate is preferred over these", status=TIED),
-    Situation("duel exhausted in a cycle", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
+    Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
+    Situation("duel exhausted in a circle", "best-duel", "exhausted", NONE, "undecided", "undecided: nothing is left to ask, and every candidate is beaten by another one", status=OPEN, unread=()),
     Situation("duel budget, delta asked", "best-duel", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=OPEN, spent=OWN),
     Situation("duel budget, no delta", "best-duel", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN),
     Situation("duel all dropped", "best-duel", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
@@ -131,12 +136,13 @@ SITUATIONS = [
 def decided(situation):
     """The stored decision of a situation."""
     kind, delta, assumptions = situation.claim
+    count = len(situation.status)
     return DecisionRecord(
         round_number=3,
         best=None if situation.best is None else "abc"[situation.best],
-        estimates=[0.2, 0.8, 0.1],
-        lower=[0.1, 0.7, 0.0],
-        upper=[0.3, 0.9, 0.2],
+        estimates=[0.2, 0.8, 0.1, 0.1][:count],
+        lower=[0.1, 0.7, 0.0, 0.0][:count],
+        upper=[0.3, 0.9, 0.2, 0.2][:count],
         status=situation.status,
         claim={"kind": kind, "delta": delta, "assumptions": list(assumptions)},
         stop=situation.reason != "running",
@@ -165,13 +171,17 @@ STANDING = Standing(
 
 
 def answered(database, situation):
-    record = store_campaign(database, delta=situation.delta, epsilon=situation.epsilon).record
-    record = replace(record, objective=situation.objective)
+    names = "abcd"[: len(situation.status)]
+    campaign = store_campaign(database, delta=situation.delta, epsilon=situation.epsilon, names=names)
+    arms = [2, *situation.unread]
+    outcomes = [1.0] + [None] * len(situation.unread)
+    campaign.finish(campaign.plan(0, arms, list(range(len(arms)))), outcomes)
+    record = replace(campaign.record, objective=situation.objective)
     with database.reading() as session:
         return answer_of(
             session,
             record,
-            names="abc",
+            names=names,
             decision=decided(situation),
             has_ended=situation.ended and not situation.waits,
             waits=bool(situation.waits),
@@ -210,7 +220,7 @@ def test_no_word_claims_more_than_the_claim(database, situation):
     if answer.outcome not in ("winner", "tied"):
         assert "winner" not in dict(answer_lines(answer)) or "none: " in told
     for name in answer.named("dropped"):
-        assert f"{name}: 0 of its 0 comparisons have no outcome" in told
+        assert f"{name}: {LACKS[name]} comparisons have no outcome" in told
     if answer.claim.kind == "proven":
         assert f"at most {answer.claim.delta:g}" in told
     if answer.outcome == "undecided" and answer.objective != "certify":

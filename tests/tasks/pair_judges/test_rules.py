@@ -89,14 +89,13 @@ def test_the_coin_is_fair_and_the_check_would_catch_one_that_is_not():
     ],
 )
 def test_an_answer_that_cannot_be_scored_leaves_the_duel_unscored_and_is_named(a, b, note):
-    unscored = verdict(a, b)
+    unscored = verdict(a, b, scorer={**LAST_NUMBER, "no_answer": "unscored"})
     assert (unscored.outcome, unscored.reason, unscored.answer) == (None, "no_number", note)
 
 
-def test_an_unreadable_answer_is_wrong_where_the_scorer_says_so():
-    strict = {**LAST_NUMBER, "no_answer": "wrong"}
-    assert verdict("none", "42", scorer=strict).outcome == 0.0
-    assert verdict("none", "42", scorer=strict, targets=()).reason == "no_target"
+def test_an_answer_that_cannot_be_read_is_wrong_unless_the_scorer_says_otherwise():
+    assert verdict("none", "42").outcome == 0.0
+    assert verdict("none", "42", targets=()).reason == "no_target"
 
 
 @given(st.text(), st.text(), st.sampled_from(["shorter", "clearer-steps", "tie"]))
