@@ -10,6 +10,7 @@ READY := $(VENV)/.ready-$(TARGET)
 BENCH_OUT ?= .winnow/bench
 COMPARISONS ?= 10000000
 KILLS ?= 500
+RUNS ?= 20000
 
 # Caches and settings that libraries would otherwise put in the home folder.
 export PREFECT_HOME ?= $(CURDIR)/.winnow/prefect
@@ -22,7 +23,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route bench-storage bench-loads bench-harness faults lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -64,6 +65,9 @@ bench-route: install ## Measure the routing selectors on real prompts: make benc
 	@test -n "$(DATA)" || { echo "name the folder of tasks: make bench-route DATA=path"; exit 2; }
 	@test -d .winnow/demo || { echo "the demo's models are routed to: run make demo first"; exit 2; }
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.route --data "$(DATA)" --out $(BENCH_OUT)
+
+bench-errors: install ## How often proven answers are wrong, in adversarial worlds: make bench-errors RUNS=n (resumable).
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.errors --out $(BENCH_OUT) --runs $(RUNS)
 
 bench-storage: install ## Measure ten million comparisons in SQLite and PostgreSQL: make bench-storage COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.storage --out $(BENCH_OUT) --comparisons $(COMPARISONS)

@@ -61,7 +61,13 @@ class FinitePopulationIntervals:
 
     Every arm has alpha / K, half of it for either end (union bounds). An unscored pair may be worth anything
     in [0, 1]: the lower end counts it as 0 and the upper end as 1, so that the interval holds for every
-    completion.
+    completion, and has width 0 only once every example of the arm is scored.
+
+    The estimates are made of what the intervals are made of: the sum of the scores, and for each example not
+    told the mean of what was bet on, divided by the number of examples but for the unscored ones, and clipped
+    into the intervals. Where all scores are draws that is their plain mean. Where some were chosen, draws and
+    not the chosen scores speak for what is left, as well as it is still like what they were drawn from.
+    Unscored pairs are left out, as if they were missing at random: the intervals do not rely on that.
     """
 
     def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
@@ -78,6 +84,9 @@ class FinitePopulationIntervals:
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._low_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self._high_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
+        self._scored = np.zeros(n_arms, dtype=np.int64)  # (K,)
+        self._draws = np.zeros(n_arms, dtype=np.int64)  # (K,) scored ones
+        self._draw_sums = np.zeros(n_arms)  # (K,) of their scores, less the controls
         self._unsettled: list[tuple[IntArray, FloatArray, BoolArray]] = []
 
     def update(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
@@ -93,29 +102,49 @@ class FinitePopulationIntervals:
     @property
     def lower(self) -> FloatArray:
         """Lower ends, shape (K,)."""
-        return self._ends(self._first)
+        self._settle_all()
+        return self._ends(self._first, self._low_sums)
 
     @property
     def upper(self) -> FloatArray:
         """Upper ends, shape (K,)."""
-        return self._ends(self._last)
+        self._settle_all()
+        return self._ends(self._last, self._high_sums)
 
-    def _ends(self, points: IntArray) -> FloatArray:
+    @property
+    def estimates(self) -> FloatArray:
+        """Estimates of the means, shape (K,), each inside its interval; NaN before an arm's first score."""
+        self._settle_all()
+        means, drawn = np.full(len(self._told), np.nan), np.full(len(self._told), np.nan)
+        np.divide(self._low_sums, self._scored, out=means, where=self._scored > 0)
+        np.divide(self._draw_sums, self._draws, out=drawn, where=self._draws > 0)
+        untold = self._n_examples - self._told
+        share = untold / np.maximum(self._scored + untold, 1)
+        # Written so that draws without controls give the very bits of their mean.
+        means += np.where(self._draws > 0, share * (drawn - means), 0.0)
+        return np.clip(means, self.lower, self.upper)
+
+    def _settle_all(self) -> None:
         for arms, scores, is_draw in self._unsettled:
             for arm in np.unique(arms):
                 mine = arms == arm
                 self._settle(arm, scores[mine], is_draw[mine])
         self._unsettled.clear()
+
+    def _ends(self, points: IntArray, sums: FloatArray) -> FloatArray:
         # What is left to tell is worth at least 0 and at most 1 each: certain, so it has the last word.
-        least = self._low_sums / self._n_examples
-        most = (self._high_sums + (self._n_examples - self._told)) / self._n_examples
-        return np.clip(self._grid[points], least, most)
+        untold = self._n_examples - self._told
+        return np.clip(self._grid[points], sums / self._n_examples, (sums + untold) / self._n_examples)
 
     def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
+        counted = is_draw & ~np.isnan(scores)
         self._told[arm] += len(scores)
         self._low_sums[arm] += low.cumsum()[-1]
         self._high_sums[arm] += high.cumsum()[-1]
+        self._scored[arm] += np.count_nonzero(~np.isnan(scores))
+        self._draws[arm] += np.count_nonzero(counted)
+        self._draw_sums[arm] += np.where(counted, low, 0.0).cumsum()[-1]
         first, last, end = self._first[arm], self._last[arm], GRID_POINTS - 1
         first += self._too_low.bet(arm, low, slice(first + 1, last), is_draw)
         # A mean is too high where one minus it is too low, and the grid is its own mirror image.

@@ -51,7 +51,7 @@ ArmStatus = Literal[
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.
-* dropped: set aside, as too many of its pairs are unscored; nothing is claimed of it.
+* dropped: left out for good, as too many of its pairs are unscored; nothing is claimed of it.
 * removed: taken out by the caller.
 """
 
@@ -102,7 +102,7 @@ class Decision:
     best: int | None
     """The arm to recommend; None while nothing is known or when no arm can be judged."""
     estimates: FloatArray
-    """Shape (K,), the quantity each arm is ranked by; NaN where unknown."""
+    """Shape (K,), estimates of what the intervals are of, and inside them; NaN where unknown."""
     lower: FloatArray
     """Shape (K,), lower ends of the intervals; NaN where the method has none."""
     upper: FloatArray
@@ -115,6 +115,10 @@ class Decision:
     """Why it stopped, or "running"."""
     claim: Claim = NOTHING_CLAIMED
     """What may be said of `best` and of `status`."""
+    ranking: FloatArray | None = None
+    """Shape (K,), the ranking score by which the method orders arms, where that is not `estimates`; NaN where
+    unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
+    could be shown with them."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -125,12 +129,18 @@ class Decision:
                 (self.estimates, other.estimates),
                 (self.lower, other.lower),
                 (self.upper, other.upper),
+                (self.ranked_by, other.ranked_by),
             )
         )
 
     @property
+    def ranked_by(self) -> FloatArray:
+        """Shape (K,), what arms are ordered by: `ranking`, or `estimates` where there is none."""
+        return self.estimates if self.ranking is None else self.ranking
+
+    @property
     def _words(self) -> tuple[object, ...]:
-        return (self.best, self.stop, self.reason, self.status, self.claim)
+        return (self.best, self.stop, self.reason, self.status, self.claim, self.ranking is None)
 
 
 def statuses(n_arms: int, groups: Iterable[tuple[ArmStatus, BoolArray]]) -> tuple[ArmStatus, ...]:

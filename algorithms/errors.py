@@ -11,11 +11,13 @@
     - ArmAgainstItself    a duel of an arm with itself
     - PairRepeated        the same pair twice in one batch
     - PairAlreadyTold     a pair whose outcome is known
+    - ToldOutOfOrder      a batch before one that was asked earlier, or a part of a batch
     - OutcomeOutOfRange   an outcome that is neither allowed nor NaN
     - UnusableContexts    contexts of prompts that no arm can be chosen by (tell and ask)
     - PromptTaken         a prompt asked for that was asked or told before   (ask)
     - ArmRemoved          a pair of an arm that was removed
   - NoArmToRemove         the arm does not exist, is removed already or is the last one
+  - ImpossibleState       what is believed of an arm contradicts itself   (a fault: report it)
 """
 
 from collections.abc import Sequence
@@ -107,8 +109,8 @@ class ArmAgainstItself(RefusedTell):
 class PairRepeated(RefusedTell):
     """The same pair twice in one batch."""
 
-    def __init__(self, arm: int, example: int) -> None:
-        super().__init__(f"pair (arm {arm}, example {example}) occurs twice in one batch")
+    def __init__(self, arm: int | tuple[int, int], example: int) -> None:
+        super().__init__(f"{_the_pair(arm, example)} occurs twice in one batch")
         self.arm = arm
         self.example = example
 
@@ -116,18 +118,34 @@ class PairRepeated(RefusedTell):
 class PairAlreadyTold(RefusedTell):
     """A pair whose outcome is known."""
 
-    def __init__(self, arm: int, example: int) -> None:
-        super().__init__(f"pair (arm {arm}, example {example}) was told before")
+    def __init__(self, arm: int | tuple[int, int], example: int) -> None:
+        super().__init__(f"{_the_pair(arm, example)} was told before")
         self.arm = arm
         self.example = example
+
+
+class ToldOutOfOrder(RefusedTell):
+    """A batch before one that was asked earlier, or a part of a batch in flight.
+
+    Pairs are an arm, or both arms of a duel, and an example.
+    """
+
+    def __init__(self, pair: tuple[int, ...], first: tuple[int, ...]) -> None:
+        super().__init__(
+            f"{_named(pair)} cannot be told in this batch: the batch to be told next is the one that starts"
+            f" with {_named(first)}; tell the batches in flight whole and in the order they were asked"
+        )
+        self.pair = pair
+        self.first = first
 
 
 class OutcomeOutOfRange(RefusedTell):
     """An outcome that is neither in the allowed range nor NaN."""
 
     def __init__(self, arm: int | tuple[int, int], example: int, outcome: float, allowed: str) -> None:
-        of = f"pair (arm {arm}, " if isinstance(arm, int) else f"the duel (arms {arm[0]} and {arm[1]}, "
-        super().__init__(f"the outcome of {of}example {example}) must be {allowed} or NaN, got {outcome!r}")
+        super().__init__(
+            f"the outcome of {_the_pair(arm, example)} must be {allowed} or NaN, got {outcome!r}"
+        )
         self.arm = arm
         self.example = example
         self.outcome = outcome
@@ -173,6 +191,29 @@ class NoArmToRemove(AlgorithmError):
         self.why = why
 
 
+class ImpossibleState(AlgorithmError):
+    """What is believed of an arm contradicts itself."""
+
+    def __init__(self, arm: int, difference: str) -> None:
+        super().__init__(
+            f"arm {arm} is in an impossible state: {difference}; no answer is given: report this as a fault"
+        )
+        self.arm = arm
+        self.difference = difference
+
+
+def _named(pair: tuple[int, ...]) -> str:
+    *arms, example = pair
+    which = f"arm {arms[0]}" if len(arms) == 1 else f"arms {arms[0]} and {arms[1]}"
+    return f"pair ({which}, example {example})"
+
+
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _the_pair(arm: int | tuple[int, int], example: int) -> str:
+    if isinstance(arm, int):
+        return f"pair (arm {arm}, example {example})"
+    return f"the duel (arms {arm[0]} and {arm[1]}, example {example})"

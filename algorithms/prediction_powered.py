@@ -56,6 +56,10 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
     The promise and what it assumes are those of `FinitePopulationIntervals`; besides, that predictions are
     announced before the scores they are for, and depend on nothing but what was told before. An unscored
     pair counts as 0 below and as 1 above, as there.
+
+    The estimates are difference estimates with the same controls: as c_t has mean 0 given the past, a score
+    less its control has the mean of the score, so whatever the predictions are, they add no bias. The weights
+    are those of the lower ends.
     """
 
     def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
@@ -85,6 +89,9 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
 
     def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
         predicted = self._predicted[arm].popleft()
+        if predicted is not None:
+            controls = self._powered_low.weight(arm) * (predicted.values - predicted.means)
+            self._draw_sums[arm] -= controls[is_draw & ~np.isnan(scores)].sum()
         self._powered_low.announced = predicted
         self._powered_high.announced = None if predicted is None else predicted.mirrored()
         super()._settle(arm, scores, is_draw)

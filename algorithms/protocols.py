@@ -153,8 +153,9 @@ class Selector(Protocol):
         Duels are drawn with replacement: there, a pair of arms may meet on an example again.
 
         Beliefs are left as they are, but the pairs are remembered as pending, so that several batches
-        may be in flight. A batch that is thrown away stays pending in this selector. To resume with
-        rounds in flight, interleave the tells with the same asks.
+        may be in flight. A batch that is thrown away stays pending, and no batch after it can be told: go on
+        with a fresh selector that is told the stored rounds. To resume with rounds in flight, interleave the
+        tells with the same asks.
 
         Returns:
             The batch; empty when everything was asked, the budget is spent or the selector stopped.
@@ -163,6 +164,13 @@ class Selector(Protocol):
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb the outcomes of a batch, asked of this selector or not.
+
+        Batches in flight are told in the order they were asked, each one whole: an arm's draws count in the
+        order of asking. In the order of arrival they would be biased, as short answers arrive first. What
+        follows from a batch is a function of the batch and of all that was told before it, and not of when
+        it was asked: a fresh selector that is told the same batches in the same order, and is asked nothing,
+        believes the same, bit for bit. A batch that was not asked here may be told while others are in
+        flight if none of its pairs is.
 
         Args:
             batch: Pairs never told before, duels excepted, in the order they were drawn.

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from flows.output import printable
 from storage import outcome_records
 from storage.records import CampaignRecord
+from tasks.answer.words import headline
 from tasks.status import CampaignStatus, campaign_status
 from tasks.views import ask
 
@@ -17,7 +18,17 @@ MOST_ROWS = 50
 """Candidates in the table; `winnow query NAME leaderboard` has all."""
 
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
-_COLUMNS = ("candidate", "estimate", "lower", "upper", "scored", "unscored", "output_tokens", "seconds")
+_COLUMNS = (
+    "candidate",
+    "status",
+    "estimate",
+    "lower",
+    "upper",
+    "scored",
+    "unscored",
+    "output_tokens",
+    "seconds",
+)
 
 
 def artifact_key(campaign: str, what: str) -> str:
@@ -67,8 +78,9 @@ def _cell(value: Any) -> Any:  # noqa: ANN401 -- of any column
 
 
 def _standing(status: CampaignStatus) -> str:
-    best = "nothing known yet" if status.best is None else f"best {escaped(status.best)}"
-    if status.estimate is not None:
-        best += f" {status.estimate:.3f}"
+    leader = status.answer.of_best
+    best = "nothing known yet" if leader is None else f"best {escaped(leader.name)}"
+    if leader is not None and leader.estimate is not None:
+        best += f" {leader.estimate:.3f}"
     budgets = ", ".join(str(each) for each in status.budgets)
-    return f"{escaped(status.name)}: {status.state}, {best}; {budgets}"
+    return f"{escaped(status.name)}: {headline(status.answer, status.state)}, {best}; {budgets}"

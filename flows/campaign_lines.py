@@ -2,7 +2,9 @@
 
 from flows.reading import reading
 from storage import campaign_records, history_views
-from tasks.status import CampaignStatus, campaign_status
+from tasks.answer.model import Answer
+from tasks.answer.words import headline
+from tasks.status import campaign_status
 
 
 def campaign_line(storage: str, name: str) -> str:
@@ -12,18 +14,20 @@ def campaign_line(storage: str, name: str) -> str:
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
         changed = _changed(history_views.family(session, record.family), name) if record.family else ""
+    stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
-        f"{name}: {status.state}, {_best(status)}; {status.totals['comparisons']} comparisons; "
+        f"{name}: {stands}; {status.totals['comparisons']} comparisons; "
         f"{generated} generations made anew, {reused} taken from other campaigns{changed}"
     )
 
 
-def _best(status: CampaignStatus) -> str:
-    if status.best is None:
+def _best(answer: Answer) -> str:
+    best = answer.of_best
+    if best is None:
         return "no winner"
-    if status.estimate is None or status.lower is None or status.upper is None:
-        return f"best {status.best}"
-    return f"best {status.best} {status.estimate:.3f} [{status.lower:.3f}, {status.upper:.3f}]"
+    if best.estimate is None or best.lower is None or best.upper is None:
+        return f"best {best.name}"
+    return f"best {best.name} {best.estimate:.3f} [{best.lower:.3f}, {best.upper:.3f}]"
 
 
 def _changed(rows: list[history_views.Row], name: str) -> str:

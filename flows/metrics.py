@@ -4,7 +4,7 @@ The database is the only source, so that campaigns count which run elsewhere, or
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -15,9 +15,11 @@ from storage import campaign_records, unscored_views
 from storage.errors import StorageError
 from storage.loads import loads_by_model
 from storage.records import CampaignRecord
+from tasks.answer.model import Outcome
 from tasks.status import State, campaign_status
 
-STATES: tuple[State, ...] = ("running", "decided", "undecided", "waiting", "interrupted", "new")
+STATES: tuple[State, ...] = get_args(State)
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 _COUNTERS = {
     "rounds": "Rounds that were finished.",
@@ -29,6 +31,7 @@ _COUNTERS = {
 }
 _GAUGES = {
     "campaign_state": "1 for the state that the campaign is in.",
+    "campaign_outcome": "1 for the outcome of a campaign that has ended; claim says how sure it is.",
     "candidates": "Candidates that are compared.",
     "grid_comparisons": "Comparisons that an exhaustive evaluation would need.",
     "best_estimate": "Of the best candidate, as the algorithm believes.",
@@ -42,6 +45,7 @@ _LABELS = {
     "tokens": ("direction",),
     "load_seconds": ("model",),
     "campaign_state": ("state",),
+    "campaign_outcome": ("outcome", "claim"),
     "best_estimate": ("candidate",),
     "best_lower": ("candidate",),
     "best_upper": ("candidate",),
@@ -111,10 +115,14 @@ def _add(families: dict[str, Any], session: Session, campaign: CampaignRecord) -
         add("load_seconds", row["load_seconds"], model)
     for state in STATES:
         add("campaign_state", float(status.state == state), state)
-    if status.best is not None:
-        add("best_estimate", status.estimate, status.best)
-        add("best_lower", status.lower, status.best)
-        add("best_upper", status.upper, status.best)
+    answer = status.answer
+    if answer.outcome is not None:
+        for outcome in OUTCOMES:
+            add("campaign_outcome", float(answer.outcome == outcome), outcome, answer.claim.kind)
+    if (best := answer.of_best) is not None:
+        add("best_estimate", best.estimate, best.name)
+        add("best_lower", best.lower, best.name)
+        add("best_upper", best.upper, best.name)
     for each in status.budgets:
         add("budget_spent", each.spent, each.kind)
         add("budget_limit", each.limit, each.kind)

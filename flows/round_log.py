@@ -2,14 +2,14 @@
 
 import logging
 import math
-from typing import Any
+from dataclasses import asdict
 
-from algorithms.best_mean.score_matrix import LEAST_TOLD_TO_SET_ASIDE
 from algorithms.decision import Decision
 from flows.interrupts import Interrupts
 from flows.log_lines import RunContext
 from storage import loads, round_records, unscored_views, views
 from storage.records import RoundRecord
+from tasks.answer.words import headline
 from tasks.running import RunningCampaign
 from tasks.status import CampaignStatus
 
@@ -27,7 +27,7 @@ class RoundLog:
     def __init__(self, interrupts: Interrupts, context: RunContext) -> None:
         self._interrupts = interrupts
         self._context = context
-        self._set_aside: set[str] = set()
+        self._dropped: set[str] = set()
         self._loads_told = 0
 
     @property
@@ -43,7 +43,7 @@ class RoundLog:
             if round_records.unfinished_round(session, campaign.record.id) is not None:
                 self._context.round -= 1
         self._context.campaign = campaign.record.name
-        self._set_aside = self._now_set_aside(campaign)
+        self._dropped = _dropped(campaign, campaign.selector.decision())
         self._loads_told = stored["loads"]
         LOGGER.info(
             "campaign %s goes on with %s comparisons stored",
@@ -62,7 +62,8 @@ class RoundLog:
         self._context.round = round_.number
         self._log_loads(campaign)
         self._log_round(campaign, round_, decision)
-        self._log_trouble(campaign, round_)
+        self._log_unscored(campaign, round_)
+        self._log_dropped(campaign, decision)
         self._context.round = round_.number + 1
 
     def ended(self) -> None:
@@ -106,7 +107,7 @@ class RoundLog:
             },
         )
 
-    def _log_trouble(self, campaign: RunningCampaign, round_: RoundRecord) -> None:
+    def _log_unscored(self, campaign: RunningCampaign, round_: RoundRecord) -> None:
         with campaign.database.reading() as session:
             unscored = unscored_views.of_round(session, round_.id)
         for row in unscored:
@@ -117,49 +118,45 @@ class RoundLog:
                 row["reason"],
                 extra={"event": "comparisons_unscored", **row},
             )
-        if not unscored:
-            return
-        now = self._now_set_aside(campaign)
-        for name in sorted(now - self._set_aside):
-            LOGGER.warning(
-                "%s is set aside: too many of its comparisons have no outcome",
-                name,
-                extra={"event": "candidate_set_aside", "candidate": name},
-            )
-        self._set_aside |= now
 
-    def _now_set_aside(self, campaign: RunningCampaign) -> set[str]:
-        """Candidates with too large a share of unscored comparisons; to certify, losses count, not scores."""
-        if campaign.record.objective == "certify":
-            return set()
-        most = campaign.checked.spec.fail_on_error
-        with campaign.database.reading() as session:
-            rows: list[dict[str, Any]] = unscored_views.shares(session, campaign.record.id)
-        return {
-            row["candidate"]
-            for row in rows
-            if row["told"] >= LEAST_TOLD_TO_SET_ASIDE and row["unscored"] > most * row["told"]
-        }
+    def _log_dropped(self, campaign: RunningCampaign, decision: Decision) -> None:
+        for name in sorted(dropped_now := _dropped(campaign, decision) - self._dropped):
+            LOGGER.warning(
+                "%s is dropped: too many of its comparisons have no outcome",
+                name,
+                extra={"event": "candidate_dropped", "candidate": name},
+            )
+        self._dropped |= dropped_now
+
+
+def _dropped(campaign: RunningCampaign, decision: Decision) -> set[str]:
+    """The candidates that the selector has dropped."""
+    names = [each.name for each in campaign.checked.candidates]
+    return {name for name, status in zip(names, decision.status, strict=True) if status == "dropped"}
 
 
 def log_answer(status: CampaignStatus) -> None:
     """A line for how a campaign ended."""
-    budget = None if status.stopped_by is None else status.stopped_by.kind
+    answer, best = status.answer, status.answer.of_best
     LOGGER.info(
         "campaign %s: %s, %s",
         status.name,
-        status.state,
-        status.best or "nothing known",
+        headline(answer, status.state),
+        answer.best or "nothing known",
         extra={
             "event": "campaign_ended",
             "campaign": status.name,
             "state": status.state,
-            "reason": status.reason,
-            "budget": budget,
-            "best": status.best,
-            "estimate": status.estimate,
-            "lower": status.lower,
-            "upper": status.upper,
+            "outcome": answer.outcome,
+            "claim": asdict(answer.claim),
+            "reason": answer.reason,
+            "budget": None if status.stopped_by is None else status.stopped_by.kind,
+            "best": answer.best,
+            "tied": answer.tied,
+            "dropped": [each.name for each in answer.dropped],
+            "estimate": best and best.estimate,
+            "lower": best and best.lower,
+            "upper": best and best.upper,
         },
     )
 

@@ -21,7 +21,7 @@ Section = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
 
 def print_report(session: Session, campaign: CampaignRecord, storage: str) -> None:
     """Print all sections that have something to show."""
-    print_summary(campaign_status(session, campaign), storage)
+    print_summary(campaign_status(session, campaign, in_full=True), storage)
     for title, view in (*SECTIONS[campaign.objective](campaign), COVERAGE):
         if rows := list(view(session, campaign)):
             print(f"\n{title}")

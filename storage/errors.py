@@ -12,6 +12,8 @@
   - CopyRefused          a database cannot be copied there          (name an empty database)
   - LeaseHeld            another process runs the campaign          (wait, or stop that process)
   - LeaseLost            another process took the campaign over     (stop: that process goes on)
+  - CampaignDeleted      the campaign was deleted meanwhile         (run its file again)
+  - TextsLost            texts that a round uses are gone           (resume: they are made again)
 """
 
 import datetime as dt
@@ -118,3 +120,25 @@ class LeaseLost(StorageError):
             "and goes on; nothing was written since"
         )
         self.campaign_id = campaign_id
+
+
+class CampaignDeleted(StorageError):
+    """The campaign was deleted while this process was about to write to it."""
+
+    def __init__(self, campaign_id: int) -> None:
+        super().__init__(
+            f"campaign {campaign_id} was deleted meanwhile; nothing was written; "
+            "to begin it anew, run its file again: winnow run SPEC"
+        )
+        self.campaign_id = campaign_id
+
+
+class TextsLost(StorageError):
+    """Texts that a round uses are not in the database any more, or are others."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"{count} of the texts that this round uses were deleted or exchanged in the database before the "
+            "round was recorded; nothing of it was stored; resume the campaign, and they are made again"
+        )
+        self.count = count

@@ -2,19 +2,23 @@
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from storage.bulk import insert_rows
+from storage.bulk import in_portions, insert_rows
 from storage.columns import storable
+from storage.errors import TextsLost
 from storage.lookups import ids_with, rows_with
 from storage.models import (
     Generation,
+    Round,
     table_of,
 )
+from storage.pins import pin
 from storage.prompts import digest_of, ensure_prompts
 from storage.records import (
     NewGeneration,
@@ -22,6 +26,9 @@ from storage.records import (
 )
 
 GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
+KEYS_AT_ONCE = 500
+"""Keys asked for in one statement; SQLite takes a limited number of parameters."""
+
 _generation_fields = attrgetter(*GENERATION_FIELDS)
 
 
@@ -37,12 +44,67 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
     }
 
 
+def own_or_since(
+    session: Session, keys: Sequence[str], *, campaign_id: int, since: dt.datetime | None
+) -> set[str]:
+    """The stored keys that a campaign paid for itself or that were stored at a moment or after it.
+
+    Args:
+        session: Reads.
+        keys: Which.
+        campaign_id: The campaign.
+        since: The moment; None where only its own count.
+    """
+    counts = Round.campaign_id == campaign_id
+    if since is not None:
+        counts = or_(counts, Generation.created_at >= since)
+    query = select(Generation.key).outerjoin(Round, Round.id == Generation.round_id).where(counts)
+    return {
+        key
+        for some in in_portions(keys, KEYS_AT_ONCE)
+        for key in session.scalars(query.where(Generation.key.in_(some)))
+    }
+
+
+def has_texts(session: Session, campaign_id: int, model: str) -> bool:
+    """Whether a campaign paid for a text of a model, by its name."""
+    query = (
+        select(Generation.id)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id, Generation.model == model)
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
+def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:
+    """The stored generations among `keys`, which nobody deletes as long as the round is there."""
+    found = texts_by_key(session, keys)
+    pin(session.connection(), round_id, (text.id for text in found.values()))
+    return found
+
+
+def require_texts(session: Session, keys: Mapping[int, str]) -> None:
+    """Refuse ids under which other texts are stored than those that were read, or none.
+
+    Args:
+        session: Writes what refers to these ids.
+        keys: The key that each id had when it was read.
+
+    Raises:
+        TextsLost: If one has another key now, or is not there any more.
+    """
+    rows = rows_with(session.connection(), "id, key", "generations", "key", list(keys.values()))
+    if lost := len(keys.items() - set(rows)):
+        raise TextsLost(lost)
+
+
 def add_generations(
     session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
 ) -> dict[str, StoredText]:
     """Store texts; what is then stored under their keys.
 
-    One that another campaign stored meanwhile stays as it is: its key determines it.
+    One that another campaign stored meanwhile stays as it is: its key determines it. Like those of
+    `take_texts`, nobody deletes it as long as the round is there.
     """
     connection = session.connection()
     given = {generation.key: generation for generation in generations}
@@ -63,4 +125,4 @@ def add_generations(
         row.key: StoredText(id=id_, text=storable(row.text), choice_logprobs=row.choice_logprobs)
         for id_, row in new
     }
-    return stored | texts_by_key(session, list(known))
+    return stored | take_texts(session, round_id, list(known))

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from storage.database import Database
-from storage.errors import LeaseHeld, LeaseLost
+from storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from storage.models import Campaign, Lease
 from storage.records import Holder, LeaseRecord
 
@@ -37,9 +37,12 @@ def acquire(
         is_gone: Whether a holder is known to be dead, so that nobody waits for its lease to run out.
 
     Raises:
+        CampaignDeleted: If there is no such campaign any more.
         LeaseHeld: If another live process holds it.
     """
     with database.writing() as session:
+        if session.get(Campaign, campaign_id) is None:
+            raise CampaignDeleted(campaign_id)
         row = session.get(Lease, campaign_id, with_for_update=True)
         require_free(session, campaign_id, holder, now=now, is_gone=is_gone)
         if row is None:
@@ -94,12 +97,15 @@ def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, 
     """A unit of work that commits only while the lease is still ours.
 
     Raises:
+        CampaignDeleted: If the campaign was deleted, which only one whose lease has run out can be.
         LeaseLost: If another process took the campaign over; nothing is written.
     """
     with database.writing() as session:
         token = session.scalar(
             select(Lease.token).where(Lease.campaign_id == lease.campaign_id).with_for_update()
         )
+        if token is None and session.get(Campaign, lease.campaign_id) is None:
+            raise CampaignDeleted(lease.campaign_id)
         if token != lease.token:
             raise LeaseLost(lease.campaign_id)
         yield session

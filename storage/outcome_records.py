@@ -18,6 +18,7 @@ from storage.models import (
     Round,
     table_of,
 )
+from storage.pins import unpin_recorded
 from storage.records import (
     DecisionRecord,
     NewComparison,
@@ -39,11 +40,15 @@ def add_outcomes(
     decision: NewDecision,
     now: dt.datetime,
 ) -> None:
-    """Store what a round found and what is decided from it; call it in one transaction."""
+    """Store what a round found and what is decided from it; call it in one transaction.
+
+    What the round had pinned is from then on held by its comparisons and games; see `storage.pins`.
+    """
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
     insert_rows(connection, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
     _add_games(connection, round_id, comparisons)
+    unpin_recorded(connection, round_id)
     add_to_tallies(connection, round_id)
     decide(connection, round_id, comparisons, decision, now)
 
@@ -69,11 +74,12 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
         estimates=[*decision.estimates, *later],
         lower=[*decision.lower, *later],
         upper=[*decision.upper, *later],
-        status=[*decision.status, *later],
+        status=[*decision.status, *["active"] * len(later)],
         claim=decision.claim,
         stop=decision.stop,
         reason=decision.reason,
         decided_at=decision.decided_at,
+        ranking=None if decision.ranking is None else [*decision.ranking, *later],
     )
 
 

@@ -1,18 +1,22 @@
-"""Deleting old campaigns, without taking a text from a campaign that stays."""
+"""Deleting old campaigns, without taking a text from a campaign that stays.
+
+No id of what is deleted is given again, so that whoever still holds one finds nothing under it.
+"""
 
 import datetime as dt
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, text, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, text, true, update
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from storage.errors import LeaseHeld
 from storage.leases import find, is_live
 from storage.models import (
     Arrival,
     Campaign,
+    Canary,
     Candidate,
     Comparison,
     Decision,
@@ -20,6 +24,7 @@ from storage.models import (
     Generation,
     Lease,
     Load,
+    Pin,
     Prompt,
     Round,
     Tally,
@@ -31,7 +36,8 @@ _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
     "games": ("generation_id",),
     "decisions": ("best_candidate_id",),
-    "generations": ("prompt_id",),
+    "generations": ("prompt_id", "canary_id"),
+    "pins": ("generation_id",),
 }
 
 
@@ -46,7 +52,7 @@ class Prunable:
     generations: int
     """Texts that it paid for and no other campaign uses."""
     kept: int
-    """Texts that it paid for and another campaign uses: they stay, as that one's."""
+    """Texts that it paid for and another campaign uses: they stay."""
 
 
 def prunable(session: Session, *, before: dt.datetime, name: str | None = None) -> list[Prunable]:
@@ -99,7 +105,11 @@ def prune(
 ) -> None:
     """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
 
-    A text that another campaign uses stays, and is then held to be paid for by the first round that uses it.
+    A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
+    what it spent. It uses what its comparisons and games refer to, and what a round of it has taken up (see
+    `storage.pins`), recorded or not, whether it is being run or not. So nothing that a running campaign has
+    read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew. What
+    canaries are compared with stays as well.
 
     Args:
         session: Writes; everything is deleted in its transaction, or nothing.
@@ -117,7 +127,17 @@ def prune(
     with _indexed(session):
         for campaign in campaigns:
             _delete_campaign(session, campaign.id)
+        # Texts that were left to a campaign which has gone now as well.
+        session.execute(delete(Generation).where(Generation.round_id.is_(None), ~_is_used()))
         session.execute(delete(Prompt).where(~exists().where(Generation.prompt_id == Prompt.id)))
+        # What later canaries are compared with stays: a server is known as long as the database is.
+        session.execute(
+            delete(Canary).where(
+                Canary.campaign_id.is_(None),
+                Canary.verdict == "same",
+                ~exists().where(Generation.canary_id == Canary.id),
+            )
+        )
 
 
 def _delete_campaign(session: Session, campaign_id: int) -> None:
@@ -126,18 +146,16 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     comparisons = select(Comparison.id).where(Comparison.round_id.in_(rounds))
     session.execute(delete(Game).where(Game.comparison_id.in_(comparisons)))
     session.execute(delete(Comparison).where(Comparison.round_id.in_(rounds)))
-    # Whatever comparison or game is left belongs to another campaign, and inherits the text.
-    session.execute(
-        update(Generation)
-        .where(Generation.round_id.in_(rounds), _used_elsewhere(campaign_id))
-        .values(round_id=_heir())
-    )
-    session.execute(delete(Generation).where(Generation.round_id.in_(rounds)))
+    session.execute(delete(Pin).where(Pin.round_id.in_(rounds)))
+    # Whatever uses a text now is of another campaign.
+    session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
+    session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
     session.execute(delete(Tally).where(Tally.candidate_id.in_(candidates)))
     session.execute(delete(Decision).where(Decision.round_id.in_(rounds)))
     session.execute(delete(Round).where(Round.campaign_id == campaign_id))
     for model in (Candidate, Arrival, Load, Lease):
         session.execute(delete(model).where(model.campaign_id == campaign_id))
+    session.execute(update(Canary).where(Canary.campaign_id == campaign_id).values(campaign_id=None))
     session.execute(delete(Campaign).where(Campaign.id == campaign_id))
 
 
@@ -149,40 +167,26 @@ def _paid_by(campaign_id: int) -> Select[tuple[int]]:
     )
 
 
-def _used_elsewhere(campaign_id: int) -> ColumnElement[bool]:
-    user, played = aliased(Round), aliased(Comparison)
-    compared = (
-        exists()
-        .where(_compares(Comparison), user.id == Comparison.round_id, user.campaign_id != campaign_id)
-        .correlate(Generation)
-    )
-    judged = (
-        exists()
-        .where(
-            Game.generation_id == Generation.id,
-            played.id == Game.comparison_id,
-            user.id == played.round_id,
-            user.campaign_id != campaign_id,
-        )
-        .correlate(Generation)
-    )
-    return or_(compared, judged)
+Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
+"""Which rounds are meant, by a column of their ids."""
 
 
-def _heir() -> ColumnElement[int]:
+def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
+    """Whether a comparison, a game or a pin of these rounds is of a text."""
     played = aliased(Comparison)
-    compared = select(func.min(Comparison.round_id)).where(_compares(Comparison)).correlate(Generation)
-    judged = (
-        select(func.min(played.round_id))
-        .join(Game, Game.comparison_id == played.id)
-        .where(Game.generation_id == Generation.id)
-        .correlate(Generation)
+    compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
+    return or_(
+        exists().where(compares, by(Comparison.round_id)).correlate(Generation),
+        exists()
+        .where(Game.generation_id == Generation.id, played.id == Game.comparison_id, by(played.round_id))
+        .correlate(Generation),
+        exists().where(Pin.generation_id == Generation.id, by(Pin.round_id)).correlate(Generation),
     )
-    return func.coalesce(compared.scalar_subquery(), judged.scalar_subquery())
 
 
-def _compares(comparison: type[Comparison]) -> ColumnElement[bool]:
-    return or_(comparison.generation_a_id == Generation.id, comparison.generation_b_id == Generation.id)
+def _used_elsewhere(campaign_id: int) -> ColumnElement[bool]:
+    own = select(Round.id).where(Round.campaign_id == campaign_id)
+    return _is_used(lambda round_id: round_id.not_in(own))
 
 
 def _count(session: Session, rows: Select[tuple[int]]) -> int:

@@ -49,12 +49,14 @@ class RoundRecord:
     number: int
     arms: Sequence[Any]
     examples: Sequence[int]
+    planned_at: dt.datetime
     propensities: Sequence[float] | None = None
     """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
-Losses = tuple[float | None, float | None, float | None]
-"""Of one comparison: with the human label, with the autoevaluator's answer, and on unlabelled examples."""
+Losses = tuple[float | None, float | None, float | None, float | None]
+"""Of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled examples,
+and the share of these whose loss is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,34 @@ class NewGeneration:
     output_tokens: int
     seconds: float
     engine: str
+    canary_id: int | None = None
+    request_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCanary:
+    """What a served model answered at one contact, about to be stored; see `storage.models.Canary`."""
+
+    model: str
+    name: str
+    server: str
+    epoch: int
+    prompts: str
+    texts: Sequence[str | None]
+    repeated: Sequence[str | None]
+    changed: int
+    verdict: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRecord(NewCanary):
+    """A stored canary."""
+
+    id: int
+    campaign_id: int | None
+    created_at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +167,19 @@ class NewComparison:
     outcome: float | None = None
     reason: str | None = None
     detail: str | None = None
+    no_answer: bool = False
+    """Whether the judge found no answer in the output."""
     human_loss: float | None = None
     auto_loss: float | None = None
     unlabelled_loss: float | None = None
+    unlabelled_missing: float | None = None
     games: Sequence[NewGame] = ()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether every text that it compares could be made."""
+        is_duel = self.candidate_b_id is not None
+        return self.generation_a_id is not None and (self.generation_b_id is not None or not is_duel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,12 +191,13 @@ class NewDecision:
     lower: Sequence[float | None]
     upper: Sequence[float | None]
     status: Sequence[str]
-    """One short word per candidate position, such as "active" or "dropped"."""
+    """One word per candidate position; see `algorithms.decision.ArmStatus`."""
     claim: Mapping[str, Any]
-    """`kind` ("none", "exact", "proven" or "heuristic"), `delta` (the probability of error, or None) and
-    `assumptions` (a list of short words)."""
+    """`kind`, `delta` and `assumptions` of what may be claimed; see `algorithms.decision.Claim`."""
     stop: bool
     reason: str
+    ranking: Sequence[float | None] | None = None
+    """What the candidates are ordered by, where that is not `estimates`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,12 +210,13 @@ class DecisionRecord:
     estimates: Sequence[float | None]
     lower: Sequence[float | None]
     upper: Sequence[float | None]
-    status: Sequence[str | None]
-    """None for candidates that joined after it."""
+    status: Sequence[str]
+    """"active" for candidates that joined after it."""
     claim: Mapping[str, Any]
     stop: bool
     reason: str
     decided_at: dt.datetime
+    ranking: Sequence[float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,10 @@ CANDIDATE, JUDGE = "candidate", "judge"
 def reuse(session: Session, campaign_id: int) -> list[Row]:
     """Texts that other campaigns had made: one row per candidate or judge and campaign they were taken from.
 
-    `generations`, tokens and `seconds` are what making them again would have cost. A text that several
-    candidates share is counted for the first of them. Candidates come in order, then judges by name. Only
-    texts behind stored comparisons and games are known; answers of an autoevaluator are not among them.
+    `taken_from` is None where that campaign was deleted. `generations`, tokens and `seconds` are what making
+    them again would have cost. A text that several candidates share is counted for the first of them.
+    Candidates come in order, then judges by name. Only texts behind stored comparisons and games are known;
+    answers of an autoevaluator are not among them.
     """
     taken = _taken(campaign_id).subquery()
     owned = (
@@ -51,13 +52,13 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
         )
         .select_from(owned)
         .join(Generation, Generation.id == owned.c.generation_id)
-        .join(Round, Round.id == Generation.round_id)
-        .join(Campaign, Campaign.id == Round.campaign_id)
+        .outerjoin(Round, Round.id == Generation.round_id)
+        .outerjoin(Campaign, Campaign.id == Round.campaign_id)
         .outerjoin(
             Candidate, and_(Candidate.campaign_id == campaign_id, Candidate.position == owned.c.position)
         )
         .group_by(owned.c.position, Candidate.name, owned.c.judge, Campaign.id, Campaign.name)
-        .order_by(owned.c.position.nulls_last(), owned.c.judge, Campaign.id)
+        .order_by(owned.c.position.nulls_last(), owned.c.judge, Campaign.id.nulls_last())
     )
     return [dict(row) for row in rows.mappings()]
 
@@ -83,8 +84,8 @@ def _shown(
         .join(Round, Round.id == Comparison.round_id)
         .join(Candidate, Candidate.id == candidate_id)
         .join(Generation, Generation.id == generation_id)
-        .join(paid, paid.id == Generation.round_id)
-        .where(Round.campaign_id == campaign_id, paid.campaign_id != campaign_id)
+        .outerjoin(paid, paid.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id, paid.campaign_id.is_distinct_from(campaign_id))
     )
 
 
@@ -96,6 +97,6 @@ def _replied(campaign_id: int) -> Select[tuple[int, int, str]]:
         .join(Comparison, Comparison.id == Game.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .join(Generation, Generation.id == Game.generation_id)
-        .join(paid, paid.id == Generation.round_id)
-        .where(Round.campaign_id == campaign_id, paid.campaign_id != campaign_id)
+        .outerjoin(paid, paid.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id, paid.campaign_id.is_distinct_from(campaign_id))
     )

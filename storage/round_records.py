@@ -42,7 +42,14 @@ def add_round(
     drawn = None if propensities is None else list(propensities)
     values = (campaign_id, number, list(arms), list(examples), drawn, now)
     id_ = insert_row(session.connection(), table_of(Round), ROUND_COLUMNS, values)
-    return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples), propensities=drawn)
+    return RoundRecord(
+        id=id_,
+        number=number,
+        arms=list(arms),
+        examples=list(examples),
+        planned_at=now,
+        propensities=drawn,
+    )
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
@@ -71,7 +78,13 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
         .order_by(Round.number)
     )
     scores = (
-        select(Comparison.outcome, Comparison.human_loss, Comparison.auto_loss, Comparison.unlabelled_loss)
+        select(
+            Comparison.outcome,
+            Comparison.human_loss,
+            Comparison.auto_loss,
+            Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
+        )
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
@@ -88,9 +101,21 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
                 arms=arms,
                 examples=examples,
                 outcomes=[row[0] for row in rows],
-                losses=[(row[1], row[2], row[3]) for row in rows],
+                losses=[(row[1], row[2], row[3], row[4]) for row in rows],
                 propensities=propensities,
             )
+
+
+def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:
+    """How many comparisons each finished round has, and how many of them have all their texts, in order."""
+    rows = session.execute(
+        select(Decision.comparisons, Decision.answered)
+        .join(Round, Round.id == Decision.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number),
+        execution_options={"yield_per": ROWS_AT_ONCE},
+    )
+    yield from ((comparisons, answered) for comparisons, answered in rows)
 
 
 def _round(row: Round) -> RoundRecord:
@@ -99,5 +124,6 @@ def _round(row: Round) -> RoundRecord:
         number=row.number,
         arms=row.arms,
         examples=row.examples,
+        planned_at=row.planned_at,
         propensities=row.propensities,
     )

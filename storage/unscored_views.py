@@ -43,7 +43,18 @@ def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
 
 
 def shares(session: Session, campaign_id: int) -> list[Row]:
-    """How many comparisons each candidate took part in, and how many of them have no outcome, by arm."""
+    """How many comparisons each candidate took part in, how many have no outcome, and why most of these.
+
+    One row per candidate, by position; `reason` is null where every comparison has an outcome.
+    """
+    commonest = (
+        select(Tally.reason)
+        .where(Tally.candidate_id == Candidate.id, Tally.reason != "")
+        .order_by(Tally.comparisons.desc(), Tally.reason)
+        .limit(1)
+        .correlate(Candidate)
+        .scalar_subquery()
+    )
     counts = (
         select(
             Tally.candidate_id,
@@ -58,6 +69,7 @@ def shares(session: Session, campaign_id: int) -> list[Row]:
             Candidate.name.label("candidate"),
             func.coalesce(counts.c.told, 0).label("told"),
             func.coalesce(counts.c.unscored, 0).label("unscored"),
+            commonest.label("reason"),
         )
         .outerjoin(counts, counts.c.candidate_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id)

@@ -21,10 +21,14 @@ from tasks.spec import CampaignSpec
 FINGERPRINTS = (
     "dataset_fingerprint",
     "model_fingerprints",
+    "served_at",
     "history_fingerprint",
     "judge_identity",
+    "selector_code",
     "candidate_costs",
+    "betting_rule",
     "embedder_identity",
+    "deterministic",
 )
 """What a stored identity holds beside the spec's own fields."""
 
@@ -51,6 +55,7 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
     with database.writing() as session:
         stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
+            checked = checked.begun_at(stored.spec["served_at"])
             new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
             if not new:
                 refuse_other_identity(stored.name, stored.spec, checked.identity())
@@ -102,6 +107,7 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
         first_rounds = campaign_records.first_rounds(session, campaign.id)
     dataset = stored_dataset(campaign, examples)
     checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
+    checked = checked.begun_at(campaign.spec["served_at"])
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
 

@@ -1,8 +1,8 @@
 """From models x prompts x ways of sampling to the list of candidates; candidate k is arm k."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from storage.records import NewCandidate
 from tasks.engines.protocol import ModelRef, Sampling
@@ -53,8 +53,7 @@ class Candidate:
 
     def prompt(self, fields: Mapping[str, Any], key: str) -> str:
         """The prompt for one example, its guardrail around it; raises `TemplateError`."""
-        prompt = render(self.template, fields, key)
-        return prompt if self.guardrail is None else render(self.guardrail, {GUARDED: prompt}, key)
+        return _prompt(self.template, self.guardrail, fields, key)
 
     def as_record(self) -> NewCandidate:
         """What the database keeps of it."""
@@ -70,6 +69,52 @@ class Candidate:
             prompt=prompt,
             sampling=asdict(self.sampling),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCandidate:
+    """What the database keeps of a candidate: enough for its requests, without its checkpoint."""
+
+    model: ModelRef
+    fingerprint: str
+    template: Template
+    guardrail: Template | None
+    sampling: Sampling
+
+    @classmethod
+    def from_record(cls, record: NewCandidate, fields: Collection[str]) -> Self:
+        """Read what `Candidate.as_record` wrote.
+
+        Args:
+            record: As stored.
+            fields: What a template may show of an example.
+
+        Raises:
+            TemplateError: If a template is refused.
+            KeyError, TypeError, ValueError: If the record is none that Winnow wrote.
+        """
+        model = dict(record.model)
+        fingerprint = str(model.pop("fingerprint"))
+        guardrail = record.prompt.get("guardrail")
+        sampling = {
+            key: tuple(each) if isinstance(each, list) else each for key, each in record.sampling.items()
+        }
+        return cls(
+            model=ModelRef(**model),
+            fingerprint=fingerprint,
+            template=compile_template(record.prompt["template"], fields),
+            guardrail=None if guardrail is None else compile_template(guardrail["template"], [GUARDED]),
+            sampling=Sampling(**sampling),
+        )
+
+    def prompt(self, fields: Mapping[str, Any], key: str) -> str:
+        """As `Candidate.prompt`."""
+        return _prompt(self.template, self.guardrail, fields, key)
+
+
+def _prompt(template: Template, guardrail: Template | None, fields: Mapping[str, Any], key: str) -> str:
+    prompt = render(template, fields, key)
+    return prompt if guardrail is None else render(guardrail, {GUARDED: prompt}, key)
 
 
 def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidate]:

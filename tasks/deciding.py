@@ -3,16 +3,28 @@
 from collections.abc import Sequence
 
 from algorithms.decision import Decision
+from algorithms.errors import ImpossibleState
 from storage.records import NewComparison, RoundRecord
-from tasks.running import RunningCampaign, planned_batch
+from tasks.errors import ContradictoryState
+from tasks.running import RunningCampaign
 
 
 def decide_round(
     campaign: RunningCampaign, round_: RoundRecord, comparisons: Sequence[NewComparison]
 ) -> Decision:
-    """Tell the selector a round's outcomes, in planned order, and ask what it believes."""
+    """Tell the selector a round's outcomes, in planned order, and ask what it believes.
+
+    Raises:
+        ContradictoryState: If what it believes cannot be true of any scores.
+    """
     checked = campaign.checked
-    losses = [(each.human_loss, each.auto_loss, each.unlabelled_loss) for each in comparisons]
+    losses = [
+        (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
+        for each in comparisons
+    ]
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses)
-    campaign.selector.tell(planned_batch(round_), outcomes)
-    return campaign.selector.decision()
+    campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
+    try:
+        return campaign.selector.decision()
+    except ImpossibleState as error:
+        raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error

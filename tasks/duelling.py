@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from storage.columns import storable
 from storage.records import NewComparison, NewGame, RoundRecord, StoredText
+from tasks.datasets import Example
 from tasks.engines.protocol import GenerationFailure, Request
 from tasks.generating import PlannedGeneration, Texts, have_texts
 from tasks.identity import generation_key, request_content, request_seed
@@ -32,7 +33,7 @@ def judge_duels(
     """One comparison per planned duel, in planned order; raises like `judge_round`."""
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
     matches = {
-        position: _Match(_duel(campaign, round_, position, a, b))
+        position: _Match(_duel(campaign, round_, position, a.text, b.text))
         for position, (a, b) in enumerate(sides)
         if isinstance(a, StoredText) and isinstance(b, StoredText)
     }
@@ -43,18 +44,26 @@ def judge_duels(
     ]
 
 
-def _duel(
-    campaign: RunningCampaign, round_: RoundRecord, position: int, a: StoredText, b: StoredText
-) -> Duel:
+def _duel(campaign: RunningCampaign, round_: RoundRecord, position: int, a: str, b: str) -> Duel:
     example = campaign.checked.dataset.examples[round_.examples[position]]
+    return duel_on(example, a, b, seed=duel_seed(campaign.record.seed, round_.number, position))
+
+
+def duel_on(example: Example, answer_a: str, answer_b: str, *, seed: int) -> Duel:
+    """Two answers to an example, as a judge is shown them."""
     return Duel(
         question=example.question,
-        answer_a=a.text,
-        answer_b=b.text,
+        answer_a=answer_a,
+        answer_b=answer_b,
         targets=example.targets,
         fields=example.fields,
-        seed=request_seed(campaign.record.seed, {"round": round_.number, "position": position}),
+        seed=seed,
     )
+
+
+def duel_seed(campaign_seed: int, round_number: int, position: int) -> int:
+    """The seed of one duel, from the campaign's and its place; in [0, 2**31)."""
+    return request_seed(campaign_seed, {"round": round_number, "position": position})
 
 
 def _make_calls(
@@ -64,7 +73,8 @@ def _make_calls(
     while wanted := [
         (match, call) for match in matches.values() for call in judge.calls(match.duel, match.replies)
     ]:
-        answers = have_texts(campaign, round_, [_planned(campaign, call) for _, call in wanted])
+        fingerprints = campaign.checked.judge_fingerprints
+        answers = have_texts(campaign, round_, [plan_call(fingerprints, call) for _, call in wanted])
         for place, (match, call) in enumerate(wanted):
             answer = answers[place]
             if isinstance(answer, StoredText):
@@ -74,12 +84,19 @@ def _make_calls(
                 match.replies[call] = answer
 
 
-def _planned(campaign: RunningCampaign, call: GameCall) -> PlannedGeneration:
-    fingerprint = campaign.checked.judge_fingerprints[call.model.name]
+def plan_call(fingerprints: Mapping[str, str], call: GameCall) -> PlannedGeneration:
+    """The request of one call, and the key it is stored under.
+
+    Args:
+        fingerprints: What the weights of each model that judges are, by its name.
+        call: Of a pair judge.
+    """
+    fingerprint = fingerprints[call.model.name]
     content = request_content(call.model, fingerprint, call.prompt, call.sampling, 0)
     return PlannedGeneration(
         key=generation_key(content, call.seed),
         model=call.model,
+        fingerprint=fingerprint,
         request=Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed),
     )
 

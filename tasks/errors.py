@@ -1,16 +1,28 @@
 """What a user is told in one sentence.
 
 * WinnowError          the message names the place, the value and the remedy
+  - ContradictoryState what is believed cannot be true            (`winnow db check`; report it)
   - LabelMissing       a round is judged without all its labels   (label the example)
   - SpecError          the campaign as written cannot be run           (fix the spec)
     - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
     - TemplateError    a prompt template, or a value put into it       (fix the template)
     - JudgeError       the judge's type or one of its parameters       (fix `judge`)
+    - ServedModelDiffers   another server does not serve the same      (set `model_base_url` back)
 """
 
 
 class WinnowError(Exception):
     """Root of all errors that a user can act on; anything else that escapes is a bug."""
+
+
+class ContradictoryState(WinnowError):
+    """What a selector believes after a round cannot be true of any scores."""
+
+    def __init__(self, campaign: str, round_: int, why: str) -> None:
+        super().__init__(
+            f"{campaign}: round {round_} is not recorded, as {why}; winnow db check says whether the "
+            "database was changed by others"
+        )
 
 
 class LabelMissing(WinnowError):
@@ -47,3 +59,7 @@ class TemplateError(SpecError):
 
 class JudgeError(SpecError):
     """There is no such judge, or it does not take these parameters."""
+
+
+class ServedModelDiffers(SpecError):
+    """A server that took another one's place does not answer as that one did."""

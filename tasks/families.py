@@ -11,6 +11,8 @@ COLUMNS = (
     "campaign",
     "created_at",
     "state",
+    "outcome",
+    "claim",
     "best",
     "estimate",
     "lower",
@@ -36,7 +38,12 @@ def family_rows(session: Session, family: str) -> list[dict[str, Any]]:
     for row in history_views.family(session, family):
         record = campaign_records.get_campaign(session, row["campaign"])
         generated, reused = history_views.texts(session, record.id)
-        state = campaign_status(session, record).state
-        standing = {**row, "state": state, "generated": generated, "reused": reused}
+        status = campaign_status(session, record)
+        ended = {
+            "state": status.state,
+            "outcome": status.answer.outcome,
+            "claim": status.answer.claim.kind,
+        }
+        standing = {**row, **ended, "generated": generated, "reused": reused}
         rows.append({name: standing[name] for name in COLUMNS})
     return rows

@@ -8,9 +8,10 @@ import numpy as np
 from algorithms.arrays import FloatArray
 from tasks.candidates import Candidate
 from tasks.errors import SpecError
-from tasks.modelled import FEATURES, NEEDS_FEATURES
 from tasks.spec import CampaignSpec
 
+NEEDS_FEATURES = "llm-po-bt"
+FEATURES = "features"
 FACTORS = "factors"
 PLACE = f"selector.params.{FEATURES}"
 

@@ -11,7 +11,7 @@ import psutil
 
 from storage import leases
 from storage.database import Database
-from storage.errors import LeaseLost, StorageUnavailable
+from storage.errors import CampaignDeleted, LeaseLost, StorageUnavailable
 from storage.records import Holder, LeaseRecord
 
 LIFETIME = dt.timedelta(seconds=60)
@@ -73,7 +73,7 @@ def _beat(database: Database, lease: LeaseRecord, done: threading.Event) -> None
     while not done.wait(HEARTBEAT.total_seconds()):
         try:
             leases.renew(database, lease, now=now(), lifetime=LIFETIME)
-        except LeaseLost:
+        except (CampaignDeleted, LeaseLost):
             return  # the next transaction of the campaign finds out and ends it
         except StorageUnavailable:
             continue  # a busy or briefly absent database: the next beat may get through

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from algorithms.arrays import FloatArray
 from algorithms.decision import Decision
-from storage import outcome_records
+from storage import generation_records, outcome_records
 from storage.leases import writing_under
 from storage.records import NewComparison, NewDecision, RoundRecord
 from tasks.leasing import now
@@ -23,11 +24,14 @@ def record_round(
 
     Raises:
         LeaseLost: If another process took the campaign over; nothing is stored.
+        TextsLost: If a text that the round uses is not the one it was any more; nothing is stored.
     """
     with writing_under(campaign.database, campaign.lease) as session:
+        generation_records.require_texts(session, campaign.texts_in_use)
         outcome_records.add_outcomes(
             session, round_.id, comparisons, _new_decision(campaign, decision), now()
         )
+    campaign.texts_in_use.clear()
     if campaign.checked.repeats_meetings:
         campaign.meetings.add(meetings_of(round_.arms, round_.examples))
 
@@ -38,9 +42,10 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         estimates=_known(decision.estimates),
         lower=_known(decision.lower),
         upper=_known(decision.upper),
-        status=["active"] * len(decision.estimates),
-        claim={"kind": "none", "delta": None, "assumptions": []},
+        status=decision.status,
+        claim=asdict(decision.claim),
         stop=decision.stop,
+        ranking=None if decision.ranking is None else _known(decision.ranking),
         reason=decision.reason,
     )
 

@@ -117,6 +117,6 @@ def one_arm_oracle(world: RouteWorld, *, budgets: Sequence[int], seed: int) -> R
         spent=np.array(budgets),
         told=Batch(np.full(count, best), np.arange(count)),
         best=np.full(len(budgets), best),
-        estimates=np.tile(true_means(world.scores), (len(budgets), 1)),
+        ranking=np.tile(true_means(world.scores), (len(budgets), 1)),
         reason="exhausted" if count == world.shape[1] else "budget",
     )

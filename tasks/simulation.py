@@ -65,8 +65,8 @@ class Run:
     """Those pairs, in the order they were told."""
     best: IntArray
     """Shape (T,), the recommended arm; `NOBODY` where there is none."""
-    estimates: FloatArray
-    """Shape (T, K), NaN where unknown."""
+    ranking: FloatArray
+    """Shape (T, K), what arms are ranked by, NaN where unknown."""
     reason: Reason
     """Why it ended."""
 
@@ -150,7 +150,7 @@ def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed
     """
     where = f"selector {contestant.label!r} with seed {seed}"
     given = {name: value for name, value in world.knowledge.items() if name in contestant.uses}
-    spent, best, estimates = [], [], []
+    spent, best, ranking = [], [], []
     batches: list[Batch] = []
     referee = world.referee()
     told = round_ = 0
@@ -179,14 +179,14 @@ def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed
             decision = _checked(selector.decision(), n_arms)
         spent.append(told)
         best.append(NOBODY if decision.best is None else decision.best)
-        estimates.append(decision.estimates)
+        ranking.append(decision.ranked_by)
     return Run(
         label=contestant.label,
         seed=seed,
         spent=np.array(spent),
         told=_joined(batches),
         best=np.array(best),
-        estimates=np.array(estimates),
+        ranking=np.array(ranking),
         reason=decision.reason,
     )
 
@@ -212,8 +212,8 @@ def _joined(batches: Sequence[Batch]) -> Batch:
 def _checked(decision: Decision, n_arms: int) -> Decision:
     if decision.best is not None and not 0 <= decision.best < n_arms:
         raise ValueError(f"it recommends arm {decision.best} of {n_arms}")
-    if decision.estimates.shape != (n_arms,):
-        raise ValueError(f"its estimates have shape {decision.estimates.shape} for {n_arms} arms")
+    if decision.ranked_by.shape != (n_arms,):
+        raise ValueError(f"its ranking has shape {decision.ranked_by.shape} for {n_arms} arms")
     return decision
 
 

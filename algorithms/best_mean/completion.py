@@ -53,7 +53,7 @@ class Completion:
         return max(0, self._warm_up - int(self._matrix.told.sum() + self._matrix.pending.sum()))
 
     @property
-    def estimates(self) -> FloatArray:
+    def means(self) -> FloatArray:
         """Mean of each row, predictions included, shape (K,); NaN where the arm has no score.
 
         During the warm-up it is the mean of the scores.

@@ -30,14 +30,13 @@ class FilledSubset:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose all free pairs of one example or several, grouped by example."""
         matrix = self._matrix
-        means = matrix.means
         open_examples = np.flatnonzero(matrix.free_of_example)
-        if self._stopping.room(means, 1) == 0 or open_examples.size == 0:
+        if self._stopping.room(1) == 0 or open_examples.size == 0:
             return EMPTY_BATCH
         whole = max(1, self._batch_size // int(matrix.active.sum()))
         chosen = rng.choice(open_examples, size=min(whole, open_examples.size), replace=False)
         columns, arms = np.nonzero(matrix.is_free(np.arange(matrix.n_arms), chosen[:, np.newaxis]))
-        size = self._stopping.room(means, arms.size)
+        size = self._stopping.room(arms.size)
         return matrix.ask(arms[:size], chosen[columns[:size]])
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
@@ -45,5 +44,5 @@ class FilledSubset:
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest mean."""
-        return self._stopping.decision(self._matrix.means)
+        """Recommend the arm with the highest mean of those that can be the best."""
+        return self._stopping.decision()

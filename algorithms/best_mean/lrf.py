@@ -40,7 +40,6 @@ class Lrf:
         drop: float = 0.05,
     ) -> None:
         self._batch_size = setting.batch_size
-        self._looks_at_estimates = setting.delta is not None
         self._matrix = ScoreMatrix(setting)
         self._stopping = Stopping(setting, self._matrix)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
@@ -48,9 +47,7 @@ class Lrf:
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms, grouped by arm."""
-        # Without delta the estimates decide nothing here, and random pairs need no fit.
-        estimates = self._completion.estimates if self._looks_at_estimates else self._matrix.means
-        return self._matrix.ask_uniformly(self._stopping.room(estimates, self._batch_size), rng)
+        return self._matrix.ask_uniformly(self._stopping.room(self._batch_size), rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
@@ -59,5 +56,5 @@ class Lrf:
         self._stopping.tell(batch, scores)
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest completed mean."""
-        return self._stopping.decision(self._completion.estimates)
+        """Recommend the arm with the highest completed mean of those that can be the best."""
+        return self._stopping.decision(self._completion.means)

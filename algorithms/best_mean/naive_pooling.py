@@ -17,8 +17,9 @@ class NaivePooling:
     """Ask the arm whose completed mean plus sqrt(a / pairs told) is highest, on random examples.
 
     The scores told and the predictions of all others are averaged as if both were scores: the baseline that
-    shows what PULSE corrects. The estimates are as biased as the predictions; the intervals do not use them
-    and hold. Before the first fit arms are ranked by the mean of their scores. Unscored pairs are left out.
+    shows what PULSE corrects. The ranking is as biased as the predictions; estimates and intervals do not use
+    them, and hold. Before the first fit arms are ranked by the mean of their scores. Unscored pairs are left
+    out of the ranking.
 
     Args:
         setting: The problem and the common parameters.
@@ -58,11 +59,9 @@ class NaivePooling:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch of one arm."""
         matrix = self._matrix
-        estimates = self._estimates()
-        bounds = np.where(
-            np.isnan(estimates), np.inf, estimates + np.sqrt(self._a / np.maximum(matrix.told, 1))
-        )
-        room = self._stopping.room(estimates, self._batch_size)
+        ranking = self._ranking()
+        bounds = np.where(np.isnan(ranking), np.inf, ranking + np.sqrt(self._a / np.maximum(matrix.told, 1)))
+        room = self._stopping.room(self._batch_size)
         arm = matrix.pick(bounds, rng)
         if room == 0 or arm is None:
             return EMPTY_BATCH
@@ -81,10 +80,10 @@ class NaivePooling:
             self._predicted_sums = self._predictions.sums_of_untold()
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest completed mean."""
-        return self._stopping.decision(self._estimates())
+        """Recommend the arm with the highest completed mean of those that can be the best."""
+        return self._stopping.decision(self._ranking())
 
-    def _estimates(self) -> FloatArray:
+    def _ranking(self) -> FloatArray:
         matrix = self._matrix
         if self._predicted_sums is None:
             return matrix.means

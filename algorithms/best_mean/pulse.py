@@ -19,9 +19,13 @@ class Pulse:
     """Ask the arm whose one-step estimate plus sqrt(a / pairs told) is highest, on random examples.
 
     A low-rank model predicts the scores of all pairs: fitted when every arm was told a batch, and again
-    every `tau` rounds as far as scores have grown by a quarter. Estimates and intervals use its predictions
-    as control variates: they hold whatever the predictions are, and are the narrower the better these are.
-    An arm without a score has an infinite bound; ties are broken as in UCB-E.
+    every `tau` rounds as far as scores have grown by a quarter. One-step estimates, which rank the arms, and
+    intervals use its predictions as control variates: they hold whatever the predictions are, and are the
+    narrower the better these are. An arm without a score has an infinite bound; ties are broken as in UCB-E.
+
+    The one-step estimate of an arm is the mean over its pulls, the first ones included, so it is no more than
+    a ranking score: it often lies outside the interval. The estimates of a decision are the difference
+    estimates of `PredictionPoweredIntervals`.
 
     Departures: an arm that was told in full is ranked by its mean, which is then known; the control weight
     of a batch, the weight of the ridge and unscored pairs are as `one_step` and `low_rank.logistic` say; the
@@ -69,11 +73,9 @@ class Pulse:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch of one arm."""
         matrix = self._matrix
-        estimates = self._means.estimates
-        bounds = np.where(
-            np.isnan(estimates), np.inf, estimates + np.sqrt(self._a / np.maximum(matrix.told, 1))
-        )
-        room = self._stopping.room(estimates, self._batch_size)
+        ranking = self._means.estimates
+        bounds = np.where(np.isnan(ranking), np.inf, ranking + np.sqrt(self._a / np.maximum(matrix.told, 1)))
+        room = self._stopping.room(self._batch_size)
         arm = matrix.pick(bounds, rng)
         if room == 0 or arm is None:
             return EMPTY_BATCH
@@ -93,5 +95,5 @@ class Pulse:
         self._predictions.end_round(bool((self._matrix.told[self._matrix.active] > 0).all()))
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest estimate."""
+        """Recommend the arm with the highest one-step estimate of those that can be the best."""
         return self._stopping.decision(self._means.estimates)

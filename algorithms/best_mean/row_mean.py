@@ -26,13 +26,12 @@ class RowMean:
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms, grouped by arm."""
-        matrix = self._matrix
-        return matrix.ask_uniformly(self._stopping.room(matrix.means, self._batch_size), rng)
+        return self._matrix.ask_uniformly(self._stopping.room(self._batch_size), rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest mean."""
-        return self._stopping.decision(self._matrix.means)
+        """Recommend the arm with the highest mean of those that can be the best."""
+        return self._stopping.decision()

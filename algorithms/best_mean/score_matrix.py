@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_mean.setting import Setting
+from algorithms.dropping import too_many_unscored
 from algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -15,16 +16,15 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
+from algorithms.in_flight import InFlight
 from algorithms.protocols import EMPTY_BATCH, Batch
-
-LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
 
 
 class ScoreMatrix:
     """The revealed part of the score matrix.
 
-    A pair is free until it is asked or told. An arm is set aside for good as soon as at least 8 of its
-    pairs were told and more than `max_unscored` of them are unscored; it then has no free pairs.
+    A pair is free until it is asked or told. An arm is dropped for good as soon as `too_many_unscored` says
+    so; it then has no free pairs.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -38,9 +38,10 @@ class ScoreMatrix:
         self.scored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told with a score
         self.sums = np.zeros(setting.n_arms)  # (K,) sums of the scores
         self.pending = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
-        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not set aside
+        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
         self.free_of_arm = np.full(setting.n_arms, setting.n_examples)  # (K,)
         self.free_of_example = np.full(setting.n_examples, setting.n_arms)  # (n,) of active arms
+        self._in_flight = InFlight()
 
     @property
     def means(self) -> FloatArray:
@@ -48,6 +49,20 @@ class ScoreMatrix:
         means = np.full(self.n_arms, np.nan)
         np.divide(self.sums, self.scored, out=means, where=self.scored > 0)
         return means
+
+    @property
+    def fully_scored(self) -> BoolArray:
+        """Arms whose every example has a score, shape (K,): their means are known."""
+        return np.asarray(self.scored == self.n_examples, dtype=np.bool_)
+
+    @property
+    def possible_means(self) -> tuple[FloatArray, FloatArray]:
+        """The least and the highest mean that the scores allow, shapes (K,) and (K,).
+
+        An example without a score, told or not, is worth 0 in the one and 1 in the other.
+        """
+        unknown = self.n_examples - self.scored
+        return self.sums / self.n_examples, (self.sums + unknown) / self.n_examples
 
     def is_free(self, arms: IntArray, examples: IntArray) -> BoolArray:
         """Whether pairs may be asked; the arguments are broadcast against each other."""
@@ -79,6 +94,7 @@ class ScoreMatrix:
         batch = Batch(np.broadcast_to(np.asarray(arms, dtype=np.int64), examples.shape), examples)
         self._take(batch.arms, batch.examples)
         self.pending += np.bincount(batch.arms, minlength=self.n_arms)
+        self._in_flight.asked(batch)
         return batch
 
     def ask_uniformly(self, size: int, rng: np.random.Generator) -> Batch:
@@ -107,6 +123,7 @@ class ScoreMatrix:
         """
         arms, examples = batch.arms, batch.examples
         scores = self._checked(batch, outcomes)
+        self._in_flight.told(batch)
         was_taken = self._taken[arms, examples]
         self.pending -= np.bincount(arms[was_taken], minlength=self.n_arms)
         self._take(arms[~was_taken], examples[~was_taken])
@@ -115,7 +132,7 @@ class ScoreMatrix:
         self.told += np.bincount(arms, minlength=self.n_arms)
         self.scored += np.bincount(arms[is_scored], minlength=self.n_arms)
         self.sums += np.bincount(arms, weights=np.where(is_scored, scores, 0.0), minlength=self.n_arms)
-        self._set_aside()
+        self._drop()
         return scores
 
     def _take(self, arms: IntArray, examples: IntArray) -> None:
@@ -124,9 +141,9 @@ class ScoreMatrix:
         self.free_of_arm -= np.bincount(arms[in_play], minlength=self.n_arms)
         np.subtract.at(self.free_of_example, examples[in_play], 1)
 
-    def _set_aside(self) -> None:
-        too_many = self.told - self.scored > self._max_unscored * self.told
-        for arm in np.flatnonzero(self.active & too_many & (self.told >= LEAST_TOLD_TO_SET_ASIDE)):
+    def _drop(self) -> None:
+        too_many = too_many_unscored(self.told, self.told - self.scored, self._max_unscored)
+        for arm in np.flatnonzero(self.active & too_many):
             self.active[arm] = False
             self.free_of_arm[arm] = 0
             self.free_of_example -= ~self._taken[arm]
@@ -150,6 +167,7 @@ class ScoreMatrix:
         if (where := _first((scores < 0.0) | (scores > 1.0))) is not None:
             arm, example = int(arms[where]), int(examples[where])
             raise OutcomeOutOfRange(arm, example, float(scores[where]), "in [0, 1]")
+        self._in_flight.check(batch)
         return scores
 
 

@@ -22,11 +22,11 @@ class Setting:
     budget: int | None = None
     """Most pairs that may be told, unscored ones included; None for no limit."""
     delta: float | None = None
-    """Stop once the best arm is separated with error probability delta, in (0, 1); None to go on."""
+    """Stop once the best arm is known with error probability delta, in (0, 1); None to go on."""
     epsilon: float = 0.0
-    """How far below the highest mean the best arm of a separated decision may lie, in [0, 1)."""
+    """How far below the highest mean that of the best arm may lie for it to be known, in [0, 1)."""
     max_unscored: float = 0.5
-    """Share of unscored pairs, in [0, 1], beyond which an arm is set aside."""
+    """Share of unscored pairs, in [0, 1], beyond which an arm is dropped."""
     intervals: bool = True
     """Whether decisions have intervals; where only estimates are looked at, False saves half of the time."""
 

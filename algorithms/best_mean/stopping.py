@@ -3,10 +3,12 @@
 import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray
+from algorithms.best_mean.consistency import check_possible
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.standing import Standing
 from algorithms.confidence import FinitePopulationIntervals
-from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason, statuses
+from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason
 from algorithms.protocols import Batch
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
@@ -18,12 +20,31 @@ def interval_alpha(setting: Setting) -> float:
 
 
 class Stopping:
-    """The stopping rule over a score matrix.
+    """The stopping rule over a score matrix, and the decision that follows.
 
-    With `delta`, it stops as separated when the best arm's lower end reaches every other active arm's upper
-    end minus `epsilon`. The probability that it ever does so while the mean of the best arm is more than
-    `epsilon` below the highest mean of the arms not set aside is at most `delta`, under the assumptions of
-    `FinitePopulationIntervals`. Arms set aside are neither best nor waited for.
+    With `delta` it stops as soon as an arm is good enough: its lower end reaches every other upper end less
+    `epsilon`, of the arms that were not dropped. Ends are those of the intervals, or those of the known
+    scores alone, an example without a score counting 0 below and 1 above. Only the latter can make a claim
+    exact, so one unscored example that could change the answer is enough for it not to be.
+
+    What is claimed is that no arm, of those that were not dropped, has a mean more than `epsilon` above that
+    of the best one, and what the statuses say:
+
+    * exact: it follows from the known scores, whatever is not known. The statuses then follow from them too.
+    * proven: it follows from the intervals, which all hold at once with probability at least 1 - alpha, alpha
+      being `delta`, or 0.05 without one.
+
+    Dropping an arm leaves alpha as it is, however many are dropped and whatever decides that. Proof: the
+    intervals are simultaneous over all K arms, those dropped later included, over both ends and all rounds
+    (`FinitePopulationIntervals`), so the event that all of them hold does not depend on which arms are
+    dropped. On it, with i the arm named and j any other that is left, mean_i >= lower_i >= upper_j - epsilon
+    >= mean_j - epsilon. A method that bets against the one true best arm alone would pay for every drop, as
+    which arm is the best of the rest is then chosen by the data. Dropped arms are neither named nor compared
+    with, and the claim says nothing of them.
+
+    Which arm is named is free among those that are good enough, so it may be the highest ranked one by
+    whatever ranking, a biased one too: no claim rests on a ranking. Means that differ by less than 1e-9 count
+    as equal.
     """
 
     def __init__(
@@ -49,42 +70,50 @@ class Stopping:
         if self._intervals is not None:
             self._intervals.update(batch.arms, scores, is_draw)
 
-    def room(self, estimates: FloatArray, wanted: int) -> int:
-        """How many of the pairs wanted may be asked, given the estimates of `decision`; 0 when stopped."""
-        if self._reason(estimates) != "running":
+    def room(self, wanted: int) -> int:
+        """How many of the pairs wanted may be asked; 0 when stopped."""
+        if self._reason() != "running":
             return 0
         if self._setting.budget is None:
             return wanted
         spent = int(self._matrix.told.sum() + self._matrix.pending.sum())
         return min(wanted, max(0, self._setting.budget - spent))
 
-    def decision(self, estimates: FloatArray) -> Decision:
-        """The decision when arms are ranked by these estimates, shape (K,), NaN where unknown."""
-        reason = self._reason(estimates)
+    def decision(self, ranking: FloatArray | None = None) -> Decision:
+        """The decision; the arm recommended is the highest ranked one that `Standing.best` allows.
+
+        Args:
+            ranking: Shape (K,), what arms are ranked by, NaN where unknown; None for the estimates.
+
+        Raises:
+            ImpossibleState: If what is believed contradicts itself.
+        """
+        reason, intervals, matrix = self._reason(), self._intervals, self._matrix
+        certain = self._by_scores()
+        standing = certain if certain.good_enough.any() else self._by_intervals()
         unknown = np.full(self._setting.n_arms, np.nan)
-        return Decision(
-            best=self._best(estimates),
-            estimates=estimates.copy(),
-            lower=unknown if self._intervals is None else self._intervals.lower,
-            upper=unknown if self._intervals is None else self._intervals.upper,
-            status=statuses(self._setting.n_arms, [("dropped", ~self._matrix.active)]),
+        estimates = matrix.means if intervals is None else intervals.estimates
+        best = standing.best(estimates if ranking is None else ranking)
+        settled = reason not in ("running", "all-dropped") and bool(standing.good_enough.any())
+        decision = Decision(
+            best=best,
+            estimates=estimates,
+            lower=unknown if intervals is None else intervals.lower,
+            upper=unknown if intervals is None else intervals.upper,
+            status=standing.statuses(best, settled=settled),
             stop=reason != "running",
             reason=reason,
-            claim=self._claim(reason),
+            claim=self._claim(standing is certain) if settled else self._without_proof(reason),
+            ranking=None if ranking is None else ranking.copy(),
         )
+        check_possible(decision, *matrix.possible_means, matrix.fully_scored)
+        return decision
 
-    def _claim(self, reason: Reason) -> Claim:
-        if reason == "confident":
-            return Claim(kind="proven", delta=self._setting.delta)
-        if reason == "exhausted":
-            return EXACT
-        return HEURISTIC if reason == "budget" and self._setting.delta is None else NOTHING_CLAIMED
-
-    def _reason(self, estimates: FloatArray) -> Reason:
+    def _reason(self) -> Reason:
         matrix, budget = self._matrix, self._setting.budget
         if not matrix.active.any():
             return "all-dropped"
-        if self._setting.delta is not None and self._is_separated(self._best(estimates)):
+        if self._setting.delta is not None and self._by_intervals().good_enough.any():
             return "confident"
         if (matrix.told[matrix.active] == matrix.n_examples).all():
             return "exhausted"
@@ -92,15 +121,25 @@ class Stopping:
             return "budget"
         return "running"
 
-    def _best(self, estimates: FloatArray) -> int | None:
-        eligible = np.where(self._matrix.active & ~np.isnan(estimates), estimates, -np.inf)
-        best = int(eligible.argmax())
-        return best if eligible[best] > -np.inf else None
+    def _claim(self, is_certain: bool) -> Claim:
+        return EXACT if is_certain else Claim(kind="proven", delta=interval_alpha(self._setting))
 
-    def _is_separated(self, best: int | None) -> bool:
-        if best is None or self._intervals is None:
-            return False
-        rivals = self._matrix.active.copy()
-        rivals[best] = False
-        highest = self._intervals.upper.max(initial=-np.inf, where=rivals)
-        return bool(self._intervals.lower[best] >= highest - self._setting.epsilon)
+    def _without_proof(self, reason: Reason) -> Claim:
+        return HEURISTIC if reason == "budget" and self._setting.delta is None else NOTHING_CLAIMED
+
+    def _by_scores(self) -> Standing:
+        return self._standing(*self._matrix.possible_means)
+
+    def _by_intervals(self) -> Standing:
+        intervals = self._intervals
+        return self._by_scores() if intervals is None else self._standing(intervals.lower, intervals.upper)
+
+    def _standing(self, lower: FloatArray, upper: FloatArray) -> Standing:
+        return Standing.of(
+            lower,
+            upper,
+            scored=self._matrix.scored > 0,
+            fully_scored=self._matrix.fully_scored,
+            active=self._matrix.active,
+            epsilon=self._setting.epsilon,
+        )

@@ -36,9 +36,9 @@ class UcbE:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch of one arm."""
         matrix = self._matrix
-        means = matrix.means
-        bounds = np.where(matrix.scored == 0, np.inf, means + np.sqrt(self._a / np.maximum(matrix.told, 1)))
-        room = self._stopping.room(means, self._batch_size)
+        bonus = np.sqrt(self._a / np.maximum(matrix.told, 1))
+        bounds = np.where(matrix.scored == 0, np.inf, matrix.means + bonus)
+        room = self._stopping.room(self._batch_size)
         arm = matrix.pick(bounds, rng)
         if room == 0 or arm is None:
             return EMPTY_BATCH
@@ -49,5 +49,5 @@ class UcbE:
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest mean."""
-        return self._stopping.decision(self._matrix.means)
+        """Recommend the arm with the highest mean of those that can be the best."""
+        return self._stopping.decision()

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_mean.completion import Completion
-from algorithms.best_mean.draw_ledger import DrawLedger
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import Stopping
@@ -34,8 +33,8 @@ class UcbELrf:
     Examples chosen for their deviation are no sample of the arm's examples, so they prove nothing about the
     rest: the intervals bet on the warm-up, whose pairs are uniform draws, and on the `audit`, and from the
     chosen ones take only what is certain. With `audit=0`, as published, a separation is therefore seldom
-    proven before the best row is nearly full; with 0.5 half of every batch speaks for the rest. Batches told
-    in another order than asked are bet on less (see `DrawLedger`), and the intervals hold in any case.
+    proven before the best row is nearly full; with 0.5 half of every batch speaks for the rest. The completed
+    mean ranks the arms and is no estimate for the intervals: estimates are made of the draws.
 
     Departures: unscored pairs, which the paper does not have, are in no mean, bound or fit. The published
     package divides the squared deviations by M - 1, breaks ties by number, and starts its factors at random
@@ -82,39 +81,38 @@ class UcbELrf:
         self._stopping = Stopping(setting, self._matrix)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
         self._completion = Completion(self._matrix, als, warm_up)
-        self._ledger = DrawLedger()
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms during the warm-up, and of one arm after it."""
         matrix, completion = self._matrix, self._completion
-        room = self._stopping.room(completion.estimates, self._batch_size)
+        room = self._stopping.room(self._batch_size)
         if room == 0 or not matrix.free_of_arm.any():
             return EMPTY_BATCH
         if completion.warm_up_left > 0:
-            batch = matrix.ask_uniformly(min(room, completion.warm_up_left), rng)
-            self._ledger.asked(batch, np.ones(len(batch), dtype=np.bool_))
-            return batch
+            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng)
         arm = matrix.pick(self._bounds(), rng)
         if arm is None:
             return EMPTY_BATCH
-        batch = matrix.ask(arm, self._choose(arm, min(room, int(matrix.free_of_arm[arm])), rng))
-        self._ledger.asked(batch, self._is_audit(len(batch)))
-        return batch
+        return matrix.ask(arm, self._choose(arm, min(room, int(matrix.free_of_arm[arm])), rng))
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
-        was_warm = self._completion.is_warm
+        # A batch is of the warm-up if fewer pairs than that were asked before it; as batches are told in the
+        # order of asking, those are the pairs told before it.
+        is_draw = self._is_audit(len(batch)) if self._completion.is_warm else None
         scores = self._matrix.tell(batch, outcomes)
         self._completion.tell(batch, scores)
-        supposed = self._is_audit(len(batch)) if was_warm else np.ones(len(batch), dtype=np.bool_)
-        self._stopping.tell(batch, scores, self._ledger.told(batch, supposed))
+        self._stopping.tell(batch, scores, is_draw)
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest completed mean; during the warm-up, with the highest mean."""
-        return self._stopping.decision(self._completion.estimates)
+        """Recommend the arm with the highest completed mean of those that can be the best.
+
+        During the warm-up it is the mean of the scores.
+        """
+        return self._stopping.decision(self._completion.means)
 
     def _bounds(self) -> FloatArray:
-        bounds = self._completion.estimates + self._eta * self._completion.mean_deviations
+        bounds = self._completion.means + self._eta * self._completion.mean_deviations
         return np.where(self._matrix.scored == 0, np.inf, bounds)
 
     def _choose(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:

@@ -58,11 +58,10 @@ class UcbELrfScoreOnly:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms during the warm-up, and of one arm after it."""
         matrix, completion = self._matrix, self._completion
-        estimates = completion.estimates
-        room = self._stopping.room(estimates, self._batch_size)
+        room = self._stopping.room(self._batch_size)
         if room > 0 and completion.warm_up_left > 0:
             return matrix.ask_uniformly(min(room, completion.warm_up_left), rng)
-        bounds = estimates + np.sqrt(self._eta / np.maximum(matrix.told, 1))
+        bounds = completion.means + np.sqrt(self._eta / np.maximum(matrix.told, 1))
         arm = matrix.pick(np.where(matrix.scored == 0, np.inf, bounds), rng)
         if room == 0 or arm is None:
             return EMPTY_BATCH
@@ -75,5 +74,8 @@ class UcbELrfScoreOnly:
         self._stopping.tell(batch, scores)
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest completed mean; during the warm-up, with the highest mean."""
-        return self._stopping.decision(self._completion.estimates)
+        """Recommend the arm with the highest completed mean of those that can be the best.
+
+        During the warm-up it is the mean of the scores.
+        """
+        return self._stopping.decision(self._completion.means)

@@ -4,7 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.certify.losses import MISSING
 from algorithms.certify.setting import Setting
+from algorithms.dropping import too_many_unscored
 from algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -12,22 +14,20 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
+from algorithms.in_flight import InFlight
 from algorithms.protocols import EMPTY_BATCH, Batch
-
-LEAST_TOLD_TO_SET_ASIDE = 8  # fewer pairs say too little about the share of unscored ones
-N_LOSSES = 3
 
 
 class LabelRecord:
     """The labels in the order they were bought, and the pairs of an arm and a labelled example.
 
     Every arm goes through the labels in that one order, which is drawn at random and owes nothing to losses.
-    A label is bought when a pair of its example is first asked, or told unasked. An arm is set aside for good
-    as soon as at least 8 of its pairs were told and more than `max_unscored` of them are unscored.
+    A label is bought when a pair of its example is first asked, or told unasked. An arm is dropped for good
+    as soon as `too_many_unscored` says so.
 
     Args:
         setting: The problem and the common parameters.
-        columns: Which of the three losses the method reads; a pair is unscored if one of those is missing.
+        columns: Which of the losses the method reads; a pair is unscored if nothing is known of one of those.
         estimated: Which of them its estimates are means of.
     """
 
@@ -47,7 +47,8 @@ class LabelRecord:
         self._unscored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(setting.n_arms)  # (K,) of the losses that are estimated
         self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) of the same
-        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not set aside
+        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
+        self._in_flight = InFlight()
 
     @property
     def means(self) -> FloatArray:
@@ -84,6 +85,7 @@ class LabelRecord:
             return EMPTY_BATCH
         batch = Batch(chosen, examples)
         self._take(batch)
+        self._in_flight.asked(batch)
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
@@ -91,10 +93,10 @@ class LabelRecord:
 
         Args:
             batch: B pairs that were never told.
-            outcomes: Shape (B, 3), losses in [0, 1], NaN where unscored; columns as in `losses`.
+            outcomes: Shape (B, 3) or (B, 4), in [0, 1], NaN where unscored; columns as in `losses`.
 
         Returns:
-            The outcomes as an array of shape (B, 3).
+            The outcomes as an array of shape (B, 4).
 
         Raises:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
@@ -102,6 +104,7 @@ class LabelRecord:
         losses = self._checked(batch, outcomes)
         if len(batch) == 0:
             return losses
+        self._in_flight.told(batch)
         arms = batch.arms
         self._take(batch)
         self._told[arms, batch.examples] = True
@@ -112,9 +115,7 @@ class LabelRecord:
         self._unscored += np.bincount(arms[is_unscored], minlength=self.n_arms)
         self._sums += np.bincount(arms[is_known], weights=estimated[is_known], minlength=self.n_arms)
         self._counts += np.bincount(arms[is_known], minlength=self.n_arms)
-        self.active &= (self.told < LEAST_TOLD_TO_SET_ASIDE) | (
-            self._unscored <= self._max_unscored * self.told
-        )
+        self.active &= ~too_many_unscored(self.told, self._unscored, self._max_unscored)
         return losses
 
     def _take(self, batch: Batch) -> None:
@@ -131,13 +132,18 @@ class LabelRecord:
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
-        wanted = f"numbers of shape ({len(batch)}, {N_LOSSES}): human, autoevaluated and unlabelled losses"
+        wanted = (
+            f"numbers of shape ({len(batch)}, 3), human, autoevaluated and unlabelled losses, or "
+            f"({len(batch)}, 4), with the share of the unlabelled ones that are missing"
+        )
         try:
             losses = np.array(outcomes, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise MalformedBatch("outcomes", wanted, f"something else ({error})") from error
-        if losses.shape != (len(batch), N_LOSSES):
+        if losses.shape not in {(len(batch), MISSING), (len(batch), MISSING + 1)}:
             raise MalformedBatch("outcomes", wanted, f"shape {losses.shape}")
+        if losses.shape[1] == MISSING:
+            losses = np.column_stack([losses, np.zeros(len(batch))])
         inside = (arms >= 0) & (arms < self.n_arms) & (examples >= 0) & (examples < self.n_examples)
         if (where := _first(~inside)) is not None:
             raise PairOutsideGrid(int(arms[where]), int(examples[where]), self.n_arms, self.n_examples)
@@ -149,8 +155,9 @@ class LabelRecord:
         is_bad: BoolArray = (losses < 0.0) | (losses > 1.0)
         if (where := _first(is_bad.ravel())) is not None:
             value = float(losses.flat[where])
-            where //= N_LOSSES
+            where //= losses.shape[1]
             raise OutcomeOutOfRange(int(arms[where]), int(examples[where]), value, "losses in [0, 1]")
+        self._in_flight.check(batch)
         return losses
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.route.route_record import too_often_unscored
+from algorithms.dropping import too_many_unscored
 
 STAKED = 0.9  # share of the capital that the largest bet may lose at once; below 1, so that capital stays
 N_BETS = 10  # J; each is half of the one before, so the last is best for 4^9 times as many prompts
@@ -127,7 +127,7 @@ class AdvantageRecord:
         self._counts += takes_part.sum(axis=0)
         self._scored, self._score_sums = counts[-1].astype(np.int64), sums[-1]
         self._told += is_given.sum(axis=0)
-        self._left_out |= too_often_unscored(self._told, self._scored, self._max_unscored)
+        self._left_out |= too_many_unscored(self._told, self._told - self._scored, self._max_unscored)
 
     def add_arm(self) -> None:
         """Let one more arm take part from now on."""

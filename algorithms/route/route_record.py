@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Decision, Reason, statuses
+from algorithms.dropping import too_many_unscored
 from algorithms.errors import (
     ArmRemoved,
     MalformedBatch,
@@ -19,32 +20,20 @@ from algorithms.errors import (
     PromptTaken,
     UnusableContexts,
 )
+from algorithms.in_flight import InFlight
 from algorithms.protocols import Batch, RoutedBatch, frozen_integers
 from algorithms.route.setting import Setting
 
-LEAST_TOLD_TO_DROP = 8  # fewer prompts say too little about the share of unscored ones
 ROUNDING = 1e-9
 
 Pair = tuple[int, int]
 
 
-def too_often_unscored(told: IntArray, scored: IntArray, most: float) -> BoolArray:
-    """Which arms too many prompts of are unscored, shape (K,): a share above `most` of at least 8.
-
-    Args:
-        told: Shape (K,), prompts told of each arm.
-        scored: Shape (K,), how many of them have a score.
-        most: In [0, 1].
-    """
-    found: BoolArray = (told >= LEAST_TOLD_TO_DROP) & (told - scored > most * told)
-    return found
-
-
 class RouteRecord:
     """The pairs of an arm and a prompt so far; each pair is told once, each prompt asked once.
 
-    An arm is dropped for good as soon as at least 8 of its prompts were told and more than `max_unscored`
-    of them are unscored. An arm that is removed keeps its index and its scores.
+    An arm is dropped for good as soon as `too_many_unscored` says so. An arm that is removed keeps its index
+    and its scores.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -53,6 +42,7 @@ class RouteRecord:
         self._told_pairs: set[Pair] = set()
         self.pending: dict[Pair, FloatArray] = {}
         """Contexts of the pairs asked and not told, in the order they were asked."""
+        self.in_flight = InFlight()
         self._next = 0  # every prompt before it is taken
         self._taken_later: set[int] = set()  # prompts taken that are not before it
         self.n_told = 0
@@ -144,6 +134,7 @@ class RouteRecord:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
         """
         contexts, scores = self._checked(batch, outcomes)
+        self.in_flight.told(batch)
         scored = []
         for arm, example, context, score in zip(
             batch.arms.tolist(), batch.examples.tolist(), contexts, scores, strict=True
@@ -158,7 +149,7 @@ class RouteRecord:
                 self._sums[arm] += score
                 scored.append((arm, context, score))
         self.n_told += len(scores)
-        self._dropped |= too_often_unscored(self._told, self._scored, self._setting.max_unscored)
+        self._dropped |= too_many_unscored(self._told, self._told - self._scored, self._setting.max_unscored)
         return scored
 
     def add_arm(self) -> int:
@@ -179,6 +170,7 @@ class RouteRecord:
             raise NoArmToRemove(arm, "it is the last one; add another arm first")
         self._removed[arm] = True
         self.pending = {pair: context for pair, context in self.pending.items() if pair[0] != arm}
+        self.in_flight.remove_arm(arm)
 
     def decision(self) -> Decision:
         """The eligible arm whose scores are best on average, and whether there is nothing left to ask."""
@@ -243,6 +235,7 @@ class RouteRecord:
                 raise OutcomeOutOfRange(arm, example, score, "in [-1, 1]")
             seen.add((arm, example))
         self._check_propensities(batch)
+        self.in_flight.check(batch)
         return batch.contexts, listed
 
     def _check_propensities(self, batch: RoutedBatch) -> None:

@@ -61,12 +61,14 @@ class Routing(ABC):
             self._unreckoned = [(arm, context)]
             arms.append(arm)
             propensities.append(propensity)
-        return RoutedBatch(
+        batch = RoutedBatch(
             np.array(arms, dtype=np.int64),
             np.array(prompts, dtype=np.int64),
             rows[: len(arms)],
             propensities=np.array(propensities) if self._setting.explore else None,
         )
+        self._record.in_flight.asked(batch)
+        return batch
 
     def _drawn(self, context: FloatArray, rng: np.random.Generator) -> tuple[int, float]:
         """An arm for a prompt, and the probability with which it was drawn."""

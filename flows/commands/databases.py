@@ -2,13 +2,17 @@
 
 import datetime as dt
 import re
+from collections import Counter
 from contextlib import closing
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows.commands.options import DEFAULT_STORAGE, Json, Storage
 from tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from tasks.auditing import Finding
 
 app = typer.Typer(help="Look after a results database.", no_args_is_help=True)
 
@@ -32,18 +36,64 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
 
 @app.command()
 def check(storage: Storage = DEFAULT_STORAGE) -> None:
-    """Check that a database is sound and of this release's schema."""
+    """Check that a database is sound: its file, its references, and every comparison's texts.
+
+    Each comparison's prompts are rendered again from its candidates and its example, each call of a judge's
+    from the answers it was shown, and held against the texts that are stored. It ends with 1 where something
+    is wrong, or could not be checked.
+    """
     from flows.reading import reading
     from storage.maintenance import problems
     from storage.urls import shown_url
+    from tasks.auditing import findings
 
+    wrong, unchecked = 0, Unchecked()
     with reading(storage) as session:
-        found = problems(session)
-    for problem in found:
-        print(problem)
-    if found:
+        for problem in problems(session):
+            wrong += 1
+            print(problem)
+        for finding in findings(session):
+            if finding.is_wrong:
+                wrong += 1
+                print(finding)
+            else:
+                unchecked.add(finding)
+    for line in unchecked.lines():
+        print(line)
+    if wrong:
+        print(f"{shown_url(storage)} is not sound: {wrong} problems were found")
+    elif unchecked.count:
+        print(f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole")
+    if wrong or unchecked.count:
         raise typer.Exit(1)
     print(f"{shown_url(storage)} is sound")
+
+
+class Unchecked:
+    """Counts the comparisons that could not be checked, and keeps one reason per campaign."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._counts: Counter[str] = Counter()
+        self._reasons: dict[str, str] = {}
+        self._last: tuple[str, int, int] | None = None
+
+    def add(self, finding: "Finding") -> None:
+        """Count its comparison, once."""
+        place = (finding.campaign, finding.round_number, finding.position)
+        if place == self._last:
+            return
+        self._last = place
+        self.count += 1
+        self._counts[finding.campaign] += 1
+        self._reasons.setdefault(finding.campaign, str(finding))
+
+    def lines(self) -> list[str]:
+        """One for each campaign."""
+        return [
+            f"campaign '{name}': {count:,} comparisons could not be checked; the first: {self._reasons[name]}"
+            for name, count in self._counts.items()
+        ]
 
 
 @app.command()
@@ -103,7 +153,12 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Delete campaigns in which nothing has happened for long; texts that others use stay."""
+    """Delete campaigns in which nothing has happened for long; texts that others use stay.
+
+    Those are the texts that comparisons of other campaigns refer to, and those that a round of another
+    campaign has taken up, finished or not, also while it is being run. A campaign that is being run is not
+    deleted: the command ends with an error that names its holder. Other campaigns may run meanwhile.
+    """
     from storage import campaign_records, pruning
     from storage.database import open_database
     from storage.schema import require_schema

@@ -28,7 +28,7 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
             if name is None
             else [campaign_records.get_campaign(session, name)]
         )
-        statuses = [campaign_status(session, record) for record in records]
+        statuses = [campaign_status(session, record, in_full=name is not None) for record in records]
     if json:
         found = [_as_json(each, storage) for each in statuses]
         print_json(found if name is None else found[0])
@@ -51,18 +51,21 @@ def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> No
     with reading(storage) as session:
         for record in campaign_records.campaigns(session):
             each = campaign_status(session, record)
+            certificate = each.answer.certificate
             rows.append(
                 {
                     "campaign": each.name,
                     "family": record.family,
                     "objective": record.objective,
                     "state": each.state,
-                    "best": each.best,
-                    "estimate": each.estimate,
+                    "outcome": each.answer.outcome,
+                    "claim": each.answer.claim.kind,
+                    "best": each.answer.best,
+                    "estimate": best.estimate if (best := each.answer.of_best) else None,
                     "comparisons": each.totals["comparisons"],
                     "grid": each.totals["grid"],
-                    "labels_used": each.certificate and each.certificate.labels_used,
-                    "labels_wanted": each.certificate and len(each.certificate.waits_for),
+                    "labels_used": certificate and certificate.labels_used,
+                    "labels_wanted": certificate and len(certificate.waits_for),
                     "created": record.created_at,
                 }
             )
@@ -84,7 +87,7 @@ def show(
 
     with reading(storage) as session:
         record = campaign_records.get_campaign(session, name)
-        each = campaign_status(session, record)
+        each = campaign_status(session, record, in_full=True)
         candidates = campaign_records.candidate_names(session, record.id)
     if json:
         print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
@@ -135,7 +138,22 @@ def report(
 
 def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported late
     from flows.summary import resume_command
+    from tasks.answer.words import answer_lines
 
-    derived = ("share_of_grid", "share_of_loading", "is_guaranteed")
-    found = {name: getattr(status, name) for name in derived}
-    return {**asdict(status), **found, "resume": resume_command(status, storage)}
+    answer, best = status.answer, status.answer.of_best
+    found = asdict(status)
+    del found["answer"]
+    return {
+        **found,
+        **asdict(answer),
+        "estimate": best and best.estimate,
+        "lower": best and best.lower,
+        "upper": best and best.upper,
+        "tied": answer.tied,
+        "contenders": answer.contenders,
+        "is_guaranteed": answer.is_guaranteed,
+        "sure": dict(answer_lines(answer)).get("sure", "nothing is claimed"),
+        "share_of_grid": status.share_of_grid,
+        "share_of_loading": status.share_of_loading,
+        "resume": resume_command(status, storage),
+    }

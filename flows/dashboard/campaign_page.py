@@ -8,9 +8,10 @@ from flows.dashboard.asking import asking, problems_shown
 from flows.dashboard.choosing import choose_campaign
 from flows.dashboard.looking import Look, look_at
 from flows.dashboard.showing import show_figure, show_heading, show_rows, show_soft
-from flows.html_report.page import answer_lines
 from flows.html_report.parts import Section
+from flows.summary import told_lines
 from storage import campaign_records
+from tasks.answer.words import headline
 from tasks.status import CampaignStatus
 
 EVERY = 2.0
@@ -48,9 +49,9 @@ def _wait(name: str, drawn: Look) -> None:
 
 def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
-    show_soft(f"{status.objective} campaign, {status.state}", key="campaign")
+    show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
     with st.container(border=True, key="answer"):
-        for word, sentence in answer_lines(status):
+        for word, sentence in told_lines(status):
             left, right = st.columns([1, 8])
             with left:
                 show_soft(word, key=f"word-{word}")

@@ -9,6 +9,7 @@ from flows.dashboard.asking import asking, problems_shown
 from flows.dashboard.choosing import remember_campaign
 from flows.dashboard.showing import Row, pick_row
 from storage import campaign_records
+from tasks.answer.words import headline
 from tasks.status import campaign_status
 
 EVERY = 5.0
@@ -48,9 +49,9 @@ def campaign_rows(session: Session) -> list[Row]:
             {
                 "campaign": each.name,
                 "objective": each.objective,
-                "state": each.state,
-                "best": each.best,
-                "estimate": each.estimate,
+                "state": headline(each.answer, each.state),
+                "best": each.answer.best,
+                "estimate": best.estimate if (best := each.answer.of_best) else None,
                 "comparisons": each.totals["comparisons"],
                 "of grid": f"{each.share_of_grid:.1%}",
                 "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",

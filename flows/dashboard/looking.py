@@ -57,7 +57,7 @@ def look_at(name: str, last: Look | None) -> Look:
             return last
         return Look(
             moment=moment,
-            status=campaign_status(session, campaign),
+            status=campaign_status(session, campaign, in_full=True),
             leaderboard=list(ask(session, campaign, "leaderboard")),
             sections=sections_of(session, campaign),
         )

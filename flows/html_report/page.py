@@ -16,18 +16,15 @@ from plotly.offline import get_plotlyjs
 from flows.html_report.labels import readable
 from flows.html_report.parts import Section
 from flows.html_report.theme import themes
-from flows.summary import summary_lines
+from flows.summary import told_lines
 from storage.records import CampaignRecord
+from tasks.answer.words import headline
 from tasks.status import CampaignStatus
 
 RESOURCES = files("flows.html_report")
 
-KEY_WIDTH = 12
-"""Characters of a line of the summary before its sentence begins."""
 LARGE = 1_000
 """From where on a number has no fractions."""
-LEFT_OUT = ("database", "see", "go on", "serve")
-"""What only helps where the database is: a page travels, and an address may hold a password."""
 
 
 def page(campaign: CampaignRecord, status: CampaignStatus, sections: Sequence[Section]) -> str:
@@ -44,7 +41,8 @@ def page(campaign: CampaignRecord, status: CampaignStatus, sections: Sequence[Se
     return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
         campaign=campaign,
         status=status,
-        answer=answer_lines(status),
+        headline=headline(status.answer, status.state),
+        answer=told_lines(status),
         sections=sections,
         definition=readable(yaml.safe_dump(dict(campaign.spec), sort_keys=False, allow_unicode=True)),
         versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
@@ -66,14 +64,6 @@ def cell(value: object) -> str:
     if isinstance(value, float | int):
         return f"{value:,.0f}"
     return readable(str(value))
-
-
-def answer_lines(status: CampaignStatus) -> list[tuple[str, str]]:
-    """The summary as pairs of a word and a sentence, without what needs a terminal beside the database."""
-    _, *lines = summary_lines(status, "")
-    pairs = [(line[:KEY_WIDTH].strip(), line[KEY_WIDTH:]) for line in lines]
-    # A line without a word of its own goes on with the one before it.
-    return [(key, sentence) for key, sentence in pairs if key and key not in LEFT_OUT]
 
 
 def _as_json(value: Any) -> Markup:  # noqa: ANN401 -- any JSON value

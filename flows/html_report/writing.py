@@ -33,7 +33,9 @@ def write_report(
     sections = sections_of(session, campaign)
     made = {} if png is None else {png / name: drawn for name, drawn in pictures(sections).items()}
     if html is not None:
-        made[html] = page(campaign, campaign_status(session, campaign), sections).encode("utf-8")
+        made[html] = page(campaign, campaign_status(session, campaign, in_full=True), sections).encode(
+            "utf-8"
+        )
     try:
         if png is not None:
             png.mkdir(parents=True, exist_ok=True)

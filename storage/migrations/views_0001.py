@@ -12,7 +12,8 @@ WITH stood AS (
     SELECT s.id AS campaign_id, s.name AS campaign, s.objective, ds.name AS dataset, s.dataset_id, s.seed,
         (SELECT count(*) FROM candidates k WHERE k.campaign_id = s.id) AS candidates,
         t.rounds, t.comparisons, t.scored, b.name AS best, d.best_estimate AS estimate,
-        d.best_lower AS lower, d.best_upper AS upper, d.stop AS stopped, d.reason, s.created_at, d.decided_at
+        d.best_lower AS lower, d.best_upper AS upper, d.stop AS stopped, d.reason, {{claim}} AS claim,
+        s.created_at, d.decided_at
     FROM stood s
     JOIN datasets ds ON ds.id = s.dataset_id
     LEFT JOIN decisions d ON d.id = s.decision_id
@@ -24,14 +25,14 @@ WITH stood AS (
 )
 SELECT campaign_id, campaign, objective, dataset, seed, candidates, coalesce(rounds, 0) AS rounds,
     coalesce(comparisons, 0) AS comparisons, coalesce(scored, 0) AS scored, best, estimate, lower, upper,
-    stopped, reason, created_at, decided_at,
+    stopped, reason, claim, created_at, decided_at,
     lag(best) OVER (PARTITION BY dataset_id, objective ORDER BY created_at, campaign_id) AS previous_best
 FROM found
 """
 
 LEADERBOARD = f"""
 WITH latest AS (
-    SELECT c.id AS campaign_id, c.name AS campaign, c.objective, {LAST.format(column="id")} AS decision_id
+    SELECT c.id AS campaign_id, c.name AS campaign, {LAST.format(column="id")} AS decision_id
     FROM campaigns c
 ), counted AS (
     SELECT candidate_id, sum(CASE WHEN reason = '' THEN comparisons ELSE 0 END) AS scored,
@@ -40,27 +41,27 @@ WITH latest AS (
         sum(output_tokens) AS output_tokens, sum(seconds) AS seconds
     FROM tallies GROUP BY candidate_id
 ), board AS (
-    SELECT l.campaign, l.objective, k.position, k.name AS candidate,
-        {{estimates}} AS estimate, {{lower}} AS lower, {{upper}} AS upper, d.best_lower,
+    SELECT l.campaign, k.position, k.name AS candidate,
+        {{estimates}} AS estimate, {{lower}} AS lower, {{upper}} AS upper,
         coalesce(n.scored, 0) AS scored, coalesce(n.unscored, 0) AS unscored,
         CASE WHEN n.scored > 0 THEN n.points / n.scored END AS mean,
         coalesce(n.input_tokens, 0) AS input_tokens, coalesce(n.output_tokens, 0) AS output_tokens,
-        coalesce(n.seconds, 0) AS seconds, coalesce(d.best_candidate_id = k.id, {{false}}) AS best
+        coalesce(n.seconds, 0) AS seconds, coalesce(d.best_candidate_id = k.id, {{false}}) AS best,
+        coalesce({{status}}, 'active') AS status
     FROM latest l
     JOIN candidates k ON k.campaign_id = l.campaign_id
     LEFT JOIN decisions d ON d.id = l.decision_id
     LEFT JOIN counted n ON n.candidate_id = k.id
 )
 SELECT campaign, position, candidate, estimate, lower, upper, mean, scored, unscored, input_tokens,
-    output_tokens, seconds, best,
-    CASE WHEN best THEN 'best' WHEN scored = 0 THEN 'unscored'
-        WHEN objective <> 'certify' AND upper < best_lower THEN 'behind' ELSE 'open' END AS status
+    output_tokens, seconds, best, status
 FROM board
 """
 
 ROUNDS = """
-SELECT c.name AS campaign, r.number AS round, d.comparisons, d.scored, d.candidates, k.name AS best, d.stop,
-    d.reason, r.planned_at, d.decided_at, d.generations, d.input_tokens, d.output_tokens, d.seconds
+SELECT c.name AS campaign, r.number AS round, d.comparisons, d.answered, d.scored, d.candidates,
+    k.name AS best, d.stop, d.reason, r.planned_at, d.decided_at, d.generations,
+    d.input_tokens, d.output_tokens, d.seconds
 FROM rounds r
 JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN decisions d ON d.round_id = r.id
@@ -69,7 +70,7 @@ LEFT JOIN candidates k ON k.id = d.best_candidate_id
 
 CURVE = """
 SELECT c.name AS campaign, r.number AS round,
-    sum(d.comparisons) OVER (PARTITION BY r.campaign_id ORDER BY r.number) AS comparisons,
+    sum(d.answered) OVER (PARTITION BY r.campaign_id ORDER BY r.number) AS comparisons,
     k.name AS best, d.best_estimate AS estimate, d.best_lower AS lower, d.best_upper AS upper
 FROM rounds r
 JOIN campaigns c ON c.id = r.campaign_id
@@ -79,9 +80,10 @@ LEFT JOIN candidates k ON k.id = d.best_candidate_id
 
 COMPARISONS = """
 SELECT c.name AS campaign, r.number AS round, x.position, x.id AS comparison_id, a.name AS candidate,
-    b.name AS candidate_b, e.key AS example, x.outcome, x.reason, x.detail, x.answer, x.judge, x.human_loss,
-    x.auto_loss, x.unlabelled_loss, p.text AS prompt, g.text, q.text AS prompt_b, h.text AS text_b,
-    g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.engine
+    b.name AS candidate_b, e.key AS example, x.outcome, x.reason, x.detail, x.answer, x.no_answer,
+    g.finish_reason = 'length' AS truncated, x.judge, x.human_loss, x.auto_loss, x.unlabelled_loss,
+    x.unlabelled_missing, p.text AS prompt, g.text, q.text AS prompt_b, h.text AS text_b, g.finish_reason,
+    g.input_tokens, g.output_tokens, g.seconds, g.engine
 FROM comparisons x
 JOIN rounds r ON r.id = x.round_id
 JOIN campaigns c ON c.id = r.campaign_id
@@ -115,7 +117,8 @@ GROUP BY c.id, c.name, a.id, a.name, b.id, b.name
 
 COVERAGE = """
 SELECT c.name AS campaign, k.name AS candidate, nullif(t.reason, '') AS reason, t.comparisons,
-    1.0 * t.comparisons / sum(t.comparisons) OVER (PARTITION BY k.id) AS share, t.detail
+    1.0 * t.comparisons / sum(t.comparisons) OVER (PARTITION BY k.id) AS share, t.no_answer,
+    t.truncated, t.detail
 FROM tallies t
 JOIN candidates k ON k.id = t.candidate_id
 JOIN campaigns c ON c.id = k.campaign_id
@@ -160,18 +163,19 @@ REUSE = f"""
 SELECT c.name AS campaign, o.name AS taken_from, u.role, count(DISTINCT g.id) AS generations
 FROM ({USED}) u
 JOIN generations g ON g.id = u.generation_id
-JOIN rounds paid ON paid.id = g.round_id AND paid.campaign_id <> u.campaign_id
 JOIN campaigns c ON c.id = u.campaign_id
-JOIN campaigns o ON o.id = paid.campaign_id
+LEFT JOIN rounds paid ON paid.id = g.round_id
+LEFT JOIN campaigns o ON o.id = paid.campaign_id
+WHERE paid.campaign_id IS NULL OR paid.campaign_id <> u.campaign_id
 GROUP BY c.id, c.name, o.id, o.name, u.role
 """
 
 
-def _views(element: str, false: str) -> dict[str, str]:
+def _views(element: str, word: str, claim: str, false: str) -> dict[str, str]:
     lists = {name: element.format(column=f"d.{name}") for name in ("estimates", "lower", "upper")}
     return {
-        "v_campaigns": CAMPAIGNS,
-        "v_leaderboard": LEADERBOARD.format(**lists, false=false),
+        "v_campaigns": CAMPAIGNS.format(claim=claim),
+        "v_leaderboard": LEADERBOARD.format(**lists, status=word, false=false),
         "v_rounds": ROUNDS,
         "v_curve": CURVE,
         "v_comparisons": COMPARISONS,
@@ -184,6 +188,13 @@ def _views(element: str, false: str) -> dict[str, str]:
 
 
 VIEWS = {
-    "sqlite": _views("json_extract({column}, '$[' || k.position || ']')", "0"),
-    "postgresql": _views("CAST({column} ->> k.position AS FLOAT)", "FALSE"),
+    "sqlite": _views(
+        "json_extract({column}, '$[' || k.position || ']')",
+        "json_extract(d.status, '$[' || k.position || ']')",
+        "json_extract(d.claim, '$.kind')",
+        "0",
+    ),
+    "postgresql": _views(
+        "CAST({column} ->> k.position AS FLOAT)", "d.status ->> k.position", "d.claim ->> 'kind'", "FALSE"
+    ),
 }

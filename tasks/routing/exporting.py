@@ -42,7 +42,7 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         raise WinnowError(f"'{name}' is a {record.objective} campaign; only route campaigns have a policy")
     checked = checked.prepared(database)
     with database.reading() as session:
-        selector, _ = restored(session, record, checked)
+        selector, _, _ = restored(session, record, checked)
         # Candidates that joined since the last round are in the policy too: nothing is known of them.
         checked.at_round(selector, round_records.next_round_number(session, record.id))
         prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))

@@ -150,3 +150,13 @@ def test_choosing_most_of_an_arm_leaves_the_draws_to_speak_for_the_rest():
     intervals.update(np.zeros(90, dtype=int), scores, is_draw)
     assert intervals.lower[0] == pytest.approx(0.8)
     assert 0.8 < intervals.upper[0] < 0.88
+
+
+def test_in_an_estimate_the_draws_speak_for_what_is_not_told():
+    # Told of 20: 10 chosen ones, then draws with the mean 0.25. So (10 + 1 + 6 * 0.25) / 20.
+    scores = np.concatenate((np.ones(10), [0.0, 1.0, 0.0, 0.0]))
+    intervals = FinitePopulationIntervals(2, 20, 0.1)
+    intervals.update(np.zeros(14, dtype=int), scores, np.arange(14) >= 10)
+    assert intervals.estimates[0] == pytest.approx(0.625)
+    intervals.update(np.ones(4, dtype=int), np.array([1.0, 0.5, np.nan, 1.0]), np.zeros(4, dtype=bool))
+    assert intervals.estimates[1] == pytest.approx(2.5 / 3)  # nothing was drawn: what is known

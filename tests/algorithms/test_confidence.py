@@ -141,6 +141,38 @@ def test_the_width_is_exactly_zero_once_every_example_is_scored(scores):
     assert lower[-1] == upper[-1] == pytest.approx(scores.mean(), abs=1e-12)
 
 
+def test_an_estimate_is_the_plain_mean_of_the_scores_bit_for_bit_inside_its_interval():
+    rng = np.random.default_rng(6)
+    intervals, scores, told = FinitePopulationIntervals(3, 90, 0.1), rng.random((2, 90)), [[], []]
+    scores[rng.random((2, 90)) < 0.1] = np.nan
+    for start in range(0, 90, 9):
+        for arm in range(2):
+            batch = scores[arm, start : start + 9]
+            intervals.update(np.full(9, arm), batch)
+            told[arm].append(np.nan_to_num(batch).cumsum()[-1])
+            estimate, n_scored = intervals.estimates[arm], (~np.isnan(scores[arm, : start + 9])).sum()
+            assert estimate == np.cumsum(told[arm])[-1] / n_scored
+            assert intervals.lower[arm] <= estimate <= intervals.upper[arm]
+    assert np.isnan(intervals.estimates[2])
+
+
+def test_an_estimate_outside_its_interval_is_brought_to_its_end():
+    # An order that no draw would give: the interval is wrong, and the estimate stays with it.
+    intervals = FinitePopulationIntervals(1, 2_000, 0.5)
+    for worth in (0.0, 1.0):
+        intervals.update(np.zeros(900, dtype=int), np.full(900, worth))
+    assert intervals.upper[0] < 0.5
+    assert intervals.estimates[0] == intervals.upper[0]
+
+
+def test_once_all_is_told_only_what_is_unscored_is_left_open_whatever_was_refuted():
+    # Bets on an order that no draw would give refute the truth; then it becomes known.
+    scores = np.repeat([0.0, 1.0, np.nan], [900, 900, 200])
+    lower, upper = intervals_of(scores, 2_000, alpha=0.5, sizes=100)
+    assert upper[8] < 0.5
+    assert (lower[-1], upper[-1]) == (0.45, 0.55)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_an_unscored_pair_counts_as_zero_below_and_as_one_above(seed):
     rng = np.random.default_rng(seed)

@@ -100,10 +100,10 @@ def test_once_the_others_are_ruled_out_the_best_arm_fights_whom_it_is_not_shown_
     won = np.concatenate([np.arange(60) < 50, np.arange(60) < 50, np.arange(20) < 13])
     selector.tell(Batch(arms, np.zeros(140, dtype=int)), won)
     assert not selector.decision().stop
-    asked = selector.ask(round_rng(0, 0)).arms
-    np.testing.assert_array_equal(np.sort(asked, axis=1), [[0, 2]] * 20)
+    asked = selector.ask(round_rng(0, 0))
+    np.testing.assert_array_equal(np.sort(asked.arms, axis=1), [[0, 2]] * 20)
     for _ in range(2):
-        selector.tell(Batch(asked, np.zeros(20, dtype=int)), asked[:, 0] == 0)
+        selector.tell(asked, asked.arms[:, 0] == 0)
     assert selector.decision().reason == "confident"
 
 

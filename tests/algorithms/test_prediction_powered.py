@@ -71,6 +71,38 @@ def test_expected_capital_is_one_when_predictions_are_refitted_to_what_was_told(
     assert capital.min() > 0.0
 
 
+GRADED = np.array([0.7, 0.3, 0.5, 0.6, 0.4, 0.2])
+MILD = np.array([0.5, 0.4, 0.5, 0.8, 0.2, 0.3])
+
+
+def estimates_over_all_orderings(n_draws, centred=True):
+    """Estimates after so many draws, two at a time, in all orders, shape (720,); none is clipped."""
+    found = []
+    for order in map(np.array, permutations(range(6))):
+        intervals = PredictionPoweredIntervals(1, 6, 1e-6)
+        for start in range(0, n_draws, 2):
+            drawn = draws_of(MILD, order, start, start + 2)
+            means = drawn.means if centred else np.zeros(2)
+            intervals.announce(0, PredictedDraws(drawn.values, means, drawn.least, drawn.most))
+            intervals.update(np.zeros(2, dtype=int), GRADED[order[start : start + 2]])
+        found.append(intervals.estimates[0])
+        known = GRADED[order[:n_draws]].sum() / 6
+        assert known < found[-1] < known + (6 - n_draws) / 6 or not centred
+    return np.array(found)
+
+
+@pytest.mark.parametrize("n_draws", [2, 4])
+def test_over_all_orderings_the_expected_estimate_is_exactly_the_mean(n_draws):
+    estimates = estimates_over_all_orderings(n_draws)
+    assert estimates.mean() == pytest.approx(GRADED.mean(), rel=1e-12)
+    plain = GRADED.std() * np.sqrt((6 - n_draws) / (5 * n_draws))  # of means of draws without replacement
+    assert estimates.std() < 0.95 * plain  # the predictions, which are good, are in them
+
+
+def test_the_check_of_expected_estimates_catches_controls_that_are_not_centred():
+    assert abs(estimates_over_all_orderings(2, centred=False).mean() - GRADED.mean()) > 0.05
+
+
 @pytest.mark.parametrize("flaw", ["uncentred", "predictions from the batch"])
 def test_the_check_of_expected_capital_catches(flaw):
     capital = capitals(refitted, flaw=flaw)

@@ -53,6 +53,16 @@ def test_decisions_are_equal_when_every_field_is_nan_included():
     assert decision() != decision(status=("active", "active"))
     assert decision() != decision(claim=EXACT)
     assert decision() != decision(upper=np.array([np.nan, np.nextafter(0.5, 1.0)]))
+    assert decision() != decision(ranking=np.array([np.nan, 0.5]))
+    assert decision(ranking=np.array([0.1, 0.5])) != decision(ranking=np.array([0.2, 0.5]))
+
+
+def test_arms_are_ranked_by_the_ranking_or_else_by_the_estimates():
+    estimates, ranking = np.array([0.2, 0.5]), np.array([0.4, 0.3])
+    words = dict(best=1, status=("active", "active"), stop=False, reason="running")
+    arrays = dict(estimates=estimates, lower=estimates, upper=estimates)
+    assert Decision(**arrays, **words).ranked_by is estimates
+    assert Decision(**arrays, **words, ranking=ranking).ranked_by is ranking
 
 
 def test_a_claim_states_an_error_probability_where_it_is_proven_and_only_there():

@@ -39,16 +39,16 @@ def run(name, scores, rounds, seed=0, batch_size=10, **params):
 
 
 def told_in_order(orders, scores, selector):
-    """Tell the arm with the highest estimate its next example, until a row ends: each past, and theta."""
+    """Tell the highest ranked arm its next example, until a row ends: each past, and theta."""
     drawn, steps = [0, 0], [0.0, 0.0]
     past = ()
     while max(drawn) < scores.shape[1] - 1:
-        estimates = selector.decision().estimates
-        arm = int(np.argmax(np.where(np.isnan(estimates), np.inf, estimates + 1e-3 * np.arange(2))))
+        ranking = selector.decision().ranking
+        arm = int(np.argmax(np.where(np.isnan(ranking), np.inf, ranking + 1e-3 * np.arange(2))))
         example = orders[arm][drawn[arm]]
         selector.tell(Batch([arm], [example]), [scores[arm, example]])
         drawn[arm] += 1
-        total = selector.decision().estimates[arm] * drawn[arm]
+        total = selector.decision().ranking[arm] * drawn[arm]
         yield past, total - steps[arm] - scores[arm].mean()
         steps[arm] = total
         past = (*past, (arm, example))
@@ -75,7 +75,7 @@ def test_naive_pooling_is_biased_where_pulse_is_not():
     scores, history = np.tile(np.arange(400) >= 40, (2, 1)).astype(float), rng.random((20, 400)).round()
     errors = {
         name: np.array(
-            [run(name, scores, 8, seed=seed, history=history).estimates - 0.9 for seed in range(60)]
+            [run(name, scores, 8, seed=seed, history=history).ranking - 0.9 for seed in range(60)]
         ).mean(axis=1)
         for name in ("pulse", "naive-pooling")
     }
@@ -174,7 +174,7 @@ def test_after_a_fit_predictions_and_their_sums_are_those_of_the_new_factors():
     assert predictions.sums_of_untold()[2] == pytest.approx(seen[1].total, rel=1e-5)
 
 
-def test_naive_pooling_estimates_are_scores_and_predictions_averaged_as_one():
+def test_naive_pooling_ranks_by_scores_and_predictions_averaged_as_one():
     world = BestMeanWorld(n_examples=40)
     selector = world.selector("naive-pooling", history=None, tau=1_000)
     told = [set() for _ in range(4)]
@@ -182,10 +182,10 @@ def test_naive_pooling_estimates_are_scores_and_predictions_averaged_as_one():
         batch = selector.ask(round_rng(0, played))
         selector.tell(batch, world.outcomes(batch))
         told[batch.arms[0]] |= set(batch.examples)
-    for arm, estimate in enumerate(selector.decision().estimates):
+    for arm, score in enumerate(selector.decision().ranking):
         predicted = selector._predictions.of_pairs(arm, np.arange(40))
         completed = [world.scores[arm, j] if j in told[arm] else predicted[j] for j in range(40)]
-        assert estimate == pytest.approx(np.mean(completed), rel=1e-6)
+        assert score == pytest.approx(np.mean(completed), rel=1e-6)
 
 
 def test_an_equal_history_is_fitted_once(monkeypatch):

@@ -1,3 +1,5 @@
+from collections import deque
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,22 +16,31 @@ def test_running_counts_equal_those_counted_afresh(seed, steps):
     rng = np.random.default_rng(seed)
     matrix = ScoreMatrix(Setting(n_arms=K, n_examples=N))
     scores, asked = np.full((K, N), -1.0), np.zeros((K, N), dtype=bool)
+    in_flight = deque()
     for _ in range(steps):
         if rng.random() < 0.5 and (arm := matrix.pick(rng.random(K), rng)) is not None:
             batch = matrix.ask(arm, matrix.draw(arm, 3, rng))
             assert not asked[batch.arms, batch.examples].any()
             asked[batch.arms, batch.examples] = True
-        elif (untold := np.argwhere(scores == -1.0)).size:
-            arms, examples = rng.permutation(untold)[:5].T
-            outcomes = np.where(rng.random(arms.size) < 0.5, np.nan, rng.random(arms.size))
-            matrix.tell(Batch(arms, examples), outcomes)
-            scores[arms, examples] = outcomes
-            asked[arms, examples] = True
+            in_flight.append(batch)
+            continue
+        if in_flight and rng.random() < 0.6:
+            batch = in_flight.popleft()
+        else:
+            batch = Batch(*rng.permutation(np.argwhere(~asked))[:5].T)
+        outcomes = np.where(rng.random(len(batch)) < 0.5, np.nan, rng.random(len(batch)))
+        matrix.tell(batch, outcomes)
+        scores[batch.arms, batch.examples] = outcomes
+        asked[batch.arms, batch.examples] = True
     told = scores != -1.0
     np.testing.assert_array_equal(matrix.told, told.sum(axis=1))
     np.testing.assert_array_equal(matrix.scored, (told & ~np.isnan(scores)).sum(axis=1))
     np.testing.assert_array_equal(matrix.pending, (asked & ~told).sum(axis=1))
     np.testing.assert_allclose(matrix.sums, np.where(told, np.nan_to_num(scores), 0.0).sum(axis=1))
+    for end, worth in zip(matrix.possible_means, (0.0, 1.0), strict=True):
+        completed = np.where(told, np.nan_to_num(scores, nan=worth), worth)
+        np.testing.assert_allclose(end, completed.mean(axis=1), atol=1e-12)
+    np.testing.assert_array_equal(matrix.fully_scored, (told & ~np.isnan(scores)).all(axis=1))
     free = ~asked & matrix.active[:, np.newaxis]
     np.testing.assert_array_equal(matrix.is_free(np.arange(K)[:, np.newaxis], np.arange(N)), free)
     np.testing.assert_array_equal(matrix.free_of_arm, free.sum(axis=1))

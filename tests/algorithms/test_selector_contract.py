@@ -1,9 +1,19 @@
 """What every selector of the registry promises; a new entry is held to it without an edit here."""
 
+from collections import deque
+
 import numpy as np
 import pytest
-from selector_worlds import WORLDS, BestDuelWorld, BestMeanWorld, CertifyWorld, RouteWorld
+from selector_worlds import (
+    WORLDS,
+    BestDuelWorld,
+    BestMeanWorld,
+    CertifyWorld,
+    FixedDuelWorld,
+    RouteWorld,
+)
 
+from algorithms.decision import EXACT
 from algorithms.errors import (
     ArmAgainstItself,
     ArmRemoved,
@@ -15,6 +25,7 @@ from algorithms.errors import (
     PairRepeated,
     PromptTaken,
     RefusedTell,
+    ToldOutOfOrder,
     UnusableContexts,
 )
 from algorithms.protocols import Batch, RoutedBatch, round_rng
@@ -24,11 +35,18 @@ best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
 best_duel = pytest.mark.parametrize("name", selector_names("best-duel"))
 certify = pytest.mark.parametrize("name", selector_names("certify"))
 route = pytest.mark.parametrize("name", selector_names("route"))
+by_counts = pytest.mark.parametrize("name", sorted(set(selector_names("best-duel")) - {"llm-po-bt"}))
 every_selector = pytest.mark.parametrize("name", selector_names())
 
 
 def pairs(batch):
     return set(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
+
+
+def duels(batch):
+    """The arms, the lower one first, and the example of each duel."""
+    rows = zip(np.sort(batch.arms, axis=1).tolist(), batch.examples.tolist(), strict=True)
+    return [(*arms, example) for arms, example in rows]
 
 
 @every_selector
@@ -79,6 +97,56 @@ def test_the_budget_holds_with_several_batches_in_flight(name):
     assert world.spent(world.ask(selector, round_rng(0, t)) for t in range(10)) == 8
 
 
+@every_selector
+@pytest.mark.parametrize("in_flight", [2, 3])
+def test_with_batches_in_flight_it_believes_what_a_fresh_one_told_the_same_and_not_asked_does(
+    name, in_flight
+):
+    world = WORLDS[describe(name).objective]()
+    selector, fresh = (world.selector(name, delta=0.2) for _ in range(2))
+    waiting, asked, told = deque(), 0, 0
+    while True:
+        while len(waiting) < in_flight and len(batch := world.ask(selector, round_rng(7, asked))):
+            waiting.append((batch, world.outcomes(batch, asked)))
+            asked += 1
+        if not waiting:
+            break
+        for each in (selector, fresh):
+            each.tell(*waiting[0])
+        waiting.popleft()
+        told += 1
+        assert selector.decision() == fresh.decision()
+        if told == 6:  # without those in flight, both ask the same from here
+            while waiting:
+                for each in (selector, fresh):
+                    each.tell(*waiting[0])
+                waiting.popleft()
+            assert selector.decision() == fresh.decision()
+            going_on = [world.ask(each, round_rng(8, 0)) for each in (selector, fresh)]
+            assert going_on[0] == going_on[1]
+            outcomes = world.outcomes(going_on[0], asked)
+            for each in (selector, fresh):
+                each.tell(going_on[0], outcomes)
+    assert told > 3
+
+
+@every_selector
+def test_batches_told_in_another_order_or_in_part_are_refused_and_change_nothing(name):
+    world = WORLDS[describe(name).objective]()
+    selector, untouched = (world.selector(name) for _ in range(2))
+    first, second = ([world.ask(each, round_rng(0, t)) for t in range(2)] for each in (selector, untouched))
+    assert first == second
+    part = type(first[0])(*(getattr(first[0], field)[:1] for field in first[0].__dataclass_fields__))
+    for wrong in (first[1], part):
+        with pytest.raises(ToldOutOfOrder, match="whole and in the order they were asked"):
+            selector.tell(wrong, world.outcomes(wrong))
+    assert selector.decision() == untouched.decision()
+    for batch in first:
+        for each in (selector, untouched):
+            each.tell(batch, world.outcomes(batch))
+    assert selector.decision() == untouched.decision()
+
+
 @best_mean
 def test_no_pair_is_asked_twice_and_the_exhausted_matrix_gives_the_exact_best(name):
     world = BestMeanWorld()
@@ -126,7 +194,7 @@ def test_unscored_pairs_are_spent_and_are_not_zeros(name):
 
 
 @best_mean
-def test_an_arm_without_scores_is_set_aside_and_does_not_hold_up_the_end(name):
+def test_an_arm_without_scores_is_dropped_and_does_not_hold_up_the_end(name):
     world = BestMeanWorld(n_examples=40)
     world.scores[2] = np.nan
     world.scores[1] = 0.9
@@ -138,7 +206,7 @@ def test_an_arm_without_scores_is_set_aside_and_does_not_hold_up_the_end(name):
 
 
 @best_mean
-def test_there_is_no_best_when_every_arm_is_set_aside(name):
+def test_there_is_no_best_when_every_arm_is_dropped(name):
     world = BestMeanWorld(unscored=1.1)
     selector = world.selector(name)
     assert len(list(world.rounds(selector))) > 0
@@ -147,7 +215,7 @@ def test_there_is_no_best_when_every_arm_is_set_aside(name):
 
 
 @best_mean
-def test_a_separated_campaign_asks_nothing_more(name):
+def test_a_campaign_that_is_confident_asks_nothing_more(name):
     world = BestMeanWorld(n_examples=200)
     world.scores[:] = np.array([0.0, 1.0, 0.0, 0.0])[:, np.newaxis]
     selector = world.selector(name, delta=0.1)
@@ -155,6 +223,80 @@ def test_a_separated_campaign_asks_nothing_more(name):
     decision = selector.decision()
     assert (decision.best, decision.reason) == (1, "confident")
     assert decision.lower[1] >= np.delete(decision.upper, 1).max()
+
+
+def hard_world(seed):
+    """Five arms with many ties, unscored pairs and an arm that is dropped."""
+    rng = np.random.default_rng(seed)
+    world = BestMeanWorld(n_arms=5, n_examples=24)
+    easy = rng.random(24) < 0.7
+    world.scores = np.where(rng.random((5, 1)) < 0.5, easy, rng.random((5, 24)) < 0.6).astype(float)
+    world.scores[1] = world.scores[0]
+    world.scores[rng.random((5, 24)) < [[0.0], [0.0], [0.0], [0.2], [0.9]]] = np.nan
+    return world
+
+
+def check_claims(decision, told, epsilon):
+    """Hold a decision against what was told, shape (K, n): inf where nothing was told."""
+    status, best, n_examples = np.array(decision.status), decision.best, told.shape[1]
+    fully_scored = np.isfinite(told).all(axis=1)
+    sums, unknown = np.where(np.isfinite(told), told, 0.0).sum(axis=1), (~np.isfinite(told)).sum(axis=1)
+    least, most = sums / n_examples, (sums + unknown) / n_examples
+    left = status != "dropped"
+    is_proven = decision.claim.kind in ("exact", "proven")
+    assert decision.stop or decision.claim.kind == "none"
+    assert (status == "best").sum() == (is_proven and status[best] != "tied")
+    assert not is_proven or status[best] in ("best", "tied")
+    assert is_proven or not np.isin(status, ["best", "tied", "not-better"]).any()
+    assert best is None or status[best] not in ("dropped", "eliminated")
+    assert fully_scored[status == "tied"].all()
+    assert (status == "tied").sum() != 1
+    for tied in np.flatnonzero(status == "tied"):
+        assert least[tied] >= most[left].max() - epsilon - 1e-9
+    unscored = np.isnan(told).sum(axis=1)
+    assert (unscored > np.isfinite(told).sum(axis=1))[~left].all()
+    if decision.claim.kind == "exact":
+        others = left & (np.arange(len(status)) != best)
+        assert least[best] >= most.max(initial=0.0, where=others) - epsilon - 1e-9
+        worst = least.max(initial=0.0, where=left)
+        assert (most[status == "eliminated"] < worst).all()
+    known = ~np.isnan(decision.estimates)
+    assert (decision.lower <= decision.upper).all()
+    assert (decision.lower >= least - 1e-9).all()
+    assert (decision.upper <= most + 1e-9).all()
+    assert (decision.estimates[known] >= decision.lower[known] - 1e-12).all()
+    assert (decision.estimates[known] <= decision.upper[known] + 1e-12).all()
+    np.testing.assert_allclose(decision.estimates[fully_scored], least[fully_scored], atol=1e-12)
+
+
+@best_mean
+@pytest.mark.parametrize(
+    ("delta", "epsilon", "budget"), [(None, 0.0, None), (0.3, 0.0, None), (0.3, 0.1, None), (0.3, 0.0, 40)]
+)
+def test_statuses_and_claims_say_what_the_scores_and_the_intervals_prove(name, delta, epsilon, budget):
+    for seed in range(3):
+        world = hard_world(seed)
+        selector = world.selector(name, delta=delta, epsilon=epsilon, budget=budget, batch_size=6)
+        told = np.full(world.scores.shape, np.inf)
+        check_claims(selector.decision(), told, epsilon)
+        for batch, outcomes in world.rounds(selector):
+            told[batch.arms, batch.examples] = outcomes
+            check_claims(selector.decision(), told, epsilon)
+        assert selector.decision().status[4] == "dropped" or budget or delta
+
+
+@best_mean
+def test_an_arm_that_is_unreadable_where_it_fails_is_not_crowned(name):
+    world = BestMeanWorld(n_arms=2, n_examples=150)
+    rng = np.random.default_rng(4)
+    world.scores = rng.permuted([np.arange(150) < 134, np.arange(150) < 90], axis=1).astype(float)
+    world.scores[1][world.scores[1] == 0.0] = np.nan
+    selector = world.selector(name, delta=0.05, batch_size=16)
+    list(world.rounds(selector))
+    decision = selector.decision()
+    assert (decision.stop, decision.reason, decision.claim.kind) == (True, "exhausted", "none")
+    assert decision.status == ("active", "active")
+    np.testing.assert_allclose((decision.lower[1], decision.upper[1]), (0.6, 1.0))
 
 
 BAD_TELLS = {
@@ -198,11 +340,24 @@ def test_a_pair_told_before_is_refused_with_its_numbers(name):
     assert selector.decision() == before
 
 
+DUEL_CAMPAIGNS = [{"features"}, {"deterministic"}, {"assume_winner"}, {"epsilon", "assume_winner"}]
+"""Parameters that change how duels are drawn and weighed."""
+
+
+def duel_params(name, world, chosen):
+    """Values of the chosen parameters, but for those that a method cannot do with."""
+    some = np.arange(world.n_arms) != 1  # arms 0, 2 and 3 answer alike whenever asked
+    values = {"features": world.features, "deterministic": some, "assume_winner": True, "epsilon": 0.05}
+    if name == "llm-po-bt":
+        chosen = (chosen | {"features"}) - {"deterministic"}
+    return {parameter: values[parameter] for parameter in sorted(chosen)}
+
+
 @best_duel
-@pytest.mark.parametrize("threshold", ["practical", "proven"])
-def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_features_and_unscored_duels(name, threshold):
+@pytest.mark.parametrize("chosen", DUEL_CAMPAIGNS, ids=" ".join)
+def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_unscored_duels(name, chosen):
     world = BestDuelWorld(unscored=0.2, broken=(2,))
-    params = {"features": world.features, "delta": 0.2, "threshold": threshold}
+    params = {**duel_params(name, world, chosen), "delta": 0.2}
     original = world.selector(name, **params)
     history = [(*played, original.decision()) for played in world.rounds(original)]
     resumed = world.selector(name, **params)
@@ -262,7 +417,7 @@ def test_a_tie_is_half_a_win_for_each_arm(name):
 
 
 @best_duel
-def test_unscored_duels_are_spent_and_nothing_is_concluded_from_them(name):
+def test_unscored_duels_are_spent_and_estimates_leave_them_out(name):
     world = BestDuelWorld(unscored=0.3, seed=3)
     selector, scored_only = (world.selector(name, max_unscored=1.0) for _ in range(2))
     n_unscored = 0
@@ -274,23 +429,78 @@ def test_unscored_duels_are_spent_and_nothing_is_concluded_from_them(name):
     spent, unspent = selector.decision(), scored_only.decision()
     assert (spent.reason, unspent.reason) == ("budget", "running")
     assert spent.best == unspent.best
+    np.testing.assert_allclose(spent.estimates, unspent.estimates, rtol=1e-6)
+    assert (spent.lower <= unspent.lower + 1e-6).all()
+    assert (spent.upper >= unspent.upper - 1e-6).all()
+
+
+@by_counts
+def test_deterministic_arms_meet_an_example_once_and_the_exhausted_duels_give_the_exact_best(name):
+    world = FixedDuelWorld()
+    selector = world.selector(name, budget=10_000)
+    asked = [duel for batch, _ in world.rounds(selector) for duel in duels(batch)]
+    assert len(asked) == len(set(asked)) == 6 * world.n_examples
+    decision = selector.decision()
+    preferences = world.outcomes_by_pair.mean(axis=2)
+    worst = np.where(np.eye(world.n_arms, dtype=bool), 1.0, preferences).min(axis=1)
+    assert (decision.best, decision.stop, decision.reason) == (worst.argmax(), True, "exhausted")
+    assert decision.claim == EXACT
     for field in ("estimates", "lower", "upper"):
-        np.testing.assert_allclose(getattr(spent, field), getattr(unspent, field), rtol=1e-6)
+        np.testing.assert_allclose(getattr(decision, field), worst, rtol=1e-12)
+
+
+@by_counts
+def test_batches_of_deterministic_arms_in_flight_never_overlap(name):
+    world = FixedDuelWorld()
+    selector, asked = world.selector(name, budget=None, batch_size=7), []
+    while len(batch := selector.ask(round_rng(1, len(asked)))):
+        asked.append(batch)
+    together = [duel for batch in asked for duel in duels(batch)]
+    assert len(together) == len(set(together)) == 6 * world.n_examples
+    assert not selector.decision().stop
+    for batch in asked:
+        selector.tell(batch, world.outcomes(batch))
+    assert selector.decision().reason == "exhausted"
+
+
+@by_counts
+def test_a_duel_of_deterministic_arms_told_before_is_refused_and_changes_nothing(name):
+    world = FixedDuelWorld()
+    selector = world.selector(name)
+    selector.tell(Batch([[1, 2], [0, 1]], [5, 6]), [1.0, np.nan])
+    before = selector.decision()
+    with pytest.raises(PairAlreadyTold, match=r"the duel \(arms 1 and 0, example 6\) was told before"):
+        selector.tell(Batch([[0, 2], [1, 0]], [0, 6]), [0.5, 0.5])
+    with pytest.raises(PairRepeated, match=r"the duel \(arms 3 and 2, example 0\) occurs twice"):
+        selector.tell(Batch([[2, 3], [3, 2]], [0, 0]), [0.5, 0.5])
+    assert selector.decision() == before
+
+
+@by_counts
+def test_a_campaign_of_some_deterministic_arms_ends_by_its_budget(name):
+    world = FixedDuelWorld()
+    selector = world.selector(name, deterministic=np.arange(4) < 3, budget=200)
+    asked = [duel for batch, _ in world.rounds(selector) for duel in duels(batch)]
+    once = [duel for duel in asked if 3 not in duel[:2]]
+    assert len(once) == len(set(once)) <= 3 * world.n_examples
+    assert len(asked) == 200
+    assert selector.decision().reason == "budget"
 
 
 @best_duel
 @pytest.mark.parametrize("batch_size", [1, 3, 32])
-def test_an_arm_that_cannot_be_judged_is_set_aside_and_its_opponents_are_not(name, batch_size):
+def test_an_arm_that_cannot_be_judged_is_dropped_and_its_opponents_are_not(name, batch_size):
     world = BestDuelWorld(spread=8.0, ties=0.0, broken=(2,))
     selector = world.selector(name, delta=0.1, budget=2_000, batch_size=batch_size)
     broken = sum(int((batch.arms == 2).sum()) for batch, _ in world.rounds(selector))
     assert 8 <= broken < 8 + batch_size
     decision = selector.decision()
     assert (decision.best, decision.reason) == (1, "confident")
+    assert decision.status == ("eliminated", "best", "dropped", "eliminated")
 
 
 @best_duel
-def test_there_is_no_preferred_arm_when_every_arm_is_set_aside(name):
+def test_there_is_no_preferred_arm_when_every_arm_is_dropped(name):
     world = BestDuelWorld(unscored=1.1)
     selector = world.selector(name)
     assert len(list(world.rounds(selector))) > 0
@@ -300,7 +510,7 @@ def test_there_is_no_preferred_arm_when_every_arm_is_set_aside(name):
 
 @best_duel
 @pytest.mark.parametrize("n_arms", [2, 4])
-def test_a_separated_campaign_of_duels_names_its_threshold_and_asks_nothing_more(name, n_arms):
+def test_a_confident_campaign_of_duels_asks_nothing_more(name, n_arms):
     world = BestDuelWorld(n_arms, spread=30.0, ties=0.0)
     selector = world.selector(name, delta=0.1, budget=2_000)
     assert sum(len(batch) for batch, _ in world.rounds(selector)) < 2_000
@@ -353,7 +563,7 @@ RISKS = (0.0, 0.01, 0.9, 0.0)
 
 @certify
 @every_procedure
-@pytest.mark.parametrize("betting", ["up", "wsr"])
+@pytest.mark.parametrize("betting", ["star", "up", "wsr"])
 def test_a_resumed_campaign_of_certificates_goes_on_bit_for_bit_with_unscored_losses(
     name, procedure, betting
 ):
@@ -382,7 +592,7 @@ def test_the_cheapest_arm_whose_risk_is_low_is_certified_in_the_way_of_the_proce
     assert (decision.stop, decision.reason) == (True, "certified")
     if procedure == "bonferroni":
         assert decision.best == 3
-        assert selector.certified.tolist() == [True, True, False, True]
+        assert not selector.certified[2]
     else:  # the arm that fails ends the tests
         assert decision.best == 1
         assert selector.certified.tolist() == [True, True, False, False]
@@ -392,7 +602,7 @@ def test_the_cheapest_arm_whose_risk_is_low_is_certified_in_the_way_of_the_proce
 @certify
 @every_procedure
 def test_a_label_is_bought_once_and_serves_every_arm_in_the_same_order(name, procedure):
-    world = CertifyWorld(RISKS, n_examples=200)
+    world = CertifyWorld((0.0, 0.01, 0.25, 0.25), n_examples=200)  # the last two stay open to the end
     selector = world.selector(name, alpha=0.2, procedure=procedure, budget=100, batch_size=7)
     rounds = list(world.rounds(selector))
     orders = {arm: [] for arm in range(world.n_arms)}
@@ -422,7 +632,7 @@ def test_no_pair_of_certificates_is_asked_twice_with_batches_in_flight(name, pro
 
 @certify
 @every_procedure
-def test_an_arm_without_losses_is_set_aside_and_is_never_certified(name, procedure):
+def test_an_arm_without_losses_is_dropped_and_is_never_certified(name, procedure):
     world = CertifyWorld((0.0, 0.0, 0.0), n_examples=300, broken=(1,))
     selector = world.selector(name, alpha=0.3, procedure=procedure, batch_size=6)
     spent = sum(int((batch.arms == 1).sum()) for batch, _ in world.rounds(selector))
@@ -434,7 +644,7 @@ def test_an_arm_without_losses_is_set_aside_and_is_never_certified(name, procedu
 
 
 @certify
-def test_there_is_no_certificate_when_every_arm_is_set_aside(name):
+def test_there_is_no_certificate_when_every_arm_is_dropped(name):
     world = CertifyWorld(unscored=1.1)
     selector = world.selector(name, procedure="bonferroni")
     assert len(list(world.rounds(selector))) > 0
@@ -491,7 +701,7 @@ def test_every_prompt_is_asked_once_in_order_with_batches_in_flight(name):
         asked.append(batch)
     assert np.concatenate([batch.examples for batch in asked]).tolist() == list(range(world.n_examples))
     assert not selector.decision().stop
-    for batch in reversed(asked):
+    for batch in asked:
         selector.tell(batch, world.outcomes(batch))
     assert selector.decision().reason == "exhausted"
 
@@ -511,13 +721,13 @@ def test_a_resumed_router_goes_on_bit_for_bit_with_unscored_prompts_and_rounds_i
     in_flight, again = (world.selector(name) for _ in range(2))
     for selector in (in_flight, again):
         first, second = (world.ask(selector, round_rng(7, t)) for t in range(2))
-        selector.tell(second, world.outcomes(second))
-        selector.tell(first, world.outcomes(first))
+        for batch in (first, second):
+            selector.tell(batch, world.outcomes(batch))
     assert world.ask(in_flight, round_rng(7, 2)) == world.ask(again, round_rng(7, 2))
 
 
 @route
-def test_there_is_no_prompt_to_ask_when_every_arm_is_set_aside(name):
+def test_there_is_no_prompt_to_ask_when_every_arm_is_dropped(name):
     world = RouteWorld(unscored=1.1, n_examples=100)
     selector = world.selector(name)
     assert len(list(world.rounds(selector))) > 0
@@ -527,7 +737,7 @@ def test_there_is_no_prompt_to_ask_when_every_arm_is_set_aside(name):
 
 
 @route
-def test_an_arm_without_scores_is_set_aside_and_the_others_are_routed_to(name):
+def test_an_arm_without_scores_is_dropped_and_the_others_are_routed_to(name):
     world = RouteWorld(broken=(1,), n_examples=300)
     selector = world.selector(name)
     broken = sum(int((batch.arms == 1).sum()) for batch, _ in world.rounds(selector))

@@ -18,6 +18,7 @@ MODULES = (
     "signals",
     "boundaries",
     "leases",
+    "prunes",
     "inputs",
     "outputs",
     "prefect_servers",

@@ -113,11 +113,12 @@ class Scene:
         """What `winnow db check` finds wrong."""
         from storage import maintenance
         from storage.database import open_database
+        from tasks.auditing import findings
 
         database = open_database(self.storage, read_only=True)
         try:
             with database.reading() as session:
-                return maintenance.problems(session)
+                return [*maintenance.problems(session), *map(str, findings(session))]
         finally:
             database.close()
 

@@ -221,6 +221,12 @@ def _embedder() -> Any:
     return SentenceModel
 
 
+def _texts() -> Any:
+    from tasks.generating import Texts
+
+    return Texts
+
+
 def _commits(moment: str) -> Callable[[Callable[[], None]], None]:
     def install(count: Callable[[], None]) -> None:
         from sqlalchemy import event
@@ -242,6 +248,7 @@ POINTS: dict[str, Callable[[Callable[[], None]], None]] = {
     "a server is to be asked again": _before(_server_calls, "_wait"),
     "a model loads": _before(_transformers, "_load"),
     "a model decodes": _before(_llama, "forward"),
+    "texts are at hand": _after(_texts, "__init__"),
     "before embedding": _before(_embedder, "embed"),
     "before a commit": _commits("before_commit"),
     "after a commit": _commits("after_commit"),

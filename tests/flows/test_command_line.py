@@ -182,7 +182,7 @@ def test_running_a_settled_campaign_again_answers_at_once(finished):
     result = winnow(finished, "run", "campaign.yaml")
     assert result.returncode == 3
     assert result.stdout.startswith("survivor: undecided")
-    assert "error probability 0.05: the budget of 32 is spent" in result.stdout
+    assert "error probability 0.05: the comparison budget is spent: 32 of 32" in result.stdout
     assert processes.history(finished) == before
 
 

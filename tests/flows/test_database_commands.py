@@ -5,8 +5,12 @@ import json
 import sqlite3
 
 import pytest
+from scripted_engines import SCRIPTED
+from stepwise_campaigns import run_campaign, write_campaign
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
+
+from tasks.engines.providers import PROVIDERS
 
 MOMENTS = (("campaigns", "created_at"), ("rounds", "planned_at"), ("decisions", "decided_at"))
 
@@ -41,7 +45,12 @@ def test_a_database_is_copied_to_a_server_and_back_and_answers_alike(folder, pos
         for storage in ("sqlite:///winnow.db", server, "sqlite:///back.db")
     ]
     assert boards[0] == boards[1] == boards[2]
-    assert winnow(folder, "db", "check", "--storage", server).returncode == 0
+    # Made-up texts are the answer to nothing that can be asked again.
+    checked = winnow(folder, "db", "check", "--storage", server)
+    assert checked.returncode == 1
+    assert "campaign 'letters': 2 comparisons could not be checked; the first: " in checked.stdout
+    assert "nothing wrong was found in " in checked.stdout
+    assert "sound" not in checked.stdout
     again = winnow(folder, "db", "copy", "sqlite:///winnow.db", server)
     assert again.returncode == 1
     assert "already holds rows" in one_message(again)
@@ -61,6 +70,42 @@ def test_sizes_are_told_per_table_and_per_comparison(folder):
     assert comparisons["bytes_per_comparison"] == comparisons["bytes"] / 2 > 0
     assert sum(row["bytes"] for row in told["tables"]) <= told["bytes"]
     assert "bytes per comparison" in winnow(folder, "db", "stats").stdout
+
+
+@pytest.fixture
+def real(tmp_path, monkeypatch):
+    """A working directory whose winnow.db holds a campaign that was really run."""
+    for name, path in SCRIPTED.items():
+        monkeypatch.setitem(PROVIDERS, name, path)
+    database = new_database(tmp_path / "winnow.db")
+    run_campaign(database, write_campaign(tmp_path, "real"))
+    database.close()
+    return tmp_path
+
+
+def test_a_sound_database_is_called_so(real):
+    checked = winnow(real, "db", "check")
+    assert (checked.returncode, checked.stdout) == (0, "sqlite:///winnow.db is sound\n")
+
+
+def test_comparisons_of_other_texts_are_named_one_by_one(real):
+    with sqlite3.connect(real / "winnow.db") as connection:
+        connection.execute(
+            "UPDATE comparisons SET generation_a_id = CASE generation_a_id WHEN 1 THEN 2 ELSE 1 END "
+            "WHERE generation_a_id IN (1, 2)"
+        )
+    connection.close()
+    checked = winnow(real, "db", "check")
+    assert checked.returncode == 1
+    lines = checked.stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("campaign 'real', round 0, position ")
+    assert lines[2] == "sqlite:///winnow.db is not sound: 2 problems were found"
+
+
+def test_the_help_of_prune_says_what_it_leaves_alone(folder):
+    told = " ".join(winnow(folder, "db", "prune", "--help").stdout.replace("│", " ").split())
+    assert "a round of another campaign has taken up, finished or not" in told
 
 
 def test_pruning_says_what_it_would_delete_and_deletes_it_only_when_told(folder, monkeypatch):

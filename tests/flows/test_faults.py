@@ -9,6 +9,7 @@ from tests.faults.staging import fork_server
 
 CHEAP = {
     "SIGTERM within a batch / best-mean / sqlite",
+    "its texts' campaign is pruned within a round / best-mean / sqlite",
     "an engine's message is of the wrong kind / workers / sqlite",
 }
 

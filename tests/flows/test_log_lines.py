@@ -56,7 +56,7 @@ def test_a_run_logs_its_rounds_with_campaign_round_and_utc(run):
         assert dt.datetime.fromisoformat(line["timestamp"]).utcoffset() == dt.timedelta(0)
     assert found[2]["spent"] == {"comparisons": 16, "tokens": 32}
     assert found[2]["reason"] == "budget"
-    assert found[-1]["state"] == "undecided"
+    assert (found[-1]["state"], found[-1]["outcome"]) == ("ended", "undecided")
     assert result.stdout.startswith("survivor: undecided")
 
 
@@ -74,7 +74,7 @@ def test_trouble_names_the_candidate_the_reason_and_the_model(run, monkeypatch):
     assert {line["reason"] for line in unscored} == {"engine_failed"}
     assert all(line["candidate"].startswith("two/") and line["round"] >= 0 for line in unscored)
     assert "it was its time" in unscored[0]["detail"]
-    aside = [line["candidate"] for line in found if line["event"] == "candidate_set_aside"]
+    aside = [line["candidate"] for line in found if line["event"] == "candidate_dropped"]
     assert aside == sorted(set(aside), key=aside.index)
     assert set(aside) == {"two/plain/warm", "two/question/warm", "two/shout/warm"}
 

@@ -68,8 +68,8 @@ def test_each_firing_is_a_campaign_of_its_own_that_reuses_what_the_last_one_gene
     # The second one may know enough before it has met all that the first one met.
     assert rows[1]["reused"] == len(pairs(folder, 0) & pairs(folder, 1)) > 16
     assert [row["changed"] for row in rows] == [None, rows[0]["best"] != rows[1]["best"]]
-    assert rows[1]["state"] == "decided"
-    assert lines[-1].startswith("survivor-21261122T120000Z: decided, best ")
+    assert (rows[1]["state"], rows[1]["outcome"], rows[1]["claim"]) == ("ended", "winner", "proven")
+    assert lines[-1].startswith("survivor-21261122T120000Z: winner, proven, best ")
     listed = json.loads(winnow(folder, "list", "--json").stdout)
     assert {row["family"] for row in listed} == {"survivor"}
 
@@ -90,7 +90,7 @@ def test_a_firing_finishes_what_crashed_before_it_begins_its_own(folder):
     how, lines = fired(folder)
     assert how == "done"
     assert [line.partition(":")[0] for line in lines] == ["survivor-crashed", "survivor-21261121T120000Z"]
-    assert [row["state"] for row in family(folder)] == ["undecided", "undecided"]
+    assert [row["outcome"] for row in family(folder)] == ["undecided", "undecided"]
 
 
 def test_a_firing_that_was_due_before_the_last_campaign_began_is_skipped(folder):

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import func, select
 from stored_campaigns import NOW, store_campaign
 
-from storage import leases, round_records
-from storage.errors import LeaseHeld, LeaseLost
+from storage import leases, pruning, round_records
+from storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from storage.models import Round
 from storage.records import Holder
 
@@ -197,3 +197,18 @@ def test_releasing_a_lost_lease_leaves_it_to_its_new_holder(campaign):
 def test_a_lease_is_live_until_it_is_released_or_runs_out_or_its_holder_dies(campaign, changes, gone, live):
     lease = replace(acquire(campaign), **changes)
     assert leases.is_live(lease, now=NOW, is_gone=lambda _: gone) is live
+
+
+def test_a_campaign_that_was_deleted_is_neither_taken_nor_written_to(campaign):
+    lease = acquire(campaign)
+    with campaign.database.writing() as session:
+        later = NOW + LIFETIME
+        found = pruning.prunable(session, before=later)
+        pruning.prune(session, found, now=later, is_gone=lambda _: False)
+    again = store_campaign(campaign.database)
+    assert again.record.id > campaign.record.id
+    with pytest.raises(CampaignDeleted, match=rf"^campaign {lease.campaign_id} was deleted meanwhile"):
+        plan_under(campaign, lease)
+    with pytest.raises(CampaignDeleted):
+        acquire(campaign)
+    leases.release(campaign.database, lease, now=NOW)

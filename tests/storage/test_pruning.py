@@ -3,12 +3,24 @@
 import datetime as dt
 
 import pytest
-from sqlalchemy import func, select, text
-from stored_campaigns import NOW, decision, generation, store_campaign
+from sqlalchemy import func, select, text, update
+from stored_campaigns import NOW, canary, decision, generation, store_campaign
 
-from storage import campaign_records, generation_records, leases, maintenance, outcome_records, pruning, views
-from storage.errors import LeaseHeld
-from storage.models import Campaign, Dataset, Example, Generation, Prompt
+from storage import (
+    campaign_records,
+    canary_records,
+    cost_views,
+    generation_records,
+    leases,
+    maintenance,
+    outcome_records,
+    pruning,
+    reuse_views,
+    spending,
+    views,
+)
+from storage.errors import LeaseHeld, TextsLost
+from storage.models import Campaign, Canary, Dataset, Example, Generation, Pin, Prompt
 from storage.records import Holder, NewComparison
 
 LATER = NOW + dt.timedelta(days=40)
@@ -27,7 +39,8 @@ def reusing(old):
     other = store_campaign(old.database, "other")
     round_ = other.plan(0, [2], [1])
     with old.database.writing() as session:
-        [text_id] = [each.id for each in generation_records.texts_by_key(session, ["letters-0-0"]).values()]
+        taken = generation_records.take_texts(session, round_.id, ["letters-0-0"])
+        [text_id] = [each.id for each in taken.values()]
         used = NewComparison(
             position=0,
             candidate_a_id=other.candidate_ids[2],
@@ -76,6 +89,113 @@ def test_a_pruned_campaign_leaves_nothing_but_data_and_what_others_use(reusing):
     reusing.finish(reusing.plan(1, [0], [0]), [0.0])
 
 
+def take(campaign, round_, *keys):
+    """Take up stored texts for a round that is not recorded."""
+    with campaign.database.writing() as session:
+        return generation_records.take_texts(session, round_.id, keys)
+
+
+def pins(database):
+    with database.reading() as session:
+        return set(session.execute(select(Pin.round_id, Pin.generation_id)).tuples())
+
+
+def test_what_an_unfinished_round_has_taken_up_stays_as_nobodys(old):
+    other = store_campaign(old.database, "other")
+    round_ = other.plan(0, [2], [1])
+    taken = take(other, round_, "letters-0-0", "unknown")
+    assert list(taken) == ["letters-0-0"]
+    assert pins(old.database) == {(round_.id, taken["letters-0-0"].id)}
+    [offered] = prunable(old.database, name="letters")
+    assert (offered.generations, offered.kept) == (1, 1)
+    prune(old.database, [offered])
+    with old.database.reading() as session:
+        assert session.execute(select(Generation.key, Generation.round_id)).all() == [("letters-0-0", None)]
+        assert views.totals(session, other.record.id)["generations"] == 0
+    assert take(other, round_, "letters-0-0") == taken
+    prune(old.database, prunable(old.database, name="other"))
+    assert (rows(old.database, Generation), rows(old.database, Prompt)) == (0, 0)
+
+
+def test_a_round_that_is_recorded_lets_go_of_what_its_comparisons_hold_and_of_nothing_else(reusing):
+    database = reusing.database
+    assert pins(database) == set()
+    round_ = reusing.plan(1, [0], [0])
+    taken = take(reusing, round_, "letters-0-0", "letters-0-1")
+    beside = taken.pop("letters-0-1")
+    used = NewComparison(
+        position=0,
+        candidate_a_id=reusing.candidate_ids[0],
+        example_id=reusing.example_ids[0],
+        generation_a_id=taken["letters-0-0"].id,
+        judge="exact",
+        outcome=1.0,
+    )
+    with database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, [used], decision(), LATER)
+    assert pins(database) == {(round_.id, beside.id)}
+    for _ in range(2):
+        prune(database, prunable(database))
+        assert rows(database, Generation) == 2
+
+
+def test_own_texts_need_no_pin(old):
+    round_ = old.plan(1, [0], [1])
+    assert set(take(old, round_, "letters-0-0", "letters-0-1")) == {"letters-0-0", "letters-0-1"}
+    assert pins(old.database) == set()
+
+
+def test_a_text_that_another_campaign_stored_meanwhile_is_pinned_where_it_is_found(old):
+    other = store_campaign(old.database, "other")
+    round_ = other.plan(0, [0, 1], [0, 0])
+    with old.database.writing() as session:
+        made = [generation("letters-0-0"), generation("new")]
+        stored = generation_records.add_generations(session, round_.id, made, NOW)
+    assert pins(old.database) == {(round_.id, stored["letters-0-0"].id)}
+
+
+def test_campaigns_that_use_each_others_texts_go_together_with_all_of_them(reusing):
+    with reusing.database.reading() as session:
+        both = pruning.prunable(session, before=LATER + dt.timedelta(days=1))
+    assert {each.name for each in both} == {"letters", "other"}
+    for campaigns in (both, []):
+        prune(reusing.database, campaigns)
+    assert (rows(reusing.database, Generation), rows(reusing.database, Prompt)) == (0, 0)
+
+
+def test_what_a_pruned_campaign_had_paid_for_is_reused_and_costs_nobody_anything(reusing):
+    def spent():
+        with reusing.database.reading() as session:
+            return [
+                spend(session, reusing.record.id)
+                for spend in (spending.of_rounds, spending.of_models, cost_views.costs)
+            ]
+
+    before = spent()
+    prune(reusing.database, prunable(reusing.database))
+    assert spent() == before
+    with reusing.database.reading() as session:
+        [row] = reuse_views.reuse(session, reusing.record.id)
+        _, rows = views.run_sql(session, "SELECT campaign, taken_from, generations FROM v_reuse")
+        assert [tuple(each) for each in rows] == [("other", None, 1)]
+    assert (row["taken_from"], row["generations"]) == (None, 1)
+
+
+@pytest.mark.parametrize("exchange", ["key = 'another'", "id = id + 1000"])
+def test_an_id_that_is_not_of_the_text_any_more_is_refused(old, exchange):
+    with old.database.writing() as session:
+        found = generation_records.texts_by_key(session, ["letters-0-0", "letters-0-1"])
+        keys = {text.id: key for key, text in found.items()}
+        generation_records.require_texts(session, keys)
+        generation_records.require_texts(session, {})
+    with old.database.writing() as session:
+        old_id = found["letters-0-0"].id
+        session.execute(text("DELETE FROM comparisons"))
+        session.execute(text(f"UPDATE generations SET {exchange} WHERE id = {old_id}"))
+        with pytest.raises(TextsLost, match="1 of the texts"):
+            generation_records.require_texts(session, keys)
+
+
 def test_the_indexes_made_for_deleting_are_gone_afterwards(reusing):
     def indexes():
         with reusing.database.engine.connect() as connection:
@@ -114,4 +234,23 @@ def test_vacuum_gives_back_the_room_of_deleted_rows(old):
     before, after = maintenance.vacuum(old.database)
     assert after < before - 1_000_000
     with old.database.reading() as session:
+        assert maintenance.problems(session) == []
+
+
+def test_of_a_pruned_campaigns_canaries_those_stay_that_others_are_compared_with_or_texts_name(reusing):
+    database, old = reusing.database, reusing.database
+    with database.writing() as session:
+        campaign_id = campaign_records.get_campaign(session, "letters").id
+        ids = [
+            canary_records.add_canary(session, campaign_id, canary(verdict), NOW)
+            for verdict in ("first", "same", "changed", "same")
+        ]
+        session.execute(update(Generation).where(Generation.id == 1).values(canary_id=ids[1]))
+        [taken] = generation_records.texts_by_key(session, ["letters-0-0"]).values()
+        assert taken.id == 1
+    prune(old, prunable(old))
+    with database.reading() as session:
+        left = session.execute(select(Canary.id, Canary.campaign_id).order_by(Canary.id)).tuples().all()
+        assert left == [(id_, None) for id_ in ids[:3]]
+        assert canary_records.last_reference(session, "f" * 64).id == ids[2]
         assert maintenance.problems(session) == []

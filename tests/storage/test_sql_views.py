@@ -103,11 +103,11 @@ def test_a_view_says_what_the_query_of_that_name_says(played, view, query, order
 
 def test_rounds_are_null_where_they_are_unfinished(played):
     campaign, _ = played
-    rows = [tuple(row.values())[1:8] for row in asked(campaign, "v_rounds", "round")]
+    rows = [tuple(row.values())[1:9] for row in asked(campaign, "v_rounds", "round")]
     assert rows == [
-        (0, 3, 2, 3, "a", False, "running"),
-        (1, 2, 1, 2, "b", True, "running"),
-        (2, None, None, None, None, None, None),
+        (0, 3, 3, 2, 3, "a", False, "running"),
+        (1, 2, 2, 1, 2, "b", True, "running"),
+        (2, None, None, None, None, None, None, None),
     ]
 
 
@@ -115,9 +115,9 @@ def test_the_standing_of_a_candidate_is_told(played):
     campaign, _ = played
     board = asked(campaign, "v_leaderboard", "position")
     assert [(row["status"], bool(row["best"]), row["mean"]) for row in board] == [
-        ("open", False, 1.0),
-        ("best", True, 0.625),
-        ("unscored", False, None),
+        ("active", False, 1.0),
+        ("active", True, 0.625),
+        ("active", False, None),
     ]
 
 

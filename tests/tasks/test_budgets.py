@@ -198,19 +198,22 @@ def test_devices_are_those_of_candidates_judges_and_the_autoevaluator():
     assert devices_by_model({"judge": {"type": "exact"}, "certify": None}) == {}
 
 
-@pytest.mark.parametrize(("delta", "state", "settled"), [(0.05, "undecided", True), (None, "decided", True)])
-def test_a_spent_limit_ends_a_campaign_whose_selector_would_go_on(database, delta, state, settled):
+@pytest.mark.parametrize(
+    ("delta", "outcome", "claim"), [(0.05, "undecided", "none"), (None, "winner", "heuristic")]
+)
+def test_a_spent_limit_ends_a_campaign_whose_selector_would_go_on(database, delta, outcome, claim):
     campaign = store_campaign(database, budget={"comparisons": 100, "tokens": 15}, delta=delta)
     finish_a_round(campaign)
     with database.reading() as session:
         found = campaign_status(session, campaign.record)
-    assert (found.state, found.reason, found.is_settled) == (state, "budget", settled)
+    assert (found.state, found.answer.reason, found.is_settled) == ("ended", "budget", True)
+    assert (found.answer.outcome, found.answer.claim.kind) == (outcome, claim)
     assert found.stopped_by.sentence == "the token budget is spent: 15 of 15"
     assert found.stopped_by.key == "stopping.budget.tokens"
     raised = replace(campaign.record, execution={"budget": {"comparisons": 100, "tokens": 16}})
     with database.reading() as session:
         found = campaign_status(session, raised)
-    assert (found.state, found.reason, found.stopped_by, found.is_settled) == (
+    assert (found.state, found.answer.reason, found.stopped_by, found.is_settled) == (
         "interrupted", "running", None, False)  # fmt: skip
 
 

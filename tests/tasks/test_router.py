@@ -97,7 +97,7 @@ def own_predictions(name="routed"):
     record, checked = reopen_campaign(database, name, "sqlite:///results.db")
     checked = checked.prepared(database)
     with database.reading() as session:
-        selector, _ = restored(session, record, checked)
+        selector, _, _ = restored(session, record, checked)
     database.close()
     policy = as_router(selector).policy()
     return np.array([(policy.scores(row) + 1) / 2 for row in checked.contexts]), checked.contexts

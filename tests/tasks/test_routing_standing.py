@@ -76,7 +76,7 @@ def test_the_stored_rounds_say_what_the_selector_says(database):
     record, checked = reopen_campaign(database, "routed", STORAGE)
     checked = checked.prepared(database)
     with database.reading() as session:
-        selector, _ = restored(session, record, checked)
+        selector, _, _ = restored(session, record, checked)
         standing = standing_of(session, record, None)
     wanted = as_router(selector).advantage()
     assert standing.advantage == wanted

@@ -101,7 +101,7 @@ def test_a_run_is_seen_at_the_last_whole_batch_that_a_budget_pays_for():
     run = replay(whole_examples(), TABLE, budgets=[1, 2, 3, 8], seed=0)
     assert run.spent.tolist() == [0, 2, 2, 8]
     assert run.best.tolist() == [NOBODY, 0, 0, 0]
-    np.testing.assert_array_equal(run.estimates, [[np.nan, np.nan], [1, 0], [1, 0], [1, 0]])
+    np.testing.assert_array_equal(run.ranking, [[np.nan, np.nan], [1, 0], [1, 0], [1, 0]])
 
 
 def test_the_last_budget_ends_a_run_even_in_the_middle_of_a_batch():
@@ -123,7 +123,7 @@ def test_unscored_pairs_are_spent():
         contestant("a", "row-mean", {"batch_size": 4}), ScoreWorld(scores=scores), budgets=[4, 16], seed=1
     )
     assert run.spent.tolist() == [4, 16]
-    assert run.estimates[1].tolist() == [0.5] * 4
+    assert run.ranking[1].tolist() == [0.5] * 4
 
 
 METRICS = {
@@ -171,9 +171,9 @@ def test_runs_are_the_same_with_one_worker_and_with_two():
     alone = replay(two[0], world, budgets=[10, 40, 80], seed=4)
     for mine, theirs in zip([*one, one[2]], [*both, alone], strict=True):
         assert (mine.label, mine.seed) == (theirs.label, theirs.seed)
-        for field in ("spent", "best", "estimates"):
+        for field in ("spent", "best", "ranking"):
             np.testing.assert_array_equal(getattr(mine, field), getattr(theirs, field))
-    assert not np.array_equal(one[0].estimates, one[2].estimates, equal_nan=True)
+    assert not np.array_equal(one[0].ranking, one[2].ranking, equal_nan=True)
 
 
 BREAKAGES = {
@@ -264,3 +264,33 @@ def test_features_reach_those_who_use_them():
 def test_intervals_are_left_out_where_nobody_looks_at_them():
     assert TABLE.settings({"a": 0.5}) == {"intervals": False}
     assert TABLE.settings({"delta": 0.1}) == TABLE.settings({"intervals": True}) == {}
+
+
+def test_coverage_is_the_share_of_the_asked_pairs_that_have_a_score():
+    scores = np.array([[1.0, np.nan, 0.5, np.nan], [np.nan, np.nan, np.nan, 0.0]])
+    world = ScoreWorld(scores=scores, is_partial=True)
+    run = replay(whole_examples(), world, budgets=[1, 2, 4, 8], seed=0)
+    known = ~np.isnan(scores[run.told.arms, run.told.examples])
+    assert run.spent.tolist() == [0, 2, 4, 8]
+    expected = [0.0, known[:2].mean(), known[:4].mean(), 3 / 8]
+    assert measure_by("coverage", world, gap=0.0, level=0.01)(run).tolist() == expected
+
+
+@pytest.mark.parametrize("selector", ["row-mean", "ucb-e", "pulse"])
+def test_where_a_table_is_partial_no_arm_is_dropped_for_what_nobody_asked(selector):
+    scores = np.full((3, 40), np.nan)
+    scores[0, :30], scores[1, :2], scores[2, :4] = 0.5, 1.0, 0.25
+    asked = {
+        is_partial: replay(
+            contestant("it", selector, {"batch_size": 4}),
+            ScoreWorld(scores=scores, is_partial=is_partial),
+            budgets=[scores.size],
+            seed=1,
+        )
+        for is_partial in (True, False)
+    }
+    assert np.bincount(asked[True].told.arms).tolist() == [40, 40, 40]
+    assert np.bincount(asked[False].told.arms, minlength=3).min() < 40
+    chosen = contestant("it", selector, {"batch_size": 4, "max_unscored": 0.5})
+    strict = replay(chosen, ScoreWorld(scores=scores, is_partial=True), budgets=[scores.size], seed=1)
+    assert strict.told == asked[False].told

@@ -195,7 +195,7 @@ def test_prompts_that_were_cut_off_after_the_campaign_had_ended_are_answered_on_
     process.join(120)
     assert process.exitcode == -9
     assert asked(tmp_path, "comparisons")[-1]["example"] != "arrival-1-1"
-    assert done(tmp_path, "resume", "survivor").startswith("survivor: decided")
+    assert done(tmp_path, "resume", "survivor").startswith("survivor: policy, heuristic")
     last = asked(tmp_path, "comparisons")[-1]
     assert (last["example"], last["outcome"]) == ("arrival-1-1", 1.0)
     before = everything(tmp_path)

@@ -30,7 +30,7 @@ def test_prompts_of_each_type_move_to_the_candidate_that_is_right_on_them(finish
 def test_status_says_how_well_it_does_beside_a_single_candidate_and_how_to_serve_it(finished):
     status = json.loads(done(finished, "status", "survivor", "--json"))
     outcomes = [row["outcome"] for row in asked(finished, "comparisons")]
-    assert (status["state"], status["reason"], status["is_guaranteed"]) == ("decided", "budget", False)
+    assert (status["outcome"], status["reason"], status["is_guaranteed"]) == ("policy", "budget", False)
     assert status["standing"]["mean"] == pytest.approx(sum(outcomes) / route.BUDGET)
     assert status["standing"]["late_mean"] == 1.0
     own = [row["outcome"] for row in asked(finished, "comparisons") if row["candidate"] == status["best"]]

@@ -1,0 +1,69 @@
+"""Batches asked and not told yet, and the one order in which they may be told."""
+
+from collections import deque
+
+import numpy as np
+
+from algorithms.errors import ToldOutOfOrder
+from algorithms.protocols import Batch
+
+Pair = tuple[int, ...]
+
+
+class InFlight:
+    """The batches in flight, the one asked first in front.
+
+    A batch is told whole, its pairs in the order of asking, and after all those that were asked before it.
+    Telling batches as they arrive would be biased, as short answers arrive first: what is told early would
+    be no random part of what was drawn, and intervals that bet on uniform draws would not hold. In the order
+    of asking they are uniform given all before them, however the answers come.
+
+    A batch that was never asked here, as in a replay, may be told at any time if none of its pairs is in
+    flight.
+    """
+
+    def __init__(self) -> None:
+        self._batches: deque[Batch] = deque()
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def asked(self, batch: Batch) -> None:
+        """Remember a batch that is asked now."""
+        if len(batch) > 0:
+            self._batches.append(batch)
+
+    def check(self, batch: Batch) -> None:
+        """Make sure that a batch may be told now; nothing is changed.
+
+        Raises:
+            ToldOutOfOrder: If a pair of it is in flight, and it is not the batch that was asked first.
+        """
+        if not self._batches or self._is_first(batch):
+            return
+        in_flight = {pair for asked in self._batches for pair in _pairs(asked)}
+        for pair in _pairs(batch):
+            if pair in in_flight:
+                raise ToldOutOfOrder(pair, next(iter(_pairs(self._batches[0]))))
+
+    def told(self, batch: Batch) -> None:
+        """Forget a batch that was checked and is told now."""
+        if self._batches and self._is_first(batch):
+            self._batches.popleft()
+
+    def remove_arm(self, arm: int) -> None:
+        """Take an arm out of all batches, of which the rest is then to be told."""
+        kept = []
+        for batch in self._batches:
+            stays = batch.arms != arm
+            kept.append(Batch(batch.arms[stays], batch.examples[stays]))
+        self._batches = deque(batch for batch in kept if len(batch) > 0)
+
+    def _is_first(self, batch: Batch) -> bool:
+        first = self._batches[0]
+        return np.array_equal(first.arms, batch.arms) and np.array_equal(first.examples, batch.examples)
+
+
+def _pairs(batch: Batch) -> list[Pair]:
+    """The arm, or both arms of a duel, and the example of each pair."""
+    return list(map(tuple, np.column_stack([batch.arms, batch.examples]).tolist()))

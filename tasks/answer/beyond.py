@@ -1,0 +1,67 @@
+"""What an answer on a benchmark says of new examples: the winner and its closest rival, example by example.
+
+A benchmark is finite, and "the best on these 150 examples" says nothing of the 151st. If its examples are a
+random sample of those that matter, the differences of two candidates on the examples that both were scored
+on are a sample too, and their mean has an interval. Which two candidates are looked at follows from the same
+scores: so the interval holds for all pairs of candidates at once, at the price of a union bound. That which
+examples were scored for both depends on earlier scores is not covered by the proof for a sample of fixed
+size; `tests/tasks/test_beyond.py` measures that it does no harm.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from algorithms.mean_interval import mean_interval
+from storage import paired_views
+
+LEVEL = 0.05
+"""Error probability of the interval, over all pairs of candidates."""
+LEAST = 30
+"""Examples scored for both; of fewer, the interval would say next to nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beyond:
+    """How the winner compares with its closest rival on new examples like the benchmark's."""
+
+    winner: str
+    rival: str
+    n: int
+    """Examples that both were scored on."""
+    difference: float | None
+    """Mean difference on those, in [-1, 1]; for duels, in [0, 1], the share that the winner won. None where
+    there are too few examples."""
+    lower: float | None
+    upper: float | None
+
+
+def beyond_of(
+    session: Session, campaign_id: int, *, winner: str, rival: str, n_candidates: int, duels: bool
+) -> Beyond:
+    """Compare two candidates on the examples that both were scored on.
+
+    Args:
+        session: Reads the results.
+        campaign_id: Of which campaign.
+        winner: The candidate that the answer names.
+        rival: Its closest rival.
+        n_candidates: K; the interval holds for all K (K - 1) / 2 pairs at once.
+        duels: Whether candidates met in duels; an example then counts once, by the mean of its duels.
+    """
+    read = paired_views.duel_outcomes if duels else paired_views.score_differences
+    found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
+    if len(found) < LEAST:
+        return Beyond(winner=winner, rival=rival, n=len(found), difference=None, lower=None, upper=None)
+    alpha = LEVEL / (n_candidates * (n_candidates - 1) / 2)
+    scale, shift = (1.0, 0.0) if duels else (2.0, -1.0)
+    lower, upper = mean_interval((found - shift) / scale, alpha)
+    return Beyond(
+        winner=winner,
+        rival=rival,
+        n=len(found),
+        difference=float(found.mean()),
+        lower=scale * lower + shift,
+        upper=scale * upper + shift,
+    )

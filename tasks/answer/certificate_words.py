@@ -1,0 +1,82 @@
+"""The sentences that may be said of an answer that certifies."""
+
+from tasks.answer.model import Answer
+from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
+from tasks.certifying.certificate import Certificate
+
+
+def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
+    """What is certified and how surely, and what a plain estimate would have said."""
+    lines = [("certified", _certified(answer, certificate)), *_risk(answer)]
+    lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
+    if refuted := answer.named("refuted"):
+        lines.append(
+            (
+                "refuted",
+                f"{list_of(refuted)}: a risk above {certificate.risk:g} (the chance that this is wrong of "
+                f"any of them is at most {answer.delta:g})",
+            )
+        )
+    lines += dropped_lines(answer)
+    if answer.reason == "budget" and answer.outcome is not None:
+        lines.append(("ended", spent(answer)))
+    if certificate.waits_for:
+        keys = list_of(certificate.waits_for, most=8)
+        lines.append(("waiting", f"for human labels of {len(certificate.waits_for)} examples: {keys}"))
+    return lines
+
+
+def _allowed(certificate: Certificate) -> str:
+    if certificate.baseline is None:
+        return f"a risk of at most {certificate.risk:g}"
+    return f"a mean drop of at most {certificate.risk:g} below {certificate.baseline}"
+
+
+def _certified(answer: Answer, certificate: Certificate) -> str:
+    allowed = _allowed(certificate)
+    if answer.best is not None:
+        so_far = "" if answer.outcome == "winner" else " so far"
+        cost = certificate.costs[answer.best]
+        return f"{answer.best}, the cheapest candidate{so_far} with {allowed}; cost {cost:g}"
+    if answer.outcome == "none":
+        others = " of those that are not refuted" if answer.named("refuted") else ""
+        return (
+            f"none: {allowed} was shown of no candidate with these labels, which does not say that the "
+            f"risks{others} are higher"
+        )
+    if answer.outcome == "failed":
+        return "none: no candidate could be judged"
+    return f"none yet: {allowed} is asked for"
+
+
+def _risk(answer: Answer) -> list[Line]:
+    best = answer.of_best
+    if best is None or best.estimate is None:
+        return []
+    between = "" if best.lower is None else f", between {best.lower:.3f} and {best.upper:.3f}"
+    is_moved = best.estimate in (best.lower, best.upper)
+    what = "the value in its interval that is nearest to its mean loss" if is_moved else "its mean loss"
+    return [("risk", f"{best.estimate:.3f}{between}: {what} against human labels")]
+
+
+def _certainty(answer: Answer, certificate: Certificate) -> str:
+    if not certificate.is_reliable:
+        return f"heuristic: {certificate.selector} trusts a plain mean and guarantees nothing"
+    if answer.mixed is not None:
+        return f"heuristic: {MIXED}"
+    if answer.best is None:
+        return NOBODY if answer.outcome == "failed" else "nothing is claimed"
+    delta = answer.delta if answer.claim.delta is None else answer.claim.delta
+    return (
+        f"the chance that any certified candidate has a higher risk is at most {delta:g}, whatever the "
+        f"autoevaluator is worth{assumed(answer.claim)}"
+    )
+
+
+def _plain(certificate: Certificate) -> str:
+    if certificate.plain is None:
+        return "the plain mean of human losses would certify none"
+    return (
+        f"the plain mean of human losses would say {certificate.plain} ({certificate.plain_mean:.3f}), "
+        "without any guarantee"
+    )

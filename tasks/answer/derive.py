@@ -1,0 +1,169 @@
+"""The answer of a stored campaign: its last decision, read as the question that it was asked."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from sqlalchemy.orm import Session
+
+from algorithms.decision import ArmStatus
+from storage import unscored_views
+from storage.records import CampaignRecord, DecisionRecord
+from tasks.answer.beyond import Beyond, beyond_of
+from tasks.answer.model import (
+    Answer,
+    AnswerClaim,
+    CandidateStanding,
+    Outcome,
+    Unscored,
+    claim_of,
+    mixing_change,
+)
+from tasks.budgets import Spending
+from tasks.canaries.changes import canary_changes
+from tasks.certifying.certificate import Certificate
+from tasks.routing.standing import Standing
+
+HEURISTIC = AnswerClaim(kind="heuristic")
+
+
+def answer_of(
+    session: Session,
+    campaign: CampaignRecord,
+    *,
+    names: Sequence[str],
+    decision: DecisionRecord | None,
+    has_ended: bool,
+    waits: bool,
+    stopped_by: Spending | None,
+    budgets: Sequence[Spending],
+    n_examples: int,
+    certificate: Certificate | None,
+    standing: Standing | None,
+) -> Answer:
+    """The answer of a campaign at this moment.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        names: Of its candidates, by position.
+        decision: Its latest, None before the first round is finished.
+        has_ended: Whether nobody runs it and its last decision, or a spent limit, ends it.
+        waits: Whether it has to wait for labels.
+        stopped_by: The limit that ends it where its selector would go on.
+        budgets: All its limits.
+        n_examples: Of its benchmark.
+        certificate: Where it certifies.
+        standing: Where it routes.
+    """
+    delta = campaign.spec["stopping"]["delta"]
+    reason = reason_of(decision, stopped_by if has_ended else None)
+    servers = tuple(canary_changes(session, campaign.id))
+    claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
+    outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
+    is_open = outcome == "undecided" and reason == "exhausted"
+    spent = stopped_by or next((each for each in budgets if each.is_spent), None)
+    return Answer(
+        objective=campaign.objective,
+        outcome="waiting" if waits else outcome,
+        claim=claim if has_ended else AnswerClaim(),
+        reason=reason,
+        best=decision.best if decision else None,
+        candidates=_candidates(names, decision),
+        dropped=_unscored(session, campaign, names, decision, "dropped"),
+        lacking=_unscored(session, campaign, names, decision, "active") if is_open else (),
+        n_examples=n_examples,
+        delta=delta,
+        epsilon=campaign.spec["stopping"]["epsilon"],
+        ended_by=spent.sentence if spent and reason == "budget" else None,
+        servers=servers,
+        more_by=spent.key if spent else "stopping.budget",
+        certificate=certificate,
+        standing=standing,
+    )
+
+
+def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:
+    """Why a campaign ended: the selector's reason, unless it would go on and may not."""
+    if decision is None:
+        return "running"
+    return "budget" if stopped_by is not None and not decision.stop else decision.reason
+
+
+def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
+    """How the winner compares with its closest rival on new examples; None without a pair."""
+    if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None or answer.best is None:
+        return None
+    rivals = [
+        each
+        for each in answer.candidates
+        if each.name != answer.best and each.status != "dropped" and each.estimate is not None
+    ]
+    if not rivals:
+        return None
+    closest = max(rivals, key=lambda each: each.estimate or 0.0)
+    return beyond_of(
+        session,
+        campaign.id,
+        winner=answer.best,
+        rival=closest.name,
+        n_candidates=len(answer.candidates),
+        duels=answer.objective == "best-duel",
+    )
+
+
+def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim: AnswerClaim) -> Outcome:
+    if decision is None or reason == "all-dropped":
+        return "failed" if reason == "all-dropped" else "undecided"
+    if objective == "certify":
+        if decision.best is not None and claim.kind != "none":
+            return "winner"
+        return "none" if reason == "none-certified" else "undecided"
+    if objective == "route":
+        return "policy"
+    if decision.best is None or claim.kind == "none":
+        return "undecided"
+    if claim.kind != "heuristic" and not {"best", "tied"} & set(decision.status):
+        return "none"  # it is settled that nobody beats or ties every other
+    return "tied" if list(decision.status).count("tied") > 1 else "winner"
+
+
+def _claim(
+    decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool
+) -> AnswerClaim:
+    if decision is None:
+        return AnswerClaim()
+    claim = claim_of(decision.claim)
+    if is_mixed and claim.kind != "none":
+        return HEURISTIC  # what was proved is about models that do not change
+    # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
+    return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
+
+
+def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:
+    if decision is None:
+        return tuple(CandidateStanding(name=name) for name in names)
+    rows = zip(names, decision.status, decision.estimates, decision.lower, decision.upper, strict=True)
+    return tuple(
+        CandidateStanding(
+            name=name, status=cast(ArmStatus, status), estimate=estimate, lower=lower, upper=upper
+        )
+        for name, status, estimate, lower, upper in rows
+    )
+
+
+def _unscored(
+    session: Session,
+    campaign: CampaignRecord,
+    names: Sequence[str],
+    decision: DecisionRecord | None,
+    status: ArmStatus,
+) -> tuple[Unscored, ...]:
+    """What the candidates of a status lack, by position; it is only looked up where there are any."""
+    if decision is None or status not in decision.status:
+        return ()
+    rows = unscored_views.shares(session, campaign.id)
+    return tuple(
+        Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
+        for name, each, row in zip(names, decision.status, rows, strict=True)
+        if each == status
+    )

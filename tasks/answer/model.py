@@ -1,0 +1,135 @@
+"""What a campaign's answer is made of. Terminal, log, pages and JSON show it; none of them works it out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from algorithms.decision import ArmStatus, Assumption, ClaimKind
+from tasks.answer.beyond import Beyond
+from tasks.canaries.changes import CanaryChange
+from tasks.certifying.certificate import Certificate
+from tasks.routing.standing import Standing
+
+Outcome = Literal["winner", "tied", "policy", "none", "waiting", "undecided", "failed"]
+"""How a campaign ended:
+
+* winner: one candidate is the answer; to certify, the cheapest certified one.
+* tied: several candidates are the answer, and which of them is chosen does not matter to the question.
+* policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
+* none: the tests are over and no candidate is certified; or no candidate beats or ties every other.
+* waiting: humans have to label examples before it can go on.
+* undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
+* failed: no candidate could be judged.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerClaim:
+    """How sure the answer is; see `algorithms.decision.Claim`, whose stored form this is."""
+
+    kind: ClaimKind = "none"
+    delta: float | None = None
+    assumptions: tuple[Assumption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateStanding:
+    """What is known of one candidate."""
+
+    name: str
+    status: ArmStatus = "active"
+    estimate: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unscored:
+    """A candidate, and what it lacks."""
+
+    name: str
+    told: int
+    """Comparisons that it took part in."""
+    unscored: int
+    """Those of them without an outcome."""
+    reason: str | None
+    """Why most of these have none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer as it stands, of a campaign that runs or has ended."""
+
+    objective: str
+    outcome: Outcome | None
+    """How it ended; None while it has not."""
+    claim: AnswerClaim
+    reason: str
+    """Why it ended, as the selector says, or "running"; "budget" whichever limit is spent."""
+    best: str | None
+    """The winner, the first of the tied, or who leads so far."""
+    candidates: tuple[CandidateStanding, ...]
+    """All of them, by position."""
+    dropped: tuple[Unscored, ...] = ()
+    """Those that were set aside, of which nothing is claimed."""
+    lacking: tuple[Unscored, ...] = ()
+    """Where nothing is left to ask and the question is open: the candidates that are still in it."""
+    n_examples: int
+    """Of the benchmark; of a routed campaign, the prompts it was begun with."""
+    delta: float | None
+    """Error probability that was asked for; None where only a budget ends the campaign."""
+    epsilon: float = 0.0
+    servers: tuple[CanaryChange, ...] = ()
+    """Served models that were found to have changed."""
+    ended_by: str | None = None
+    """The limit that ended it without a decision, as a sentence."""
+    more_by: str = "stopping.budget"
+    """The key of the file that lets it go on."""
+    beyond: Beyond | None = None
+    """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
+    certificate: Certificate | None = None
+    """What more there is to say of a campaign that certifies."""
+    standing: Standing | None = None
+    """What more there is to say of a campaign that routes."""
+
+    @property
+    def mixed(self) -> CanaryChange | None:
+        """See `mixing_change`."""
+        return mixing_change(self.servers)
+
+    @property
+    def of_best(self) -> CandidateStanding | None:
+        """What is known of the best candidate."""
+        return next((each for each in self.candidates if each.name == self.best), None)
+
+    def named(self, *statuses: ArmStatus) -> tuple[str, ...]:
+        """The candidates with one of these statuses, by position."""
+        return tuple(each.name for each in self.candidates if each.status in statuses)
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The candidates that share the first place."""
+        return self.named("tied")
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """Candidates still in question, whoever leads first, then the best estimate."""
+        open_ = [each for each in self.candidates if each.status == "active" or each.name == self.best]
+        known = [each for each in open_ if each.estimate is not None or each.name == self.best]
+        known.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
+        return tuple(each.name for each in known)
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether the answer is exact, or proven up to its stated error probability."""
+        return self.outcome is not None and self.claim.kind in ("exact", "proven")
+
+
+def mixing_change(servers: Sequence[CanaryChange]) -> CanaryChange | None:
+    """A change of a served model whose texts of before and after are compared as if they were one model's."""
+    return next((each for each in servers if each.when != "after" and each.texts_before), None)
+
+
+def claim_of(stored: Mapping[str, Any]) -> AnswerClaim:
+    """A claim as the database holds it."""
+    return AnswerClaim(kind=stored["kind"], delta=stored["delta"], assumptions=tuple(stored["assumptions"]))

@@ -1,0 +1,25 @@
+"""The sentences that may be said of an answer that routes prompts to candidates."""
+
+from tasks.answer.model import Answer
+from tasks.answer.phrases import NOBODY, Line, dropped_lines, spent
+from tasks.routing.standing import Standing
+
+
+def policy_lines(answer: Answer, standing: Standing) -> list[Line]:
+    """How well choosing a candidate for each prompt does, beside the best single one."""
+    if answer.outcome == "failed":
+        return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer)]
+    if standing.mean is None:
+        return [("routes", "nothing known yet")]
+    late = f"{standing.late_mean or 0.0:.3f} of the last {standing.late_scored}"
+    lines = [("routes", f"{standing.mean:.3f} mean score of {standing.scored} prompts so far; {late}")]
+    best = answer.of_best
+    if best is not None and best.estimate is not None:
+        given = f"{best.estimate:.3f} of the {standing.single_scored} prompts that it was given"
+        lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
+    why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
+    lines.append(("sure", f"heuristic: {why}"))
+    lines += dropped_lines(answer)
+    if answer.ended_by is not None and answer.outcome is not None:
+        lines.append(("ended", spent(answer)))
+    return lines

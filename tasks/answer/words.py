@@ -1,0 +1,172 @@
+"""The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
+
+from tasks.answer.beyond import LEVEL
+from tasks.answer.certificate_words import certificate_lines
+from tasks.answer.model import Answer
+from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
+from tasks.answer.policy_words import policy_lines
+
+
+def headline(answer: Answer, state: str) -> str:
+    """How a campaign stands in a few words, such as "winner, proven"."""
+    if answer.outcome is None:
+        return state
+    if answer.outcome in ("winner", "tied", "policy"):
+        return f"{answer.outcome}, {answer.claim.kind}"
+    return answer.outcome
+
+
+def answer_lines(answer: Answer) -> list[Line]:
+    """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
+    if answer.certificate is not None:
+        return certificate_lines(answer, answer.certificate)
+    if answer.standing is not None:
+        return policy_lines(answer, answer.standing)
+    lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_open(answer)]
+    return [*lines, *dropped_lines(answer), *_beyond(answer)]
+
+
+def certainty(answer: Answer) -> str:
+    """What is claimed of the answer, with all that it takes for granted."""
+    match answer.outcome:
+        case None:
+            return "not yet: the campaign has not ended"
+        case "failed":
+            return NOBODY
+        case "undecided":
+            return _undecided(answer)
+        case "none":
+            return _bounded(
+                "no candidate" + _whom(answer) + " is preferred over, or even with, every other", answer
+            )
+        case _:
+            return _claimed(answer)
+
+
+def _who(answer: Answer) -> list[Line]:
+    if answer.outcome == "tied":
+        return [("tied", list_of(answer.tied))]
+    if answer.outcome == "none":
+        return [
+            ("winner", "none: every candidate is beaten by another one"),
+            ("closest", answer.best or "nobody"),
+        ]
+    if answer.best is None:
+        nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
+        return [("winner", f"none: {nothing}")]
+    return [("winner" if answer.outcome == "winner" else "leading", answer.best)]
+
+
+def _how_well(answer: Answer) -> list[Line]:
+    best = answer.of_best
+    if best is None or best.estimate is None:
+        return []
+    found = f"{best.estimate:.3f}"
+    if best.lower is not None and best.upper is not None:
+        found += f", between {best.lower:.3f} and {best.upper:.3f}"
+    if answer.objective == "best-duel":
+        return [("wins", f"{found} of its duels with the candidate that does best against it{_held(answer)}")]
+    return [("mean", f"{found} on the {answer.n_examples} examples{_held(answer)}")]
+
+
+def _held(answer: Answer) -> str:
+    """Since when the intervals hold, where there are any."""
+    best = answer.of_best
+    if best is None or best.lower is None:
+        return ""
+    if best.lower == best.upper:
+        return " (known exactly)"
+    return (
+        f" (all intervals hold at once, at every round, with probability {1 - (answer.delta or LEVEL):.0%})"
+    )
+
+
+def _claimed(answer: Answer) -> str:
+    """The claim of a winner, or of several that share the first place."""
+    claim = answer.claim
+    if answer.mixed is not None:
+        return f"heuristic: {MIXED}"
+    if claim.kind == "heuristic":
+        why = answer.ended_by or "nothing more was to be asked"
+        asked = (
+            "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
+        )
+        return f"heuristic: {why}{asked}"
+    return _bounded(_what(answer), answer)
+
+
+def _bounded(said: str, answer: Answer) -> str:
+    """What is exact, or proven up to a probability of error."""
+    claim = answer.claim
+    if claim.kind == "exact":
+        return f"exact: {said}"
+    bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
+    if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
+        bound += f" ({answer.delta:g} was asked for; candidates that were dropped on the way raise it)"
+    return bound + assumed(claim)
+
+
+def _what(answer: Answer) -> str:
+    """What is claimed, without how sure it is."""
+    if len(answer.candidates) == len(answer.dropped) + 1:
+        return "every other candidate was dropped, so there is none to compare it with"
+    whom = _whom(answer)
+    within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
+    if answer.objective == "best-duel":
+        if answer.outcome == "tied":
+            return f"no candidate{whom} is preferred over these{within}"
+        if answer.epsilon and "winner-exists" in answer.claim.assumptions:
+            return f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
+        return f"no candidate{whom} is preferred over {answer.best}{within}"
+    here = f"on these {answer.n_examples} examples"
+    if answer.outcome == "tied":
+        equal = f"means within {answer.epsilon:g} of the highest" if answer.epsilon else "the same mean"
+        others = f"no other candidate{whom} has one that is higher{within}"
+        return f"{here} the tied candidates have {equal}, and {others}"
+    return f"{here} no candidate{whom} has a mean that is higher{within}"
+
+
+def _whom(answer: Answer) -> str:
+    """Whom a claim covers, where that is not every candidate."""
+    n = len(answer.dropped)
+    if not n:
+        return ""
+    return f" but the {n} that {'was' if n == 1 else 'were'} dropped, of which nothing is claimed,"
+
+
+def _undecided(answer: Answer) -> str:
+    if answer.reason == "budget":
+        asked = "" if answer.delta is None else f" at error probability {answer.delta:g}"
+        return f"undecided{asked}: {spent(answer)}"
+    if answer.reason == "exhausted":
+        lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
+        return (
+            "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
+            f"best ({list_of(lacks)}); winnow query NAME coverage says why"
+        )
+    return "undecided: the campaign ended without an answer"
+
+
+def _open(answer: Answer) -> list[Line]:
+    """Who may still be the best, where that is not settled."""
+    if answer.is_guaranteed or answer.outcome == "policy" or len(answer.contenders) < 2:
+        return []
+    return [("open", f"between {list_of(answer.contenders)}")]
+
+
+def _beyond(answer: Answer) -> list[Line]:
+    found = answer.beyond
+    if found is None:
+        return []
+    pair = f"{found.winner} and {found.rival}"
+    if found.difference is None:
+        few = f"only {found.n} examples were scored for both {pair}"
+        return [("beyond", f"nothing follows for new examples: {few}")]
+    between = f"between {found.lower:.3f} and {found.upper:.3f}"
+    if answer.objective == "best-duel":
+        said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
+    else:
+        said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
+    sample = f"{found.n} examples, taken as a random sample of those that matter"
+    sure = f"{1 - LEVEL:.0%}, for all pairs of candidates at once"
+    return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]

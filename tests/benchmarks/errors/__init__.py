@@ -1,0 +1,1 @@
+"""How often whole campaigns claim something false, in worlds made to bring that about."""

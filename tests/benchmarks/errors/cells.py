@@ -1,0 +1,65 @@
+"""A cell is a world, a selector and a promise; a run of it is one whole campaign."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from algorithms.decision import Decision
+from algorithms.protocols import Batch, Selector, round_rng
+
+MOST_ROUNDS = 100_000
+
+
+class Run(NamedTuple):
+    """How one campaign ended."""
+
+    is_claimed: bool
+    """Whether its answer was exact or proven."""
+    is_wrong: bool
+    """Whether that was false."""
+    delta: float
+    """The probability of an error that it stated; 0 where it claimed nothing or said exact."""
+
+
+class Scene(NamedTuple):
+    """One draw of a world: a selector to play with, what becomes of its batches, and what is true."""
+
+    selector: Selector
+    outcomes: Callable[[Batch, np.random.Generator], np.ndarray]
+    """Of a batch, NaN where unscored; shapes as the objective has them."""
+    is_wrong: Callable[[Decision], bool]
+    """Whether what a decision claims is false."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What is run, how often, and whether it is meant to fail."""
+
+    name: str
+    build: Callable[[np.random.Generator], Scene]
+    """Draws the world; must not depend on anything but the generator."""
+    runs: int
+    delta: float
+    """The probability that was asked for."""
+    expected: Literal["kept", "broken", "reported"] = "kept"
+    """"kept" where what the claim takes for granted holds; "broken" where it is false on purpose and the
+    check has to see that; "reported" where it is false and the method has a chance to notice."""
+
+
+def play(cell: Cell, seed: int) -> Run:
+    """One campaign to its end."""
+    scene = cell.build(np.random.default_rng([seed, 1]))
+    of_outcomes = np.random.default_rng([seed, 2])
+    decision = scene.selector.decision()
+    for number in range(MOST_ROUNDS):
+        batch = scene.selector.ask(round_rng(seed, number))
+        if len(batch) == 0:
+            break
+        scene.selector.tell(batch, scene.outcomes(batch, of_outcomes))
+        decision = scene.selector.decision()
+        if decision.stop:
+            break
+    is_claimed = decision.claim.kind in ("exact", "proven")
+    return Run(is_claimed, is_claimed and scene.is_wrong(decision), decision.claim.delta or 0.0)

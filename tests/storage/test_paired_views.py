@@ -1,0 +1,23 @@
+"""Two candidates on the examples that both were scored on."""
+
+from storage import paired_views
+
+
+def test_scores_are_subtracted_where_both_have_one(campaign):
+    campaign.finish(campaign.plan(0, [0, 1, 0, 1, 0, 2], [3, 3, 1, 1, 2, 2]), [1.0, 0.25, 0.0, 1.0, 0.5, 1.0])
+    campaign.finish(campaign.plan(1, [0, 1], [4, 4]), [1.0, None])
+    with campaign.database.reading() as session:
+        found = paired_views.score_differences(session, campaign.record.id, "a", "b")
+        assert found == [-1.0, 0.75]  # by position of the example
+        assert paired_views.score_differences(session, campaign.record.id, "b", "a") == [1.0, -0.75]
+        assert paired_views.score_differences(session, campaign.record.id, "b", "c") == []
+
+
+def test_duels_count_once_an_example_from_either_side(campaign):
+    arms = [[0, 1], [1, 0], [1, 0], [0, 2], [0, 1]]
+    outcomes = [(1.0, ()), (1.0, ()), (0.5, ()), (1.0, ()), (None, ())]
+    campaign.finish_duels(campaign.plan(0, arms, [2, 2, 0, 2, 4]), outcomes)
+    with campaign.database.reading() as session:
+        assert paired_views.duel_outcomes(session, campaign.record.id, "a", "b") == [0.5, 0.5]
+        assert paired_views.duel_outcomes(session, campaign.record.id, "a", "c") == [1.0]
+        assert paired_views.duel_outcomes(session, campaign.record.id, "c", "a") == [0.0]
