@@ -114,4 +114,4 @@ def prune(database, name):
     with database.writing() as session:
         campaign_records.get_campaign(session, name)
         found = pruning.prunable(session, before=now() + dt.timedelta(days=1), name=name)
-        pruning.prune(session, found, now=now(), is_gone=is_gone)
+        pruning.prune(session, found, is_gone=is_gone)
