@@ -39,7 +39,7 @@ class StorageLocked(StorageUnavailable):
     """Another process holds the lock of writers for longer than a writer waits."""
 
     def __init__(self, url: str, why: str) -> None:
-        StorageError.__init__(self, f"the write lock of the results database {url} is taken: {why}")
+        StorageError.__init__(self, f"the results database {url} is locked: {why}")
         self.url = url
 
 

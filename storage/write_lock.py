@@ -53,9 +53,9 @@ def writer_of(path: str) -> int | None:
 
 def why_file_is_locked(path: str, waited_s: float) -> str:
     """Who keeps others from writing to a SQLite file, and what to do, as the rest of a sentence."""
-    pid, waited = writer_of(path), f"in {waited_s:g} s it did not come free"
+    pid, waited = writer_of(path), f"in {waited_s:g} s its write lock did not come free"
     if pid is None:
-        return f"{waited}, and no process that can be asked about holds it now; run the command again"
+        return f"{waited}, and nobody is seen to hold it now; run the command again"
     if pid == UNSEEN:
         return (
             f"{waited}; a process that cannot be seen from here holds it, such as one in another container: "
@@ -66,9 +66,9 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
     process = look_up(pid)
     if process is not None and process.state in STOPPED:
         return (
-            f"process {pid} holds it and is frozen within a transaction; let it go on with kill -CONT {pid}, "
-            f"or end it with kill -KILL {pid}, which undoes that transaction and nothing else; then run the "
-            "command again"
+            f"process {pid} holds its write lock and is frozen within a transaction; let it go on with "
+            f"kill -CONT {pid}, or end it with kill -KILL {pid}, which undoes that transaction and nothing "
+            "else; then run the command again"
         )
     return (
         f"{waited}, and process {pid} holds it; wait until that one has written, or end it with kill {pid} "
@@ -78,22 +78,23 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
 
 def why_server_is_locked(engine: Engine, waited_s: float) -> str:
     """Which session keeps others from writing to a PostgreSQL database, as the rest of a sentence."""
-    waited = f"in {waited_s:g} s it did not come free"
+    waited = f"in {waited_s:g} s a lock did not come free"
     try:
         with engine.connect() as connection:
             found = connection.exec_driver_sql(_HOLDER).first()
     except DBAPIError:
         found = None
     if found is None:
-        return f"{waited}, and no session holds it now; run the command again"
-    pid, name, state = found
+        return f"{waited}, and no session holds that of writers now; run the command again"
+    pid, name = found
     return (
-        f"{waited}, and a session of the server holds it ({name or 'without a name'}, {state}); end that "
-        f"process, or the session with SELECT pg_terminate_backend({pid}), then run the command again"
+        f"{waited}, and that of writers is held by session {pid} ({name or 'without a name'}); wait until "
+        f"that one has written, or end it with SELECT pg_terminate_backend({pid}), then run the command again"
     )
 
 
 _HOLDER = f"""
-SELECT a.pid, a.application_name, a.state FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.relation = '{LOCKED_BY_WRITERS}'::regclass AND l.mode = 'ShareUpdateExclusiveLock' AND l.granted
+AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """

@@ -74,8 +74,8 @@ def test_a_writer_that_is_frozen_is_named_with_what_wakes_and_what_ends_it(path,
         while look_up(process.pid).state != "T" and time.monotonic() < deadline:
             time.sleep(0.005)
         said = refusal(impatient)
-        assert f"process {process.pid} holds it and is frozen within a transaction" in said
-        assert f"the write lock of the results database sqlite:///{path} is taken" in said
+        assert f"process {process.pid} holds its write lock and is frozen within a transaction" in said
+        assert f"the results database sqlite:///{path} is locked: " in said
         assert "check that the path" not in said
         assert "\n" not in said
         with impatient.reading() as session:  # readers go on
@@ -100,7 +100,10 @@ def test_a_writer_that_is_woken_as_told_lets_others_write(path, impatient):
 def test_a_writer_that_is_busy_is_named(path, impatient):
     with writer(path) as process:
         said = refusal(impatient)
-        assert f"in 0.05 s it did not come free, and process {process.pid} holds it; wait until" in said
+        assert (
+            f"in 0.05 s its write lock did not come free, and process {process.pid} holds it; wait until"
+            in said
+        )
         assert "frozen" not in said
     write(impatient)
 
@@ -139,7 +142,7 @@ def test_a_file_in_an_older_mode_is_asked_about_too(path):
     ("found", "said"),
     [
         (UNSEEN, "cannot be seen from here holds it, such as one in another container: wake or end that one"),
-        (None, "no process that can be asked about holds it now; run the command again"),
+        (None, "nobody is seen to hold it now; run the command again"),
     ],
 )
 def test_what_cannot_be_seen_is_not_named(path, impatient, monkeypatch, found, said):
@@ -163,7 +166,7 @@ def test_the_session_that_writes_to_postgresql_is_named_with_what_ends_it(campai
         with campaign.database.writing() as session:
             backend = session.scalar(text("SELECT pg_backend_pid()"))
             said = refusal(impatient)
-            assert f"(winnow, process {os.getpid()} on " in said
+            assert f"session {backend} (winnow, process {os.getpid()} on " in said
             assert f"SELECT pg_terminate_backend({backend})" in said
             session.rollback()
         write(impatient)
