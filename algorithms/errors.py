@@ -109,8 +109,8 @@ class ArmAgainstItself(RefusedTell):
 class PairRepeated(RefusedTell):
     """The same pair twice in one batch."""
 
-    def __init__(self, arm: int, example: int) -> None:
-        super().__init__(f"pair (arm {arm}, example {example}) occurs twice in one batch")
+    def __init__(self, arm: int | tuple[int, int], example: int) -> None:
+        super().__init__(f"{_the_pair(arm, example)} occurs twice in one batch")
         self.arm = arm
         self.example = example
 
@@ -118,8 +118,8 @@ class PairRepeated(RefusedTell):
 class PairAlreadyTold(RefusedTell):
     """A pair whose outcome is known."""
 
-    def __init__(self, arm: int, example: int) -> None:
-        super().__init__(f"pair (arm {arm}, example {example}) was told before")
+    def __init__(self, arm: int | tuple[int, int], example: int) -> None:
+        super().__init__(f"{_the_pair(arm, example)} was told before")
         self.arm = arm
         self.example = example
 
@@ -143,8 +143,9 @@ class OutcomeOutOfRange(RefusedTell):
     """An outcome that is neither in the allowed range nor NaN."""
 
     def __init__(self, arm: int | tuple[int, int], example: int, outcome: float, allowed: str) -> None:
-        of = f"pair (arm {arm}, " if isinstance(arm, int) else f"the duel (arms {arm[0]} and {arm[1]}, "
-        super().__init__(f"the outcome of {of}example {example}) must be {allowed} or NaN, got {outcome!r}")
+        super().__init__(
+            f"the outcome of {_the_pair(arm, example)} must be {allowed} or NaN, got {outcome!r}"
+        )
         self.arm = arm
         self.example = example
         self.outcome = outcome
@@ -210,3 +211,9 @@ def _named(pair: tuple[int, ...]) -> str:
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _the_pair(arm: int | tuple[int, int], example: int) -> str:
+    if isinstance(arm, int):
+        return f"pair (arm {arm}, example {example})"
+    return f"the duel (arms {arm[0]} and {arm[1]}, example {example})"

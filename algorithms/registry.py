@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -148,11 +148,14 @@ def describe(name: str) -> Description:
     )
 
 
-def _third_parties() -> dict[str, str]:
+def third_party(name: str) -> EntryPoint | None:
+    """By which a selector of another package is installed; None for ours and for one that there is not."""
+    return _third_parties().get(name)
+
+
+def _third_parties() -> dict[str, EntryPoint]:
     ours = {name for names in SELECTORS.values() for name in names}
-    return {
-        point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in ours
-    }
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in ours}
 
 
 def _load(name: str) -> tuple[Callable[..., Selector], str]:
@@ -166,13 +169,13 @@ def _load(name: str) -> tuple[Callable[..., Selector], str]:
             name, sorted([*theirs, *(ours for names in SELECTORS.values() for ours in names)])
         )
     try:
-        selector = _resolve(theirs[name])
+        selector = _resolve(theirs[name].value)
     except Exception as error:  # a stranger's module may fail in any way
-        raise SelectorNotLoadable(name, theirs[name], f"{type(error).__name__}: {error}") from error
+        raise SelectorNotLoadable(name, theirs[name].value, f"{type(error).__name__}: {error}") from error
     theirs_is_for = getattr(selector, "objective", None)
     if theirs_is_for not in SETTINGS:
         wanted = f"its attribute `objective` must be one of {', '.join(SETTINGS)}, not {theirs_is_for!r}"
-        raise SelectorNotLoadable(name, theirs[name], wanted)
+        raise SelectorNotLoadable(name, theirs[name].value, wanted)
     return cast(Callable[..., Selector], selector), theirs_is_for
 
 

@@ -74,10 +74,10 @@ def _go_on(storage: str, name: str, interrupts: Interrupts) -> tuple[int, str]:
     return exit_code(status_of(storage, name)), campaign_line(storage, name)
 
 
-def status_of(storage: str, name: str) -> CampaignStatus:
-    """Where a campaign stands."""
+def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
+    """Where a campaign stands; see `campaign_status`."""
     with reading(storage) as session:
-        return campaign_status(session, campaign_records.get_campaign(session, name))
+        return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
 
 
 def exit_code(status: CampaignStatus) -> int:

@@ -20,7 +20,6 @@ from tasks.campaigns import open_campaign
 from tasks.leasing import now
 from tasks.liveness import is_gone, this_process, watch
 from tasks.objectives.checked import CheckedCampaign
-from tasks.status import CampaignStatus
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
 
@@ -43,9 +42,8 @@ def store_campaign(checked: CheckedCampaign, family: str | None = None) -> None:
 
 def run_stored_campaign(storage: str, name: str) -> int:
     """Run a stored campaign to its end or an interruption; print its answer; return the exit code."""
-    status = status_of(storage, name)
-    if status.is_settled:
-        return _answer(status, storage)
+    if status_of(storage, name).is_settled:
+        return _answer(storage, name)
     _require_free(storage, name)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {shown_url(storage)}"
@@ -61,9 +59,8 @@ def run_stored_campaign(storage: str, name: str) -> int:
     except BaseException:
         notice("stopped_early", f"stopped early; go on with: {hint}")
         raise
-    status = status_of(storage, name)
-    if status.is_settled:
-        return _answer(status, storage)
+    if status_of(storage, name).is_settled:
+        return _answer(storage, name)
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exits.FORCED if interrupts.asked else exits.ERROR
 
@@ -88,7 +85,8 @@ def run_unfinished_campaigns(storage: str) -> int:
     return code
 
 
-def _answer(status: CampaignStatus, storage: str) -> int:
+def _answer(storage: str, name: str) -> int:
+    status = status_of(storage, name, in_full=True)
     print_summary(status, storage)
     log_answer(status)
     return exit_code(status)

@@ -47,7 +47,7 @@ def _on_standard_error(interrupts: Interrupts) -> Generator[Watcher, None, None]
 
 
 class Tally:
-    """What a progress display counts: comparisons so far, and how fast they come."""
+    """What a progress display counts: comparisons that had their texts so far, and how fast they come."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
@@ -62,10 +62,7 @@ class Tally:
 
     def begin(self, campaign: RunningCampaign) -> None:
         """Take up the counts of a campaign that may have been begun before."""
-        from storage.views import totals
-
-        with campaign.database.reading() as session:
-            self.told = self._told_at_start = totals(session, campaign.record.id)["comparisons"]
+        self.told = self._told_at_start = campaign.allowance.answered
         self._started = time.monotonic()
 
     def ended(self) -> None:
@@ -101,7 +98,7 @@ class PlainProgress(Tally):
 
     def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
         """See `Watcher`."""
-        self.told += len(round_.examples)
+        self.told = campaign.allowance.answered
         tell(self.line(campaign, round_, decision))
 
 
@@ -121,7 +118,7 @@ class LiveProgress(Tally):
 
     def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
         """See `Watcher`."""
-        self.told += len(round_.examples)
+        self.told = campaign.allowance.answered
         np.add.at(self._counts, np.asarray(round_.arms).ravel(), 1)
         line = Text(f"{campaign.record.name}  {self.line(campaign, round_, decision)}")
         self._live.update(Group(line, self._table(campaign, decision)))

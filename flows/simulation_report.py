@@ -1,6 +1,6 @@
 """What `winnow simulate` leaves behind: every run in a file, a picture, and a summary."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,16 @@ PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
 """Where types of prompts are known: who was given which."""
 
 
+FILLING = "fill the table with: winnow run SPEC --exhaustive, which reuses every text there is"
+
+A_TRACE = (
+    "a trace, not an estimate: the campaign stopped before it had asked for all scores, and which ones it "
+    "asked for depends on what it saw, so that this says nothing of how often a selector is wrong or what it "
+    "saves; "
+    f"{FILLING}"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """The table that was simulated, as far as a report speaks of it."""
@@ -45,6 +55,8 @@ class Subject:
     """What is counted as comparisons, in the plural."""
     types: tuple[str, ...] = ()
     """G types of examples, where they are known."""
+    is_partial: bool = False
+    """Whether it lacks scores that its campaign never asked for, so that runs are traces."""
 
     @property
     def size(self) -> str:
@@ -69,9 +81,12 @@ def score_subject(table: ScoreTable) -> Subject:
         source=table.source,
         candidates=table.candidates,
         n_examples=table.scores.shape[1],
-        facts={"hardness": hardness(true_means(table.scores))},
+        facts={"filled": table.filled}
+        if table.is_partial
+        else {"hardness": hardness(true_means(table.scores))},
         grid=table.grid,
         unit="pairs",
+        is_partial=table.is_partial,
     )
 
 
@@ -108,7 +123,7 @@ class Stop(NamedTuple):
     """How one run ended."""
 
     spent: int
-    separated: bool
+    is_confident: bool
     """Whether it stopped by itself, sure of its answer."""
     right: bool
 
@@ -136,8 +151,8 @@ class SimulationReport:
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
             self._picks[run.label].append(picks)
-        separated = run.reason.startswith("confident")
-        self._stops[run.label].append(Stop(int(run.spent[-1]), separated, bool(values[-1] == 1.0)))
+        is_confident = run.reason == "confident"
+        self._stops[run.label].append(Stop(int(run.spent[-1]), is_confident, bool(values[-1] == 1.0)))
         for position, budget in enumerate(self._budgets):
             best = int(run.best[position])
             self._rows.append(
@@ -150,6 +165,7 @@ class SimulationReport:
                     "best": self._subject.candidates[best] if best >= 0 else None,
                     "metric": self._metric,
                     "value": float(values[position]),
+                    "is_estimate": not self._subject.is_partial,
                     "ended": run.reason,
                 }
             )
@@ -160,7 +176,8 @@ class SimulationReport:
         Raises:
             WinnowError: If a file cannot be written.
         """
-        title = f"{self._subject.source}: {self._subject.size}"
+        trace = "; a trace, not an estimate" if self._subject.is_partial else ""
+        title = f"{self._subject.source}: {self._subject.size}{trace}"
         try:
             print_rows(self._rows, "parquet", folder / RUNS)
             save_plot(
@@ -206,6 +223,8 @@ class SimulationReport:
         print(f"{self._subject.source}: {self._subject.size}{facts}")
         print_rows([self._line(curve) for curve in self._curves()], "table")
         shares = f"; who was given which type in {folder / PICKS_PICTURE}" if self._picks else ""
+        if self._subject.is_partial:
+            print(A_TRACE)
         print(f"{self._metric}; runs in {folder / RUNS}, picture in {folder / PICTURE}{shares}")
 
     def _curves(self) -> list[Curve]:
@@ -217,15 +236,31 @@ class SimulationReport:
             spread = f" ±{error:.3f}" if curve.runs > 1 else ""
             share = f" ({budget / self._subject.grid:.3g})" if self._subject.grid else ""
             line[f"{budget}{share}"] = f"{mean:.3f}{spread}"
+        if self._subject.is_partial:
+            return line | {"picks": self._most_picked(curve.label)}
         line[f"reaches {TARGET:g} at"] = self._budget_to_target(curve)
         return line | self._stopping(curve.label)
 
+    def _most_picked(self, label: str) -> str:
+        """Whom its runs recommend most often in the end, and how many of them do."""
+        picks = Counter(
+            row["best"]
+            for row in self._rows
+            if row["selector"] == label and row["budget"] == self._budgets[-1]
+        )
+        ((best, count),) = picks.most_common(1)
+        return f"{best or 'nobody'} ({count} of {picks.total()})"
+
     def _budget_to_target(self, curve: Curve) -> int | None:
-        return None if self._metric in IN_SCORE_UNITS else curve.budget_to_target(self._budgets)
+        return curve.budget_to_target(self._budgets) if self._has_target else None
+
+    @property
+    def _has_target(self) -> bool:
+        return self._metric not in IN_SCORE_UNITS and not self._subject.is_partial
 
     def _stopping(self, label: str) -> dict[str, Any]:
         """How runs that stop by themselves did; nothing where none is asked to."""
-        stops = [stop for stop in self._stops[label] if stop.separated]
+        stops = [stop for stop in self._stops[label] if stop.is_confident]
         if not stops:
             return {"stopped": None, "after": None, "wrong": None}
         return {
@@ -242,15 +277,23 @@ class SimulationReport:
             **self._subject.facts,
             "metric": self._metric,
             "budgets": list(self._budgets),
-            "target": None if self._metric in IN_SCORE_UNITS else TARGET,
+            "target": TARGET if self._has_target else None,
+            "is_estimate": not self._subject.is_partial,
+            "note": A_TRACE if self._subject.is_partial else None,
             "selectors": [
                 {
                     "selector": curve.label,
                     "runs": curve.runs,
                     "means": curve.means.tolist(),
                     "standard_errors": curve.errors.tolist() if curve.runs > 1 else None,
-                    "budget_to_target": self._budget_to_target(curve),
-                    **self._stopping(curve.label),
+                    **(
+                        {"picks": self._most_picked(curve.label)}
+                        if self._subject.is_partial
+                        else {
+                            "budget_to_target": self._budget_to_target(curve),
+                            **self._stopping(curve.label),
+                        }
+                    ),
                 }
                 for curve in self._curves()
             ],

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from numpy.random import default_rng
 
-from flows.simulation_report import Subject, preference_subject, route_subject, score_subject
+from flows.simulation_report import FILLING, Subject, preference_subject, route_subject, score_subject
 from tasks.errors import SpecError
 from tasks.preference_tables import load_preference_table
 from tasks.route_worlds import RouteWorld
-from tasks.score_tables import ScoreTable, load_score_table, require_same_examples
+from tasks.score_tables import ScoreTable, load_ended_table, load_score_table, require_same_examples
 from tasks.simulation import Contestant
 from tasks.worlds import DuelWorld, ScoreWorld, World
 
 MOST_MISSING = 0.5
-"""Share of unscored pairs beyond which selectors set a candidate aside, unless told otherwise."""
+"""Share of unscored pairs beyond which selectors drop a candidate, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,9 @@ def _scores(contestants: Sequence[Contestant], given: Given) -> Simulated:
     read, past = _with_history(load_score_table(given.table, given.storage), given)
     _require_use(past, contestants)
     _require_scores(read)
-    world = ScoreWorld(scores=read.scores, history=None if past is None else past.scores)
+    world = ScoreWorld(
+        scores=read.scores, history=None if past is None else past.scores, is_partial=read.is_partial
+    )
     return Simulated(world, score_subject(read))
 
 
@@ -80,6 +82,11 @@ def _routes(given: Given) -> Simulated:
             "--contexts campaign:NAME of a campaign that routes"
         )
     read = load_score_table(given.table, given.storage)
+    if read.is_partial:
+        raise SpecError(
+            f"{read.source} has {read.filled:.0%} of its scores: it stopped before it had asked for all, and "
+            f"to route needs all of them; {FILLING}"
+        )
     _require_scores(read)
     types = None if given.types is None else read_types(given.types, read, given.storage)
     if given.contexts is not None:
@@ -103,7 +110,7 @@ def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTab
     if given.history is not None and share is not None:
         raise SpecError("--history and --history-share exclude each other; give one of them")
     if given.history is not None:
-        past = load_score_table(given.history, given.storage)
+        past = load_ended_table(given.history, given.storage)
         require_same_examples(table, past)
         return table, past
     if share is None:
@@ -125,9 +132,11 @@ def _require_use(history: ScoreTable | None, contestants: Sequence[Contestant]) 
 def _require_scores(table: ScoreTable) -> None:
     if len(table.candidates) < 2:
         raise SpecError(f"{table.source} has one candidate; two are the fewest to compare")
+    if table.is_partial:
+        return
     worst = int(table.missing.argmax())
     if table.missing[worst] > MOST_MISSING:
         raise SpecError(
             f"{table.source}: candidate {table.candidates[worst]!r} lacks {table.missing[worst]:.0%} of its "
-            "scores, so that every selector would set it aside; leave it out or complete the table"
+            "scores, so that every selector would drop it; leave it out or complete the table"
         )

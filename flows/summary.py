@@ -25,6 +25,8 @@ def told_lines(status: CampaignStatus) -> list[tuple[str, str]]:
     """What is known and what it cost, a word and a sentence each: true wherever it is read."""
     return [
         *answer_lines(status.answer),
+        *(("server", change.sentence) for change in status.answer.servers),
+        *(("check", warning.sentence) for warning in status.warnings),
         ("cost", _cost(status)),
         ("budget", ", ".join(str(each) for each in status.budgets)),
         ("coverage", _coverage(status)),
@@ -58,7 +60,7 @@ def _where(status: CampaignStatus, storage: str) -> list[tuple[str, str]]:
 def _cost(status: CampaignStatus) -> str:
     totals = status.totals
     return (
-        f"{totals['comparisons']} comparisons in {totals['rounds']} rounds, {_share(status)}; "
+        f"{totals['answered']} comparisons in {totals['rounds']} rounds, {_share(status)}; "
         f"{totals['generations']} generations, {totals['output_tokens']} tokens, "
         f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}"
     )

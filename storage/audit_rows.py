@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session, aliased
 
 from storage import arrivals
@@ -24,7 +24,8 @@ REPLY, SHOWN = aliased(Generation), aliased(Prompt)
 class RecordedText:
     """A stored generation, with what its key was made from."""
 
-    key: str
+    request_key: str
+    """SHA-256 over all that determines the text."""
     prompt: str
     replicate: int
     text: str
@@ -163,7 +164,7 @@ def _games(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
 
 def _text_columns(side: str, generation: type[Generation], prompt: type[Prompt]) -> list[Any]:
     columns = {
-        "key": generation.key,
+        "request_key": func.coalesce(generation.request_key, generation.key),
         "replicate": generation.replicate,
         "text": generation.text,
         "choice_logprobs": generation.choice_logprobs,
@@ -214,9 +215,9 @@ def _example(row: Row[Any], offsets: Mapping[int, int]) -> RecordedExample | Non
 
 
 def _text(values: Mapping[Any, Any], side: str) -> RecordedText | None:
-    if values[f"text_{side}_key"] is None:
+    if values[f"text_{side}_request_key"] is None:
         return None
-    names = ("key", "prompt", "replicate", "text", "choice_logprobs")
+    names = ("request_key", "prompt", "replicate", "text", "choice_logprobs")
     return RecordedText(**{name: values[f"text_{side}_{name}"] for name in names})
 
 

@@ -182,6 +182,7 @@ def comparison(
             Comparison.human_loss,
             Comparison.auto_loss,
             Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
             *_beginnings(texts, characters),
             *(
                 getattr(generation, name).label(name + end)

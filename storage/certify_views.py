@@ -21,15 +21,18 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
 def comparisons(
     session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
 ) -> Iterator[Row]:
-    """Every pair of a candidate and a labelled example with its score and three losses, as planned."""
+    """Every pair of a candidate and a labelled example with its score and its losses, as planned."""
     columns = (
         Comparison.outcome,
         Comparison.reason,
         Comparison.human_loss,
         Comparison.auto_loss,
         Comparison.unlabelled_loss,
+        Comparison.unlabelled_missing,
         Comparison.detail,
         Comparison.answer,
+        Comparison.no_answer,
+        views.TRUNCATED,
         Comparison.judge,
         Prompt.text.label("prompt"),
         Generation.text,

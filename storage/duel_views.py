@@ -29,6 +29,8 @@ def comparisons(
                 TEXT_A.text,
                 PROMPT_B.text.label("prompt_b"),
                 TEXT_B.text.label("text_b"),
+                (TEXT_A.finish_reason == "length").label("truncated"),
+                (TEXT_B.finish_reason == "length").label("truncated_b"),
             )
         )
         .where(Round.campaign_id == campaign_id)

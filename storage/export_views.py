@@ -63,6 +63,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
             Comparison.human_loss,
             Comparison.auto_loss,
             Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
             Prompt.text.label("prompt"),
             Generation.text,
             Generation.finish_reason,

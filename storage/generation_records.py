@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from storage.bulk import insert_rows
+from storage.bulk import in_portions, insert_rows
 from storage.columns import storable
 from storage.errors import TextsLost
 from storage.lookups import ids_with, rows_with
 from storage.models import (
     Generation,
+    Round,
     table_of,
 )
 from storage.pins import pin
@@ -24,6 +26,9 @@ from storage.records import (
 )
 
 GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
+KEYS_AT_ONCE = 500
+"""Keys asked for in one statement; SQLite takes a limited number of parameters."""
+
 _generation_fields = attrgetter(*GENERATION_FIELDS)
 
 
@@ -37,6 +42,38 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
         )
         for key, id_, text, odds in rows
     }
+
+
+def own_or_since(
+    session: Session, keys: Sequence[str], *, campaign_id: int, since: dt.datetime | None
+) -> set[str]:
+    """The stored keys that a campaign paid for itself or that were stored at a moment or after it.
+
+    Args:
+        session: Reads.
+        keys: Which.
+        campaign_id: The campaign.
+        since: The moment; None where only its own count.
+    """
+    counts = Round.campaign_id == campaign_id
+    if since is not None:
+        counts = or_(counts, Generation.created_at >= since)
+    query = select(Generation.key).outerjoin(Round, Round.id == Generation.round_id).where(counts)
+    return {
+        key
+        for some in in_portions(keys, KEYS_AT_ONCE)
+        for key in session.scalars(query.where(Generation.key.in_(some)))
+    }
+
+
+def has_texts(session: Session, campaign_id: int, model: str) -> bool:
+    """Whether a campaign paid for a text of a model, by its name."""
+    query = (
+        select(Generation.id)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id, Generation.model == model)
+    )
+    return session.scalar(query.limit(1)) is not None
 
 
 def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:

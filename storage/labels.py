@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from storage.leases import find
@@ -20,6 +20,7 @@ class LabelRecord:
     """A label that was given."""
 
     targets: tuple[str, ...]
+    """Empty where no human can answer the example."""
     source: str
     labelled_at: dt.datetime
 
@@ -38,14 +39,20 @@ def labels(session: Session, dataset_id: int) -> dict[int, LabelRecord]:
     }
 
 
-def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """What counts as right for some examples: their dataset's targets, else their label, else nothing."""
+def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:
+    """What counts as right for some examples: their dataset's targets, else their label, else None.
+
+    Nothing counts as right, and the tuple is empty, where no human can answer an example.
+    """
     rows = session.execute(
         select(Example.position, Example.targets, Label.targets)
         .outerjoin(Label, Label.example_id == Example.id)
         .where(Example.dataset_id == dataset_id, Example.position.in_(positions))
     )
-    return {position: tuple(own or given or ()) for position, own, given in rows}
+    return {
+        position: tuple(own) if own else None if given is None else tuple(given)
+        for position, own, given in rows
+    }
 
 
 def used_positions(session: Session, dataset_id: int) -> set[int]:
@@ -82,7 +89,7 @@ def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> int:
     """How many of a campaign's comparisons lack one of the losses that its selector reads."""
     missing: ColumnElement[bool] = Comparison.human_loss.is_(None)
     if reads_auto:
-        missing = or_(missing, Comparison.auto_loss.is_(None), Comparison.unlabelled_loss.is_(None))
+        missing = or_(missing, Comparison.auto_loss.is_(None), Comparison.unlabelled_missing > 0.0)
     found = (
         select(func.count())
         .select_from(Comparison)
@@ -92,10 +99,26 @@ def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> int:
     return session.scalars(found).one()
 
 
+def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
+    """The plain mean of each candidate's human losses, by candidate position; None where none is known."""
+    rows = session.execute(
+        select(func.avg(Comparison.human_loss))
+        .select_from(Candidate)
+        .outerjoin(
+            Comparison,
+            and_(Comparison.candidate_a_id == Candidate.id, Comparison.candidate_b_id.is_(None)),
+        )
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id, Candidate.position)
+        .order_by(Candidate.position)
+    )
+    return [mean for (mean,) in rows]
+
+
 def set_label(
     session: Session, dataset_id: int, position: int, targets: Sequence[str], source: str, now: dt.datetime
 ) -> None:
-    """Store the label of an example, in the place of one it may have."""
+    """Store the label of an example, in the place of one it may have; no targets where none can answer it."""
     example_id = session.scalars(
         select(Example.id).where(Example.dataset_id == dataset_id, Example.position == position)
     ).one()
@@ -119,7 +142,7 @@ def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]
 
 
 def keys_without(session: Session, dataset_id: int, positions: Sequence[int]) -> list[str]:
-    """Keys of the examples among these that have neither a target nor a label, in the order given."""
+    """Keys of the examples among these with neither a target nor a label of any kind, in the order given."""
     found = targets(session, dataset_id, positions)
     keys = dict(
         session.execute(
@@ -130,4 +153,4 @@ def keys_without(session: Session, dataset_id: int, positions: Sequence[int]) ->
         .tuples()
         .all()
     )
-    return [keys[position] for position in dict.fromkeys(positions) if not found[position]]
+    return [keys[position] for position in dict.fromkeys(positions) if found[position] is None]

@@ -93,14 +93,17 @@ class Example(Base):
 
 
 class Label(Base):
-    """What a human answers to an example whose dataset has no target for it; it serves all campaigns."""
+    """What a human answers to an example whose dataset has no target for it, or that nobody can.
+
+    It serves all campaigns.
+    """
 
     __tablename__ = "labels"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), unique=True)
     targets: Mapped[list[Any]]
-    """Accepted answers, at least one; never shown to a model."""
+    """Accepted answers, never shown to a model; none where no human can answer the example."""
     source: Mapped[str] = mapped_column(NAME)
     """The file it came in, or "terminal"."""
     labelled_at: Mapped[dt.datetime]
@@ -204,6 +207,47 @@ class Prompt(Base):
     text: Mapped[str] = mapped_column(AnyText)
 
 
+class Canary(Base):
+    """What a served model answered to its canary prompts at one contact; see `tasks.canaries`.
+
+    The first contact asks twice, later ones once, or twice where the answers have changed: such a row is
+    what later ones are compared with. It serves all campaigns.
+    """
+
+    __tablename__ = "canaries"
+    __table_args__ = (
+        CheckConstraint("verdict IN ('first', 'same', 'changed')", name="verdict_known"),
+        CheckConstraint("changed >= 0 AND epoch >= 0", name="counts_not_negative"),
+        NEVER_TWICE,
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    model: Mapped[str] = mapped_column(String(64), index=True)
+    """SHA-256 over all that determines the model's texts but for prompt and sampling, hexadecimal."""
+    campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"), index=True)
+    """Which campaign asked; NULL once it was pruned."""
+    name: Mapped[str] = mapped_column(NAME)
+    """What that campaign calls the model."""
+    server: Mapped[str] = mapped_column(Text)
+    """Base URL of the server that was asked."""
+    epoch: Mapped[int]
+    """How often the model's answers had changed by then, this time included."""
+    prompts: Mapped[str] = mapped_column(String(64))
+    """SHA-256 over the prompts and how they were sampled, hexadecimal."""
+    texts: Mapped[list[Any]]
+    """The answer to each prompt; null where the server refused it."""
+    repeated: Mapped[list[Any]]
+    """The same of the second time; empty where they were asked once."""
+    changed: Mapped[int]
+    """How many texts differ from those compared with; at first contact, from those of the second time."""
+    verdict: Mapped[str] = mapped_column(String(8))
+    """"first", "same" or "changed"."""
+    input_tokens: Mapped[int]
+    """Of all requests of this contact, as are the output tokens."""
+    output_tokens: Mapped[int]
+    created_at: Mapped[dt.datetime]
+
+
 class Generation(Base):
     """One text a model produced. Shared by all campaigns: `key` holds everything that determines it."""
 
@@ -217,7 +261,10 @@ class Generation(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
-    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate."""
+    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate; and over whatever keeps
+    the text from being used where another one is that has all of these, see `tasks.reuse`."""
+    request_key: Mapped[str | None] = mapped_column(String(64))
+    """SHA-256 over the former alone; NULL where there is nothing else."""
     round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)
     """The round that paid for it; NULL where its campaign was deleted and another one uses the text."""
     model: Mapped[str] = mapped_column(NAME)
@@ -232,6 +279,8 @@ class Generation(Base):
     output_tokens: Mapped[int]
     seconds: Mapped[float]
     engine: Mapped[str] = mapped_column(NAME)
+    canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
+    """The last word of its server on being what it was; NULL where its model is not served, or gave none."""
     created_at: Mapped[dt.datetime]
 
 
@@ -255,6 +304,7 @@ class Comparison(Base):
         CheckConstraint("human_loss BETWEEN 0 AND 1", name="human_loss_range"),
         CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
         CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
+        CheckConstraint("unlabelled_missing BETWEEN 0 AND 1", name="unlabelled_missing_range"),
         # A benchmark pair is scored once; a duel may meet the same example again.
         Index(
             "uq_comparisons_candidate_example",
@@ -284,12 +334,16 @@ class Comparison(Base):
     """Why there is no outcome."""
     detail: Mapped[str | None] = mapped_column(AnyText)
     """The reason in a sentence, where there is more to say."""
+    no_answer: Mapped[bool]
+    """Whether the judge found no answer in the output, however that is scored; a duel has no such flag."""
     human_loss: Mapped[float | None]
     """For certify, what the algorithm was told of the example with its label; NULL where it is not known."""
     auto_loss: Mapped[float | None]
     """The same with the autoevaluator's answer in the label's place."""
     unlabelled_loss: Mapped[float | None]
-    """Mean of the same over the unlabelled examples that belong to this labelled one."""
+    """Mean of the same over the unlabelled examples that belong to this labelled one, as far as known."""
+    unlabelled_missing: Mapped[float | None]
+    """Share of these examples whose loss is not known; NULL where none belong to it."""
 
 
 class Game(Base):
@@ -347,6 +401,8 @@ class Decision(Base):
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]
     """How many the round has."""
+    answered: Mapped[int]
+    """How many of them have every text that they compare; the others cost nothing of the budget."""
     scored: Mapped[int]
     """How many of them have an outcome."""
     candidates: Mapped[int]
@@ -369,6 +425,15 @@ class Tally(Base):
     comparisons: Mapped[int]
     points: Mapped[float]
     """Sum of the outcomes, in a duel as the candidate sees them."""
+    lowest: Mapped[float | None]
+    """The lowest of these outcomes, and the highest; NULL where there is none."""
+    highest: Mapped[float | None]
+    texts: Mapped[int]
+    """How many of them have the candidate's text."""
+    no_answer: Mapped[int]
+    """How many of these texts hold no answer."""
+    truncated: Mapped[int]
+    """How many of these texts were ended by max_tokens or the context window."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
     """Of the generations compared, as are the output tokens and the seconds."""
     output_tokens: Mapped[int] = mapped_column(LARGE)

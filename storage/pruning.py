@@ -16,6 +16,7 @@ from storage.leases import find, is_live
 from storage.models import (
     Arrival,
     Campaign,
+    Canary,
     Candidate,
     Comparison,
     Decision,
@@ -35,7 +36,7 @@ _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
     "games": ("generation_id",),
     "decisions": ("best_candidate_id",),
-    "generations": ("prompt_id",),
+    "generations": ("prompt_id", "canary_id"),
     "pins": ("generation_id",),
 }
 
@@ -106,7 +107,8 @@ def prune(
     A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
     what it spent. It uses what its comparisons and games refer to, and what a round of it has taken up (see
     `storage.pins`), recorded or not, whether it is being run or not. So nothing that a running campaign has
-    read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew.
+    read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew. What
+    canaries are compared with stays as well.
 
     Args:
         session: Writes; everything is deleted in its transaction, or nothing.
@@ -126,6 +128,14 @@ def prune(
         # Texts that were left to a campaign which has gone now as well.
         session.execute(delete(Generation).where(Generation.round_id.is_(None), ~_is_used()))
         session.execute(delete(Prompt).where(~exists().where(Generation.prompt_id == Prompt.id)))
+        # What later canaries are compared with stays: a server is known as long as the database is.
+        session.execute(
+            delete(Canary).where(
+                Canary.campaign_id.is_(None),
+                Canary.verdict == "same",
+                ~exists().where(Generation.canary_id == Canary.id),
+            )
+        )
 
 
 def _delete_campaign(session: Session, campaign_id: int) -> None:
@@ -143,6 +153,7 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     session.execute(delete(Round).where(Round.campaign_id == campaign_id))
     for model in (Candidate, Arrival, Load, Lease):
         session.execute(delete(model).where(model.campaign_id == campaign_id))
+    session.execute(update(Canary).where(Canary.campaign_id == campaign_id).values(campaign_id=None))
     session.execute(delete(Campaign).where(Campaign.id == campaign_id))
 
 

@@ -49,10 +49,12 @@ class RoundRecord:
     number: int
     arms: Sequence[Any]
     examples: Sequence[int]
+    planned_at: dt.datetime
 
 
-Losses = tuple[float | None, float | None, float | None]
-"""Of one comparison: with the human label, with the autoevaluator's answer, and on unlabelled examples."""
+Losses = tuple[float | None, float | None, float | None, float | None]
+"""Of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled examples,
+and the share of these whose loss is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,34 @@ class NewGeneration:
     output_tokens: int
     seconds: float
     engine: str
+    canary_id: int | None = None
+    request_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCanary:
+    """What a served model answered at one contact, about to be stored; see `storage.models.Canary`."""
+
+    model: str
+    name: str
+    server: str
+    epoch: int
+    prompts: str
+    texts: Sequence[str | None]
+    repeated: Sequence[str | None]
+    changed: int
+    verdict: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRecord(NewCanary):
+    """A stored canary."""
+
+    id: int
+    campaign_id: int | None
+    created_at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +163,19 @@ class NewComparison:
     outcome: float | None = None
     reason: str | None = None
     detail: str | None = None
+    no_answer: bool = False
+    """Whether the judge found no answer in the output."""
     human_loss: float | None = None
     auto_loss: float | None = None
     unlabelled_loss: float | None = None
+    unlabelled_missing: float | None = None
     games: Sequence[NewGame] = ()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether every text that it compares could be made."""
+        is_duel = self.candidate_b_id is not None
+        return self.generation_a_id is not None and (self.generation_b_id is not None or not is_duel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

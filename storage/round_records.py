@@ -40,7 +40,7 @@ def add_round(
     """Store the plan of a round."""
     values = (campaign_id, number, list(arms), list(examples), now)
     id_ = insert_row(session.connection(), table_of(Round), ROUND_COLUMNS, values)
-    return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples))
+    return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples), planned_at=now)
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
@@ -69,7 +69,13 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
         .order_by(Round.number)
     )
     scores = (
-        select(Comparison.outcome, Comparison.human_loss, Comparison.auto_loss, Comparison.unlabelled_loss)
+        select(
+            Comparison.outcome,
+            Comparison.human_loss,
+            Comparison.auto_loss,
+            Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
+        )
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
@@ -86,9 +92,23 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
                 arms=arms,
                 examples=examples,
                 outcomes=[row[0] for row in rows],
-                losses=[(row[1], row[2], row[3]) for row in rows],
+                losses=[(row[1], row[2], row[3], row[4]) for row in rows],
             )
 
 
+def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:
+    """How many comparisons each finished round has, and how many of them have all their texts, in order."""
+    rows = session.execute(
+        select(Decision.comparisons, Decision.answered)
+        .join(Round, Round.id == Decision.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number),
+        execution_options={"yield_per": ROWS_AT_ONCE},
+    )
+    yield from ((comparisons, answered) for comparisons, answered in rows)
+
+
 def _round(row: Round) -> RoundRecord:
-    return RoundRecord(id=row.id, number=row.number, arms=row.arms, examples=row.examples)
+    return RoundRecord(
+        id=row.id, number=row.number, arms=row.arms, examples=row.examples, planned_at=row.planned_at
+    )

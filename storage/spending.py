@@ -16,6 +16,7 @@ class RoundsSpent:
     last: int
     """Number of the last of them; -1 where there is none."""
     comparisons: int
+    """Those whose texts could be made."""
     tokens: int
     """Input and output."""
 
@@ -36,7 +37,7 @@ def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsS
     last, comparisons, tokens = session.execute(
         select(
             func.coalesce(func.max(Round.number), -1),
-            func.coalesce(func.sum(Decision.comparisons), 0),
+            func.coalesce(func.sum(Decision.answered), 0),
             func.coalesce(func.sum(Decision.input_tokens + Decision.output_tokens), 0),
         )
         .join(Decision, Decision.round_id == Round.id)

@@ -19,18 +19,21 @@ from storage.records import NewComparison, NewDecision
 
 SIDES = """
     SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome AS points,
-        reason, detail
+        reason, detail, no_answer
     FROM comparisons
     UNION ALL
-    SELECT round_id, candidate_b_id, generation_b_id, 1 - outcome, reason, detail
+    SELECT round_id, candidate_b_id, generation_b_id, 1 - outcome, reason, detail, no_answer
     FROM comparisons WHERE candidate_b_id IS NOT NULL
 """
 """Comparisons as seen by each candidate in them: one row for a score, two for a duel."""
 
 _ADD_ROUND = f"""
     INSERT INTO tallies
-        (candidate_id, reason, comparisons, points, input_tokens, output_tokens, seconds, detail)
-    SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.points), 0),
+        (candidate_id, reason, comparisons, points, lowest, highest, texts, no_answer, truncated,
+        input_tokens, output_tokens, seconds, detail)
+    SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.points), 0), min(s.points),
+        max(s.points), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
+        sum(CASE WHEN g.finish_reason = 'length' THEN 1 ELSE 0 END),
         coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
         min(s.detail)
     FROM ({SIDES}) s LEFT JOIN generations g ON g.id = s.generation_id
@@ -39,6 +42,11 @@ _ADD_ROUND = f"""
     ON CONFLICT (candidate_id, reason) DO UPDATE SET
         comparisons = tallies.comparisons + excluded.comparisons,
         points = tallies.points + excluded.points,
+        lowest = CASE WHEN excluded.lowest < tallies.lowest THEN excluded.lowest ELSE tallies.lowest END,
+        highest = CASE WHEN excluded.highest > tallies.highest THEN excluded.highest ELSE tallies.highest END,
+        texts = tallies.texts + excluded.texts,
+        no_answer = tallies.no_answer + excluded.no_answer,
+        truncated = tallies.truncated + excluded.truncated,
         input_tokens = tallies.input_tokens + excluded.input_tokens,
         output_tokens = tallies.output_tokens + excluded.output_tokens,
         seconds = tallies.seconds + excluded.seconds,
@@ -69,6 +77,7 @@ def decide(
         "round_id": round_id,
         "decided_at": now,
         "comparisons": len(comparisons),
+        "answered": sum(each.is_answered for each in comparisons),
         "scored": sum(each.outcome is not None for each in comparisons),
         "candidates": len(first | second),
     }

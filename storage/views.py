@@ -28,6 +28,9 @@ Row = dict[str, Any]
 
 ROWS_AT_ONCE = 1_000
 
+TRUNCATED = (Generation.finish_reason == "length").label("truncated")
+"""Whether a text was ended by max_tokens or the context window."""
+
 
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """One row per candidate, best estimate first; candidates nothing is known of come last.
@@ -63,6 +66,8 @@ def comparisons(
         Comparison.reason,
         Comparison.detail,
         Comparison.answer,
+        Comparison.no_answer,
+        TRUNCATED,
         Comparison.judge,
         Prompt.text.label("prompt"),
         Generation.text,
@@ -124,11 +129,14 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def curve(session: Session, campaign_id: int) -> Iterator[Row]:
-    """The best candidate and its interval against comparisons spent, one row per finished round."""
+    """The best candidate and its interval against comparisons spent, one row per finished round.
+
+    A comparison whose texts could not be made is not spent.
+    """
     rows = (
         select(
             Round.number.label("round"),
-            func.sum(Decision.comparisons).over(order_by=Round.number).label("comparisons"),
+            func.sum(Decision.answered).over(order_by=Round.number).label("comparisons"),
             Candidate.name.label("best"),
             Decision.best_estimate.label("estimate"),
             Decision.best_lower.label("lower"),
@@ -145,13 +153,16 @@ def curve(session: Session, campaign_id: int) -> Iterator[Row]:
 def coverage(session: Session, campaign_id: int) -> list[Row]:
     """How much of what was asked got an outcome: one row per candidate and reason, by candidate.
 
-    The row with reason None counts the scored comparisons; `detail` is that of one of them.
+    The row with reason None counts the scored comparisons; `detail` is that of one of them. `no_answer` and
+    `truncated` count the candidate's texts that hold no answer, and those that were cut off.
     """
     rows = session.execute(
         select(
             Candidate.name.label("candidate"),
             func.nullif(Tally.reason, "").label("reason"),
             Tally.comparisons,
+            Tally.no_answer,
+            Tally.truncated,
             Tally.detail,
         )
         .join(Tally, Tally.candidate_id == Candidate.id)
@@ -166,6 +177,7 @@ def totals(session: Session, campaign_id: int) -> Row:
     finished = (
         select(
             func.coalesce(func.sum(Decision.comparisons), 0).label("comparisons"),
+            func.coalesce(func.sum(Decision.answered), 0).label("answered"),
             func.coalesce(func.sum(Decision.scored), 0).label("scored"),
             func.count(Decision.id).label("rounds"),
             func.coalesce(func.sum(Decision.generations), 0).label("generations"),

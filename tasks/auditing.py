@@ -28,7 +28,7 @@ from tasks.engines.protocol import GenerationFailure
 from tasks.errors import WinnowError
 from tasks.generating import PlannedGeneration, plan_text
 from tasks.pair_judges.protocol import GameCall, GameReply, PairJudge, Reply
-from tasks.pair_judges.registry import create_pair_judge
+from tasks.pair_judges.registry import create_pair_judge, pair_judge_code
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
@@ -184,7 +184,7 @@ class _Auditor:
             return _Unchecked(f"its judge cannot be made: {_said(error)}")
         identity = {**(self._campaign.spec.get("judge_identity") or {})}
         identity.pop("fingerprints", None)
-        if identity != dict(judge.identity):
+        if identity != {"code": pair_judge_code(spec.type), **judge.identity}:
             return _Unchecked("its judge is not the one any more that the campaign began with")
         return judge
 
@@ -215,7 +215,7 @@ def _mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str
     """How a stored text is not the answer to a request; None where it is."""
     if text.prompt != storable(planned.request.prompt):
         return f"{which} answers another prompt"
-    if text.key != planned.key:
+    if text.request_key != planned.key:
         return f"{which} was made by another model, sampling or seed"
     return None
 

@@ -22,7 +22,7 @@ class BudgetSpec(Section):
     """Limits: whichever is spent first ends the campaign, after the round that spent it."""
 
     comparisons: Count | None = None
-    """Unscored ones included."""
+    """Unscored ones included, but for those whose texts could not be made."""
     tokens: Count | None = None
     """Shown to models and made by them, judges and the autoevaluator included."""
     gpu_seconds: Amount | None = None

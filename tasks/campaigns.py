@@ -24,10 +24,14 @@ from tasks.spec import CampaignSpec
 FINGERPRINTS = (
     "dataset_fingerprint",
     "model_fingerprints",
+    "served_at",
     "history_fingerprint",
     "judge_identity",
+    "selector_code",
     "candidate_costs",
+    "betting_rule",
     "embedder_identity",
+    "deterministic",
 )
 """What a stored identity holds beside the spec's own fields."""
 
@@ -64,7 +68,7 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
     with database.writing() as session:
         stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
-            return _taken_up(session, stored, checked, identity)
+            return _taken_up(session, stored, checked)
         dataset_id = dataset_records.ensure_dataset(
             session,
             fingerprint=checked.dataset.fingerprint,
@@ -88,10 +92,10 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
         )
 
 
-def _taken_up(
-    session: Session, stored: CampaignRecord, checked: CheckedCampaign, identity: Mapping[str, Any]
-) -> CampaignRecord:
+def _taken_up(session: Session, stored: CampaignRecord, checked: CheckedCampaign) -> CampaignRecord:
     """A stored campaign, with the execution fields and the further candidates of a new definition."""
+    checked = checked.begun_at(stored.spec["served_at"])
+    identity = checked.identity()
     new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
     if not new:
         refuse_other_identity(stored.name, stored.spec, identity)
@@ -119,6 +123,7 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
         first_rounds = campaign_records.first_rounds(session, campaign.id)
     dataset = stored_dataset(campaign, examples)
     checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
+    checked = checked.begun_at(campaign.spec["served_at"])
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
 

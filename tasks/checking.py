@@ -1,12 +1,15 @@
 """Checking a campaign: all it refers to is found, read and understood before the first row is written."""
 
+from dataclasses import replace
+
 from algorithms.errors import AlgorithmError
-from algorithms.registry import describe
+from algorithms.registry import describe, third_party
 from tasks.datasets import Dataset, load_dataset
 from tasks.engines.sharing import devices_wanted
 from tasks.errors import SpecError
 from tasks.objectives.checked import CheckedCampaign, common_params
 from tasks.objectives.registry import CLASSES
+from tasks.source_code import code_digests
 from tasks.spec import CampaignSpec, DatasetSpec
 from tasks.suggestions import unknown_name
 
@@ -24,6 +27,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Checke
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
     _check_devices(checked)
     _check_selector(checked)
+    checked = replace(checked, selector_code=_selector_code(spec))
     _check_prices(checked)
     _render_everything(checked)
     return checked
@@ -73,6 +77,12 @@ def _check_selector(checked: CheckedCampaign) -> None:
         checked.create_selector()
     except AlgorithmError as error:
         raise SpecError(str(error), path="selector") from error
+
+
+def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
+    """A plug-in's: what it decides in the middle of a campaign must be what it decided before."""
+    entry = third_party(spec.selector.name)
+    return None if entry is None else code_digests(entry)
 
 
 def _check_prices(checked: CheckedCampaign) -> None:

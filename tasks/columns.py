@@ -15,17 +15,21 @@ Cell = int | float | bool | dt.datetime | str | None
 _COLUMNS: dict[Kind, str] = {
     "integer": "round position repeat attempt rounds comparisons scored unscored candidates generations "
     "input_tokens output_tokens duels wins ties losses games unread both_orders labels picks until same "
-    "opposite generated reused loads",
-    "real": "estimate lower upper ranking outcome seconds human_loss auto_loss unlabelled_loss win_rate "
-    "strength verdict first_wins flip_rate e_value log_e_value needed rho weight share mean agreement kappa "
-    "load_seconds",
-    "truth": "stop changed",
+    "opposite generated reused loads answered",
+    "real": "estimate lower upper ranking outcome seconds human_loss auto_loss unlabelled_loss "
+    "unlabelled_missing win_rate strength verdict first_wins flip_rate e_value log_e_value needed rho weight "
+    "share mean agreement kappa load_seconds",
+    "truth": "stop changed no_answer truncated truncated_b",
     "time": "planned_at decided_at created_at labelled_at",
 }
 KINDS: dict[str, Kind] = {name: kind for kind, names in _COLUMNS.items() for name in names.split()}
 """Every other column holds text."""
 
-KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {("leaderboard", "best"): "truth"}
+KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {
+    ("leaderboard", "best"): "truth",
+    ("coverage", "no_answer"): "integer",
+    ("coverage", "truncated"): "integer",
+}
 """Where a view means something else by a name."""
 
 

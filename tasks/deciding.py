@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from algorithms.decision import Decision
 from algorithms.errors import ImpossibleState
-from algorithms.protocols import Batch
 from storage.records import NewComparison, RoundRecord
 from tasks.errors import ContradictoryState
 from tasks.running import RunningCampaign
@@ -21,10 +18,12 @@ def decide_round(
         ContradictoryState: If what it believes cannot be true of any scores.
     """
     checked = campaign.checked
-    losses = [(each.human_loss, each.auto_loss, each.unlabelled_loss) for each in comparisons]
+    losses = [
+        (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
+        for each in comparisons
+    ]
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses)
-    batch = Batch(arms=np.array(round_.arms), examples=np.array(round_.examples))
-    campaign.selector.tell(batch, outcomes)
+    campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:
         return campaign.selector.decision()
     except ImpossibleState as error:

@@ -96,6 +96,7 @@ def plan_call(fingerprints: Mapping[str, str], call: GameCall) -> PlannedGenerat
     return PlannedGeneration(
         key=generation_key(content, call.seed),
         model=call.model,
+        fingerprint=fingerprint,
         request=Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed),
     )
 

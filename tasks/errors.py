@@ -7,6 +7,7 @@
     - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
     - TemplateError    a prompt template, or a value put into it       (fix the template)
     - JudgeError       the judge's type or one of its parameters       (fix `judge`)
+    - ServedModelDiffers   another server does not serve the same      (set `model_base_url` back)
 """
 
 
@@ -58,3 +59,7 @@ class TemplateError(SpecError):
 
 class JudgeError(SpecError):
     """There is no such judge, or it does not take these parameters."""
+
+
+class ServedModelDiffers(SpecError):
+    """A server that took another one's place does not answer as that one did."""

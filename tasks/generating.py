@@ -8,12 +8,14 @@ from storage import generation_records, loads
 from storage.columns import storable
 from storage.leases import writing_under
 from storage.records import NewGeneration, NewLoad, RoundRecord, StoredText
+from tasks.canaries.asking import meet_servers
 from tasks.engines.asking import Ask
 from tasks.engines.load_times import LoadTime
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from tasks.identity import generation_key, request_content, request_seed
 from tasks.leasing import now
 from tasks.meetings import meetings_of
+from tasks.reuse import reusable_texts
 from tasks.running import RunningCampaign
 
 
@@ -22,9 +24,14 @@ class PlannedGeneration:
     """One text a round needs, of a candidate or of a judge."""
 
     key: str
+    """What its text is stored under."""
     model: ModelRef
+    fingerprint: str
+    """What the model's weights are."""
     request: Request
     replicate: int = 0
+    request_key: str | None = None
+    """SHA-256 over all that determines the text; None where that is `key`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +70,11 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
     Raises:
         EngineDied, EngineTimeout: Transient; what was committed stays, and so does what other engines
             were asked meanwhile.
+        ServedModelDiffers: If a server that took another's place does not serve the same.
         LeaseLost: If another process took the campaign over.
     """
-    texts = _reused(campaign, round_, [generation.key for generation in planned])
+    meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
+    planned, texts = _reused(campaign, round_, planned)
     failures: dict[str, GenerationFailure] = {}
     groups = _missing(planned, campaign.checked.spec.execution.group_size, texts)
     asks = [Ask(model=group[0].model, requests=[each.request for each in group]) for group in groups]
@@ -78,14 +87,16 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
     return Texts(planned=planned, texts=texts, failures=failures)
 
 
-def _reused(campaign: RunningCampaign, round_: RoundRecord, keys: Sequence[str]) -> dict[str, StoredText]:
-    """The texts that are stored already, which nobody deletes from now on."""
+def _reused(
+    campaign: RunningCampaign, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
+    """The texts that are stored already, which nobody deletes from now on, and all keys."""
     with campaign.database.reading() as session:
-        found = list(generation_records.texts_by_key(session, keys))
+        planned, found = reusable_texts(session, campaign, round_, planned)
     if not found:  # as in most rounds, which then need not wait until they may write
-        return {}
+        return planned, {}
     with writing_under(campaign.database, campaign.lease) as session:
-        return generation_records.take_texts(session, round_.id, found)
+        return planned, generation_records.take_texts(session, round_.id, list(found))
 
 
 def _stored(
@@ -126,6 +137,7 @@ def plan_text(
     return PlannedGeneration(
         key=generation_key(content, drawn),
         model=model,
+        fingerprint=fingerprint,
         request=Request(prompt=prompt, sampling=sampling, seed=drawn),
         replicate=replicate,
     )
@@ -172,6 +184,7 @@ def _new_generation(
 ) -> NewGeneration:
     return NewGeneration(
         key=generation.key,
+        request_key=generation.request_key,
         model=generation.model.name,
         prompt=storable(generation.request.prompt),
         seed=generation.request.seed,
@@ -183,6 +196,7 @@ def _new_generation(
         output_tokens=completion.output_tokens,
         seconds=completion.seconds,
         engine=campaign.engines.identity(generation.model),
+        canary_id=campaign.contacts.canary_id(generation.model.name),
     )
 
 

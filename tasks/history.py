@@ -8,14 +8,14 @@ import numpy as np
 from algorithms.arrays import FloatArray
 from tasks.datasets import Dataset
 from tasks.errors import SpecError
-from tasks.score_tables import ScoreTable, load_score_table
+from tasks.score_tables import ScoreTable, load_ended_table
 
 
 def load_history(sources: Sequence[str], storage: str, dataset: Dataset) -> FloatArray | None:
     """Earlier scores on a campaign's examples, one row per candidate of every source.
 
     Args:
-        sources: Score tables as `load_score_table` takes them: files, or `campaign:NAME`.
+        sources: Score tables as `load_ended_table` takes them: files, or `campaign:NAME`.
         storage: URL of the results database that campaigns are looked up in.
         dataset: The examples. A table that names its examples is matched by their ids; one that does not
             must have as many columns, in the same order.
@@ -32,7 +32,7 @@ def load_history(sources: Sequence[str], storage: str, dataset: Dataset) -> Floa
     for index, source in enumerate(sources):
         path = f"history[{index}]"
         try:
-            table = load_score_table(source, storage)
+            table = load_ended_table(source, storage)
         except SpecError as error:
             raise SpecError(error.message, path) from error
         rows.append(_aligned(table, dataset, path))

@@ -11,6 +11,7 @@ from typing import Any
 
 from tasks.engines.protocol import ModelRef, Sampling
 from tasks.engines.providers import REMOTE
+from tasks.server_keys import server_url
 
 WHOLE_FILE = 64 * 2**20
 """Bytes up to which a checkpoint's file is hashed whole."""
@@ -37,12 +38,15 @@ def sha256(value: Any) -> str:  # noqa: ANN401 -- any JSON value
 def fingerprint_model(model: ModelRef) -> str:
     """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub.
 
-    Those of a model with an adapter are the two together. Of a model that runs elsewhere it is provider, id
-    and revision, whatever its server's address: a server is trusted to hold the same weights under the same
-    id. Whoever exchanges them says so by `revision`.
+    Those of a model with an adapter are the two together. Of a model that runs elsewhere it is provider, id,
+    revision and where it runs, for two servers may hold different weights under one id; where people say
+    what is served, that takes the place of where.
     """
     if model.provider in REMOTE:
-        return sha256({"provider": model.provider, "model": model.model, "revision": model.revision})
+        held = {"provider": model.provider, "model": model.model, "revision": model.revision}
+        if model.served_identity is not None:
+            return sha256({**held, "served_identity": model.served_identity})
+        return sha256({**held, "server": server_url(model.model_base_url)})
     folder = Path(model.model)
     if folder.is_dir():
         base = _fingerprint_folder(folder)

@@ -8,7 +8,15 @@ from typing import Any
 from storage.records import NewCandidate
 from tasks.objectives.checked import CheckedCampaign
 
-GROWING = ("models", "prompts", "guardrails", "generate_configs", "exclude", "model_fingerprints")
+GROWING = (
+    "models",
+    "prompts",
+    "guardrails",
+    "generate_configs",
+    "exclude",
+    "model_fingerprints",
+    "served_at",
+)
 """Keys of an identity that say which candidates there are."""
 
 

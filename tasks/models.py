@@ -44,6 +44,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         chat_template_args=model.chat_template_args,
         model_base_url=model.model_base_url,
         api_key=variable,
+        served_identity=model.served_identity,
         lora=model.lora,
     )
 

@@ -1,19 +1,22 @@
 """A campaign while it runs: what is held in memory between rounds. The database alone remembers it."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy.orm import Session
 
+from algorithms.arrays import FloatArray
 from algorithms.protocols import Batch, Selector
 from storage import arrivals, campaign_records, dataset_records, round_records
 from storage.database import Database
-from storage.records import CampaignRecord, LeaseRecord
+from storage.records import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
+from tasks.allowance import Allowance
 from tasks.budgets import Ledger, Spending
+from tasks.canaries.contacts import Contacts
 from tasks.engines.placement import placed
 from tasks.engines.pool import EnginePool
 from tasks.leasing import holding
@@ -23,9 +26,9 @@ if TYPE_CHECKING:  # it knows the steps of a campaign that runs
     from tasks.objectives.checked import CheckedCampaign
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class RunningCampaign:
-    """A campaign this process holds the lease of."""
+    """A campaign this process holds the lease of; only its selector is ever replaced."""
 
     database: Database
     lease: LeaseRecord
@@ -37,6 +40,8 @@ class RunningCampaign:
     """Database id of each example position."""
     selector: Selector
     """Told every finished round."""
+    allowance: Allowance
+    """How many pairs the selector may ask."""
     meetings: Meetings
     """Of every finished round."""
     engines: EnginePool
@@ -44,6 +49,8 @@ class RunningCampaign:
     """The judge's type and a digest of its parameters."""
     ledger: Ledger
     """What was spent of the budget."""
+    contacts: Contacts
+    """The served models that this process has met."""
     texts_in_use: dict[int, str] = field(default_factory=dict)
     """Key of each stored text that the unfinished round uses, by its id."""
 
@@ -69,6 +76,23 @@ class RunningCampaign:
     def most_restarts(self) -> int:
         """Upper limit of engine restarts over all models; the pool keeps to the limit of each."""
         return self.checked.spec.execution.max_restarts * len(self.checked.models)
+
+    def tell(self, round_: RoundRecord, outcomes: FloatArray, answered: int) -> None:
+        """Tell the selector a round that was just judged, and let it ask for what cost nothing again.
+
+        Args:
+            round_: The round, not yet stored as finished.
+            outcomes: What the selector is told of it.
+            answered: How many of its comparisons had all their texts.
+        """
+        if self.allowance.add(len(round_.examples), answered):
+            # A selector knows its limit from its first moment on: a fresh one is told all there was.
+            self.selector = self.checked.create_selector(self.allowance.limit)
+            with self.database.reading() as session:
+                for _ in _retold(session, self.record, self.checked, self.selector):
+                    pass
+            self.checked.at_round(self.selector, round_.number)
+        self.selector.tell(_batch(round_.arms, round_.examples), outcomes)
 
     def load_engines(self) -> None:
         """Begin to load as many models as may be held at once, while other things start up."""
@@ -105,7 +129,7 @@ def running(
     ):
         checked = checked.prepared(database)
         with database.reading() as session:
-            selector, meetings = restored(session, record, checked)
+            selector, allowance, meetings = restored(session, record, checked)
             candidate_ids = campaign_records.candidate_ids(session, record.id)
             example_ids = [
                 id_
@@ -120,22 +144,39 @@ def running(
             candidate_ids=candidate_ids,
             example_ids=example_ids,
             selector=selector,
+            allowance=allowance,
             meetings=meetings,
             engines=engines,
             judge_id=checked.judge_id,
             ledger=Ledger(record),
+            contacts=Contacts(),
         )
 
 
 def restored(
     session: Session, record: CampaignRecord, checked: "CheckedCampaign"
-) -> tuple[Selector, Meetings]:
-    """A selector that was told every finished round, and the meetings of those rounds."""
-    selector, meetings = checked.create_selector(), Meetings()
-    for told in round_records.told_rounds(session, record.id):
-        batch = Batch(arms=np.array(told.arms), examples=np.array(told.examples))
-        outcomes = checked.outcomes(told.outcomes, told.losses)
-        checked.at_round(selector, told.number).tell(batch, outcomes)
+) -> tuple[Selector, Allowance, Meetings]:
+    """A selector that was told every finished round, what it may ask, and the meetings of those rounds."""
+    allowance, meetings = Allowance(checked.spec.own_budget if checked.counts_pairs else None), Meetings()
+    for asked, answered in round_records.answered_by_round(session, record.id):
+        allowance.add(asked, answered)
+    selector = checked.create_selector(allowance.limit)
+    for told in _retold(session, record, checked, selector):
         if checked.repeats_meetings:
             meetings.add(meetings_of(told.arms, told.examples))
-    return selector, meetings
+    return selector, allowance, meetings
+
+
+def _retold(
+    session: Session, record: CampaignRecord, checked: "CheckedCampaign", selector: Selector
+) -> Iterator[ToldRound]:
+    """Every finished round, once the selector was told it."""
+    for told in round_records.told_rounds(session, record.id):
+        outcomes = checked.outcomes(told.outcomes, told.losses)
+        checked.at_round(selector, told.number).tell(_batch(told.arms, told.examples), outcomes)
+        yield told
+
+
+def _batch(arms: Sequence[Any], examples: Sequence[int]) -> Batch:
+    """The pairs of a stored round, as algorithms take them."""
+    return Batch(arms=np.array(arms), examples=np.array(examples))

@@ -1,26 +1,31 @@
-"""Whole score matrices: a table in a file, or what a finished campaign has observed.
+"""Score matrices: a table in a file, or what a campaign has observed.
 
 * `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the one named KEY; rows are candidates
 * `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, then one column per example
-* `campaign:NAME`             the comparisons of a campaign of a results database
+* `campaign:NAME`             the comparisons of a campaign of a results database; where `NAME-exhaustive`
+                              has filled its table, those
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from algorithms.arrays import FloatArray, IntArray
 from storage import campaign_records, dataset_records, outcome_records, round_records
 from storage.database import open_database
+from storage.records import CampaignRecord
 from storage.schema import require_schema
 from tasks.dataset_files import read_rows
 from tasks.errors import DatasetError, SpecError
+from tasks.same_scores import exhaustive_name, has_the_same_scores
 from tasks.suggestions import did_you_mean, unknown_name
+from tasks.warnings import OUT
 
 CAMPAIGN = "campaign:"
 NAME_KEYS = ("candidates", "models", "prompts", "names")
@@ -45,6 +50,9 @@ class ScoreTable:
     """n names, or None where the source has none."""
     scores: FloatArray
     """Shape (K, n), in [0, 1], NaN where missing. Read-only."""
+    is_partial: bool = False
+    """Whether its campaign never asked about some pairs. Which ones depends on the scores of the others, so
+    that means of what is there are biased."""
 
     @property
     def grid(self) -> int:
@@ -57,6 +65,11 @@ class ScoreTable:
         share: FloatArray = np.isnan(self.scores).mean(axis=1)
         return share
 
+    @property
+    def filled(self) -> float:
+        """Share of all pairs that have a score."""
+        return float((~np.isnan(self.scores)).mean())
+
     def rows(self, positions: IntArray) -> "ScoreTable":
         """The table of these candidates only, in this order."""
         names = tuple(self.candidates[position] for position in positions)
@@ -64,17 +77,40 @@ class ScoreTable:
 
 
 def load_score_table(source: str, storage: str) -> ScoreTable:
-    """Read a score table.
+    """Read a score table, in which some scores may be missing.
 
     Args:
         source: A path with a suffix this module knows, `FILE.npz:KEY`, or `campaign:NAME`.
         storage: URL of the results database that `campaign:NAME` is looked up in.
 
     Raises:
-        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name.
+        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name; or if it
+            is of a campaign without a finished round.
         StorageError: If the database cannot be read or has no such campaign.
     """
-    return _campaign_table(source, storage) if source.startswith(CAMPAIGN) else read_table(source, "scores")
+    if not source.startswith(CAMPAIGN):
+        return read_table(source, "scores")
+    with _campaigns(storage) as session:
+        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        return _filled_table(session, campaign) or _campaign_table(session, campaign)
+
+
+def load_ended_table(source: str, storage: str) -> ScoreTable:
+    """The same of a campaign that has ended, so that what is read now is what will be read later.
+
+    Raises:
+        ScoreTableError: As `load_score_table`, or if the campaign has not ended.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return read_table(source, "scores")
+    with _campaigns(storage) as session:
+        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        decision = outcome_records.latest_decision(session, campaign.id)
+        if decision is None or not decision.stop:
+            remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
+            raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
+        return _campaign_table(session, campaign)
 
 
 def read_table(source: str, array: str) -> ScoreTable:
@@ -208,28 +244,60 @@ _READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {
 }
 
 
-def _campaign_table(source: str, storage: str) -> ScoreTable:
-    database = open_database(storage, read_only=True)
-    with closing(database):
+@contextmanager
+def _campaigns(storage: str) -> Generator[Session, None, None]:
+    with closing(open_database(storage, read_only=True)) as database:
         require_schema(database)
         with database.reading() as session:
-            campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
-            if campaign.objective != "best-mean":
-                problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
-                raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
-            decision = outcome_records.latest_decision(session, campaign.id)
-            if decision is None or not decision.stop:
-                remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
-                raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
-            candidates = campaign_records.candidate_names(session, campaign.id)
-            examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
-            scores = np.full((len(candidates), len(examples)), np.nan)
-            for told in round_records.told_rounds(session, campaign.id):
-                outcomes = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
-                scores[np.asarray(told.arms), np.asarray(told.examples)] = outcomes
-    return _checked(
-        ScoreTable(source=source, candidates=tuple(candidates), examples=tuple(examples), scores=scores)
+            yield session
+
+
+def _best_mean(session: Session, name: str) -> CampaignRecord:
+    campaign = campaign_records.get_campaign(session, name)
+    if campaign.objective != "best-mean":
+        problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
+        raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
+    return campaign
+
+
+def _filled_table(session: Session, campaign: CampaignRecord) -> ScoreTable | None:
+    """The table of the campaign that has asked all that this one left out; None where there is none."""
+    full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
+    if full is None or not has_the_same_scores(full.spec, campaign.spec):
+        return None
+    if outcome_records.latest_decision(session, full.id) is None:
+        return None
+    table = _campaign_table(session, full)
+    return None if table.is_partial else table
+
+
+def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
+    """What a campaign was told; without dropped candidates, where it asked about all others everywhere."""
+    decision = outcome_records.latest_decision(session, campaign.id)
+    if decision is None:
+        remedy = f"go on with it first: winnow resume {campaign.name}"
+        raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
+    candidates = campaign_records.candidate_names(session, campaign.id)
+    examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
+    scores = np.full((len(candidates), len(examples)), np.nan)
+    asked = np.zeros(scores.shape, dtype=np.bool_)
+    for told in round_records.told_rounds(session, campaign.id):
+        pairs = np.asarray(told.arms), np.asarray(told.examples)
+        asked[pairs] = True
+        scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
+    table = _checked(
+        ScoreTable(
+            source=f"{CAMPAIGN}{campaign.name}",
+            candidates=tuple(candidates),
+            examples=tuple(examples),
+            scores=scores,
+            is_partial=not asked.all(),
+        )
     )
+    kept = np.flatnonzero([status not in OUT for status in decision.status])
+    if table.is_partial and kept.size and asked[kept].all():
+        return replace(table.rows(kept), is_partial=False)
+    return table
 
 
 def _checked(table: ScoreTable) -> ScoreTable:

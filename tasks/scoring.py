@@ -57,4 +57,5 @@ def scored(
         answer=None if verdict.answer is None else storable(verdict.answer),
         outcome=verdict.score,
         reason=verdict.reason,
+        no_answer=verdict.no_answer,
     )

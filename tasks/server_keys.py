@@ -1,8 +1,8 @@
-"""Which server a model is asked at, and under which key: two keys of a model that are not its identity.
+"""Which server a model is asked at now, and under which key.
 
 A server may move to another port in the middle of a campaign. So both keys are stored among the execution
-fields, by the place of their model. A key itself is never in a spec: only the name of the environment
-variable that holds it is.
+fields, by the place of their model; the identity of a campaign holds where each model was asked first. A key
+itself is never in a spec: only the name of the environment variable that holds it is.
 """
 
 import os
@@ -19,6 +19,10 @@ SECRET = "secret"
 """Type of the complaints that must not repeat what stands in the file."""
 
 DEFAULT_VARIABLE = "$OPENAI_API_KEY"
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 SERVER_KEYS = ("model_base_url", "api_key")
 
@@ -59,6 +63,20 @@ BaseUrl = Annotated[str | None, BeforeValidator(_base_url)]
 
 KeyVariable = Annotated[str | None, BeforeValidator(_variable)]
 """`$NAME` of the environment variable that holds a key."""
+
+
+def server_url(base_url: str | None) -> str:
+    """The base URL of a server in one spelling: no capitals in the host, no port that goes without saying.
+
+    Two names of one machine stay two servers, for nobody can tell from here.
+    """
+    parts = urlsplit(base_url or OPENAI_URL)
+    host = parts.hostname or ""
+    if ":" in host:
+        host = f"[{host}]"
+    if parts.port not in (None, DEFAULT_PORTS.get(parts.scheme)):
+        host = f"{host}:{parts.port}"
+    return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
 
 
 def key_variable(base_url: str | None, api_key: str | None) -> str | None:

@@ -24,7 +24,14 @@ from tasks.simulation import Run
 from tasks.worlds import DuelWorld, ScoreWorld, World
 
 Metric = Literal[
-    "accuracy", "top1-eps", "top1-mcnemar", "ndcg", "outscore-the-best", "optimal-pick-ratio", "regret"
+    "accuracy",
+    "top1-eps",
+    "top1-mcnemar",
+    "ndcg",
+    "outscore-the-best",
+    "optimal-pick-ratio",
+    "regret",
+    "coverage",
 ]
 """What is measured of a run, in [0, 1] and 1 at best:
 
@@ -38,6 +45,10 @@ Or in score units:
 
 * outscore-the-best: how far the mean score is above that of the arm that is best over all examples.
 * regret: what was lost in all to giving each prompt to the arm of which most is expected there.
+
+Or, where a campaign asked about some pairs only, so that nothing can be said of how good a selector is:
+
+* coverage: the share of the pairs asked that have a score; 0 where none was asked.
 """
 
 METRICS: Mapping[str, tuple[Metric, ...]] = {
@@ -107,6 +118,8 @@ def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Cal
         )
         return lambda run: hits(run.best, best).astype(np.float64)
     assert isinstance(world, ScoreWorld)
+    if metric == "coverage":
+        return lambda run: coverage(run, world.scores)
     means = true_means(world.scores)
     if metric == "ndcg":
         return lambda run: np.array([ndcg(ranking, means) for ranking in run.ranking])
@@ -117,6 +130,13 @@ def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Cal
     else:
         right = arms_not_worse(world.scores, level)
     return lambda run: hits(run.best, right).astype(np.float64)
+
+
+def coverage(run: Run, scores: FloatArray) -> FloatArray:
+    """The share of the pairs asked by each budget that have a score, shape (T,); 0 where none was asked."""
+    found = np.cumsum(~np.isnan(scores[run.told.arms, run.told.examples]))
+    counts = np.concatenate([[0], found])[run.spent]
+    return counts / np.maximum(run.spent, 1)
 
 
 _ROUTE_METRICS: Mapping[Metric, Callable[[RouteWorld], Callable[[Run], FloatArray]]] = {

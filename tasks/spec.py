@@ -1,7 +1,7 @@
 """What a campaign is: the fields of its YAML file, what each may hold, and which of them are its identity.
 
-Identity fields are frozen at the first run. Everything under `execution`, the storage URL and the
-budget may change from one run to the next: they never change what an outcome means.
+Identity fields are frozen at the first run. Everything under `execution`, the storage URL, the
+budget and `reuse` may change from one run to the next: they never change what an outcome means.
 """
 
 import math
@@ -23,6 +23,7 @@ from tasks.budget_kinds import Kind, limits_of, own_kind
 from tasks.budget_spec import Budget, BudgetSpec, refuse_unfit
 from tasks.engines.providers import REMOTE
 from tasks.execution_spec import ExecutionSpec
+from tasks.reuse_spec import Reuse
 from tasks.sections import Section
 from tasks.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 
@@ -81,6 +82,10 @@ class ModelSpec(Section):
     api_key: KeyVariable = None
     """For provider openai: `$NAME` of the environment variable that holds the key. None is $OPENAI_API_KEY
     for OpenAI's own server, and no key for any other."""
+    served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    """For provider openai: what is served, such as "llama-3-8b fp16". Models of one id at different servers
+    are then the same model if it is the same, and different ones if it is not; without it, each server's is
+    a model of its own."""
     revision: str | None = None
     model_args: dict[str, JsonScalar] = {}
     """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
@@ -92,7 +97,7 @@ class ModelSpec(Section):
     """Folder of a LoRA adapter that is put on the checkpoint; all adapters of one share its engine."""
     generate_config: GenerateConfig = GenerateConfig()
 
-    @field_validator("model_base_url", "api_key")
+    @field_validator("model_base_url", "api_key", "served_identity")
     @classmethod
     def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("provider") not in REMOTE:
@@ -227,10 +232,11 @@ class StoppingSpec(Section):
     """When a campaign ends: the budget is spent, or the best stands out at error probability `delta`."""
 
     budget: Budget
-    """Comparisons, unscored ones included (for certify, human labels), or limits by name."""
+    """Comparisons whose texts could be made (for certify, human labels), or limits by name."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """A candidate this close to the best is good enough; for best-mean."""
+    """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
+    that no other beats by more than this above 1/2, where it is below 1/2."""
 
     @property
     def stored_budget(self) -> int | dict[str, Any]:
@@ -282,6 +288,8 @@ class CampaignSpec(Section):
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, lt=1.0)
     """A candidate is dropped when more than this share of its comparisons is unscored (at least 8)."""
+    reuse: Reuse = "all"
+    """Which texts of earlier campaigns are used in the place of new ones; see `tasks.reuse`."""
     execution: ExecutionSpec = ExecutionSpec()
 
     @field_validator("models", "prompts", "guardrails", "generate_configs")
@@ -306,8 +314,10 @@ class CampaignSpec(Section):
     @classmethod
     def _fits_the_question(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
         objective = info.data.get("objective")
-        if stopping.epsilon and objective in ("best-duel", "certify", "route"):
+        if stopping.epsilon and objective in ("certify", "route"):
             raise ValueError(f"epsilon means nothing to {objective}; leave it out")
+        if stopping.epsilon >= 0.5 and objective == "best-duel":
+            raise ValueError(f"epsilon must be below 0.5 for best-duel, got {stopping.epsilon:g}; lower it")
         if stopping.delta is None and objective == "certify":
             raise ValueError("certify needs delta, the chance that a certificate may be wrong; add it")
         if objective and isinstance(stopping.budget, BudgetSpec):
@@ -343,7 +353,7 @@ class CampaignSpec(Section):
         To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
         raised in sight of the losses would change the bets that were made.
         """
-        identity, _ = without_servers(self.model_dump(mode="json", exclude={"storage", "execution"}))
+        identity, _ = without_servers(self.model_dump(mode="json", exclude={"storage", "execution", "reuse"}))
         del identity["stopping"]["budget"]
         if self.objective == "certify":
             identity["stopping"]["budget"] = self.own_budget
@@ -365,6 +375,7 @@ class CampaignSpec(Section):
         _, servers = without_servers(self.model_dump(mode="json"))
         return {
             "budget": self.stopping.stored_budget,
+            "reuse": self.model_dump(mode="json", include={"reuse"})["reuse"],
             "execution": self.execution.model_dump(mode="json"),
             **({"servers": servers} if servers else {}),
         }
@@ -375,5 +386,11 @@ class CampaignSpec(Section):
         stopping = {**identity["stopping"], "budget": execution["budget"]}
         spec = with_servers(identity, execution.get("servers", {}))
         return cls.model_validate(
-            {**spec, "stopping": stopping, "execution": execution["execution"], "storage": storage}
+            {
+                **spec,
+                "stopping": stopping,
+                "reuse": execution["reuse"],
+                "execution": execution["execution"],
+                "storage": storage,
+            }
         )

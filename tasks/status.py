@@ -17,6 +17,7 @@ from tasks.certifying.certificate import Certificate, certificate_of
 from tasks.leasing import now
 from tasks.liveness import how_left, seems_gone
 from tasks.routing.standing import standing_of
+from tasks.warnings import CampaignWarning, campaign_warnings
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """What a campaign is doing; how it ended is its answer's outcome:
@@ -47,6 +48,8 @@ class CampaignStatus:
     totals: Mapping[str, Any]
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
     and the size of the full grid."""
+    warnings: tuple[CampaignWarning, ...]
+    """What may be wrong with it though nothing failed; looked for where the answer is given in full."""
     holder: str | None
     """The process that runs it."""
     left: str | None = None
@@ -56,7 +59,7 @@ class CampaignStatus:
     def share_of_grid(self) -> float:
         """Comparisons spent over those of an exhaustive evaluation."""
         grid: int = self.totals["grid"]
-        return self.totals["comparisons"] / grid if grid else 0.0
+        return self.totals["answered"] / grid if grid else 0.0
 
     @property
     def share_of_loading(self) -> float:
@@ -85,7 +88,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     Args:
         session: Reads the results.
         campaign: The campaign.
-        in_full: Whether the answer is to say as well what follows for new examples: it then reads every
+        in_full: Whether to say as well what follows for new examples and what may be wrong: that reads every
             comparison of two candidates.
     """
     decision = outcome_records.latest_decision(session, campaign.id)
@@ -124,6 +127,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         budgets=budgets,
         stopped_by=stopped_by,
         totals=totals,
+        warnings=tuple(campaign_warnings(session, campaign)) if in_full else (),
         holder=str(lease.holder) if lease and live else None,
         left=how_left(lease) if lease and state in ("interrupted", "new") else None,
     )

@@ -49,6 +49,8 @@ class ScoreWorld:
     """Shape (K, n), in [0, 1]; a pair whose score is NaN comes back unscored."""
     history: FloatArray | None = None
     """Shape (M, n), scores of other arms on the same examples."""
+    is_partial: bool = False
+    """Whether scores are missing that nobody asked for: then no arm is dropped for what it lacks."""
     objective: str = "best-mean"
 
     @property
@@ -64,7 +66,10 @@ class ScoreWorld:
 
     def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
         """No intervals, unless asked for: nobody looks at those of a run that does not stop by them."""
-        return {} if chosen.keys() & {"delta", "intervals"} else {"intervals": False}
+        settings: dict[str, Any] = {} if chosen.keys() & {"delta", "intervals"} else {"intervals": False}
+        if self.is_partial and "max_unscored" not in chosen:
+            settings["max_unscored"] = 1.0
+        return settings
 
     def entrant(self, selector: Selector, seed: int) -> Selector:
         """The selector itself."""

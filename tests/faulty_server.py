@@ -3,11 +3,13 @@
     with faulty_server(script=in_order(SERVER_ERROR, GARBAGE)) as server:
         ...  # server.url is a base URL; the first two calls fail, all others are answered
 
-`GET /v1/models` is never faulty, so that a test counts only what it asked for.
+`GET /v1/models` is never faulty, and canary prompts, which meet the script's faults as all others do, are
+counted for themselves: so a test counts only what it asked for.
 """
 
 import hashlib
 import json
+import re
 import sys
 import threading
 import time
@@ -17,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tasks.canaries.prompts import OPENINGS
 
 MODEL = "served"
 """What the server calls its model, unless a test says otherwise."""
@@ -85,7 +89,7 @@ class Call:
     """One request for a text, as the server saw it."""
 
     number: int
-    """Position among all calls, from 0."""
+    """Position among all calls of its kind, from 0: canaries are one, all others the other."""
     attempt: int
     """How often the very same body was sent before."""
     in_flight: int
@@ -99,7 +103,20 @@ class Call:
     @property
     def prompt(self) -> str:
         """What is to be answered: the prompt, or the last message."""
-        return self.body["prompt"] if "prompt" in self.body else self.body["messages"][-1]["content"]
+        return prompt_in(self.body)
+
+
+def prompt_in(body: Mapping[str, Any]) -> str:
+    """What a body asks: its prompt, or its last message."""
+    return body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
+
+
+CANARY = re.compile("|".join(re.sub(r"\\\{\d\\\}", ".*", re.escape(opening)) for opening in OPENINGS))
+
+
+def is_canary(body: Mapping[str, Any]) -> bool:
+    """Whether a body asks one of the prompts that tell whether a server still serves the same."""
+    return CANARY.fullmatch(prompt_in(body)) is not None
 
 
 Script = Callable[[Call], Fault | None]
@@ -138,6 +155,7 @@ def echo(call: Call) -> str:
 
 class _QuietServer(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # of connections at once; those beyond it are reset
 
     def handle_error(self, request: object, client_address: object) -> None:
         if not isinstance(sys.exception(), ConnectionError):  # else whoever asked has given up
@@ -161,6 +179,8 @@ class FaultyServer:
         self.next_tokens = next_tokens
         """Log-probabilities of the most probable next tokens, told where `top_logprobs` is asked for."""
         self.calls: list[Call] = []
+        self.canaries: list[Call] = []
+        """Calls for canary prompts, which are not among `calls`."""
         self.answered = 0
         """Calls to which the truth was sent."""
         self.most_in_flight = 0
@@ -187,11 +207,12 @@ class FaultyServer:
     def arrived(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Call:
         """Count a call in."""
         whole = json.dumps(body, sort_keys=True)
+        calls = self.canaries if is_canary(body) else self.calls
         with self._lock:
             self._in_flight += 1
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
             call = Call(
-                number=len(self.calls),
+                number=len(calls),
                 attempt=self._seen[whole],
                 in_flight=self._in_flight,
                 at=time.monotonic(),
@@ -200,7 +221,7 @@ class FaultyServer:
                 body=body,
             )
             self._seen[whole] += 1
-            self.calls.append(call)
+            calls.append(call)
         return call
 
     def left(self, *, answered: bool) -> None:
@@ -266,7 +287,9 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
             call = server.arrived(self.path, dict(self.headers), json.loads(body))
             fault = server.script(call) or Fault()
             server.wait(fault.delay)
-            server.left(answered=fault.is_truth)  # first: whoever has the answer may ask again at once
+            server.left(
+                answered=fault.is_truth and not is_canary(call.body)
+            )  # first: whoever has the answer may ask again at once
             self._answer(call, fault)
 
         def _answer(self, call: Call, fault: Fault) -> None:

@@ -10,6 +10,7 @@ from storage import campaign_records, dataset_records, generation_records, outco
 from storage.database import open_database
 from storage.records import (
     CampaignRecord,
+    NewCanary,
     NewCandidate,
     NewComparison,
     NewDecision,
@@ -54,6 +55,13 @@ def generation(key, **fields):
         "engine": "none",
     }
     return NewGeneration(key=key, **(made_up | fields))
+
+
+def canary(verdict, **fields):
+    """What a served model answered at a contact, about to be stored."""
+    made_up = {"model": "f" * 64, "name": "m", "server": "http://h/v1", "epoch": 0, "prompts": "0" * 64}
+    told = {"texts": ["a", None], "repeated": [], "changed": 0, "verdict": verdict}
+    return NewCanary(**(made_up | told | {"input_tokens": 1, "output_tokens": 1} | fields))
 
 
 def decision(**fields):

@@ -1,7 +1,7 @@
 """Which duels were asked and told, and what that adds up to per pair of arms.
 
 Memory is O(K^2) and a round of B duels costs O(B), however many examples there are; O(K^2 + B) once some
-duels are unscored.
+duels are unscored. Pairs of deterministic arms, which meet an example once, keep which ones they met.
 """
 
 import math
@@ -10,22 +10,34 @@ from collections import Counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray, IntArray
+from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.best_duel.example_draws import ExampleDraws
 from algorithms.best_duel.setting import Setting
-from algorithms.errors import ArmAgainstItself, MalformedBatch, OutcomeOutOfRange, PairOutsideGrid
+from algorithms.dropping import LEAST_TOLD_TO_DROP
+from algorithms.errors import (
+    ArmAgainstItself,
+    MalformedBatch,
+    OutcomeOutOfRange,
+    PairAlreadyTold,
+    PairOutsideGrid,
+    PairRepeated,
+)
 from algorithms.in_flight import InFlight
 from algorithms.protocols import Batch
 
-LEAST_TOLD_TO_SET_ASIDE = 8  # fewer duels say too little about the share of unscored ones
+NONE_LEFT = 2**62  # more duels than any campaign has: no pair is chosen for having had so few
 
 
 class DuelRecord:
     """The duels so far, as symmetric tables over pairs of arms.
 
-    An arm is set aside for good as soon as at least 8 of its duels were told and more than `max_unscored` of
-    those are unscored. Duels against an arm set aside, or against one with a larger share of unscored duels,
+    An arm is dropped for good as soon as at least 8 of its duels were told and more than `max_unscored` of
+    those are unscored. Duels against a dropped arm, or against one with a larger share of unscored duels,
     do not count there, so a broken arm does not drag its opponents along. The arms with the largest share go
     first; equals go together, as which of two arms is broken cannot be told from their duels alone.
+
+    Two deterministic arms meet an example once, drawn uniformly from those that they have not met, and all
+    others meet examples drawn with replacement.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -39,12 +51,18 @@ class DuelRecord:
         self.counts = np.zeros(shape, dtype=np.int64)  # (K, K) duels told with a score
         self.told = np.zeros(shape, dtype=np.int64)  # (K, K) duels told, unscored ones included
         self.pending = np.zeros(shape, dtype=np.int64)  # (K, K) duels asked and not told
-        self.scored: list[tuple[int, int]] = []  # the arms of each scored duel of the last tell
+        self.latest: list[tuple[int, int, float]] = []  # arms and outcome of each duel of the last tell
+        self.scored: list[tuple[int, int]] = []  # the arms of those that are scored
         self.n_scored = 0
         self.n_told = 0
         self.n_pending = 0
-        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not set aside
+        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
         self.n_active = setting.n_arms
+        self.is_once = _meet_once(setting)  # (K, K) pairs that meet an example once
+        self._draws = {
+            (int(first), int(second)): ExampleDraws(setting.n_examples)
+            for first, second in np.argwhere(np.triu(self.is_once))
+        }
         self._list_pairs()
 
     @property
@@ -58,17 +76,53 @@ class DuelRecord:
         np.fill_diagonal(shares, 0.5)
         return shares
 
+    @property
+    def n_dropped(self) -> int:
+        """How many arms were dropped, m."""
+        return self.n_arms - self.n_active
+
+    def asked(self) -> IntArray:
+        """Duels asked of each pair, those told included, or `NONE_LEFT`: shape (K * K,), as `cells`."""
+        asked = self.told + self.pending
+        if self._draws:
+            asked[self.is_once & (asked == self.n_examples)] = NONE_LEFT
+        return asked.ravel()
+
+    def count(self, asked: IntArray, cell: int) -> None:
+        """Count one more duel of a pair that has one left, in a table as `asked` makes it."""
+        asked[cell] += 1
+        if self._draws and self.is_once.item(cell) and asked[cell] == self.n_examples:
+            asked[cell] = NONE_LEFT
+
+    def n_left(self) -> int:
+        """How many duels more may be asked of active arms; `NONE_LEFT` stands for no end."""
+        if not (self._draws and self.is_once.ravel()[self.cells].all()):
+            return NONE_LEFT
+        met = (self.told + self.pending).ravel()[self.cells]
+        return self.n_examples * len(met) - int(met.sum())
+
+    def is_exhausted(self) -> bool:
+        """Whether all duels that active arms may have were told."""
+        if not self._draws:
+            return False
+        told = self.told.ravel()[self.cells]
+        return bool((self.is_once.ravel()[self.cells] & (told == self.n_examples)).all())
+
     def ask(self, pairs: IntArray, rng: np.random.Generator) -> Batch:
         """Make a batch of duels, and remember them as pending.
 
-        Which arm comes first is a fair coin, so a judge that favours the first answer favours no arm.
+        Which arm comes first is a fair coin, so a judge that favours the first answer favours no arm. Where
+        a pair has met every example, the pair of active arms asked least takes its place.
 
         Args:
-            pairs: Shape (B, 2), two different arms each.
-            rng: Draws the coins and the examples, uniformly and with replacement.
+            pairs: Shape (B, 2), two different arms each; at most `n_left` of them.
+            rng: Draws the coins and the examples.
         """
         coins = integers(rng, 2, len(pairs))
-        examples = integers(rng, self.n_examples, len(pairs))
+        if self._draws:
+            pairs, examples = self._drawn(pairs, rng)
+        else:
+            examples = integers(rng, self.n_examples, len(pairs))
         arms = [pair[::-1] if coin else pair for pair, coin in zip(pairs.tolist(), coins, strict=True)]
         batch = Batch(np.array(arms), np.array(examples))
         for key in _keys(batch):
@@ -79,7 +133,7 @@ class DuelRecord:
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb the outcomes of a batch, asked here or not; a duel may be told again.
+        """Absorb the outcomes of a batch, asked here or not; a duel may be told again where it may be asked.
 
         Args:
             batch: B duels.
@@ -100,11 +154,29 @@ class DuelRecord:
                 _add(self.counts, first, second, 1)
                 self.wins[first, second] += outcome
                 self.wins[second, first] += 1.0 - outcome
+        for first, second, example in _keys(batch) if self._draws else ():
+            if (draws := self._draws.get((min(first, second), max(first, second)))) is not None:
+                draws.tell(example)
+        self.latest = duels
         self.scored = [(first, second) for first, second, outcome in duels if not math.isnan(outcome)]
         self.n_told += len(duels)
         self.n_scored += len(self.scored)
         if self.n_scored < self.n_told:
-            self._set_aside()
+            self._drop()
+
+    def _drawn(self, pairs: IntArray, rng: np.random.Generator) -> tuple[IntArray, list[int]]:
+        """The pairs, others in the place of those that have met every example, and an example for each."""
+        asked, drawn, examples = self.asked(), [], []
+        for first, second in np.sort(pairs, axis=1).tolist():
+            cell = first * self.n_arms + second
+            if asked[cell] == NONE_LEFT:
+                cell = int(self.cells[asked[self.cells].argmin()])
+            self.count(asked, cell)
+            pair = divmod(cell, self.n_arms)
+            draws = self._draws.get(pair)
+            examples.append(int(rng.integers(self.n_examples)) if draws is None else draws.draw(rng))
+            drawn.append(pair)
+        return np.array(drawn), examples
 
     def _settle(self, batch: Batch) -> None:
         """Take the duels of a batch that were asked here off the pending ones."""
@@ -118,7 +190,7 @@ class DuelRecord:
             else:
                 self._asked[key] = left - 1
 
-    def _set_aside(self) -> None:
+    def _drop(self) -> None:
         while True:
             told = np.where(self.active, self.told, 0)
             unscored = told - np.where(self.active, self.counts, 0)
@@ -126,7 +198,7 @@ class DuelRecord:
             is_no_worse = shares <= shares[:, np.newaxis]  # (K, K) the column than the row
             n_told = told.sum(axis=1, where=is_no_worse)
             n_unscored = unscored.sum(axis=1, where=is_no_worse)
-            is_judged = self.active & (n_told >= LEAST_TOLD_TO_SET_ASIDE)
+            is_judged = self.active & (n_told >= LEAST_TOLD_TO_DROP)
             too_many = is_judged & (n_unscored > self._max_unscored * n_told)
             if not too_many.any():
                 return
@@ -155,7 +227,28 @@ class DuelRecord:
             if outcome < 0.0 or outcome > 1.0:
                 raise OutcomeOutOfRange((first, second), example, outcome, "in [0, 1]")
             duels.append((first, second, outcome))
+        if self._draws:
+            self._refuse_repeated(batch)
         return duels
+
+    def _refuse_repeated(self, batch: Batch) -> None:
+        """Raise where a pair that meets an example once meets it again."""
+        met: set[tuple[int, int, int]] = set()
+        for first, second, example in _keys(batch):
+            pair = min(first, second), max(first, second)
+            if (draws := self._draws.get(pair)) is None:
+                continue
+            if draws.is_told(example):
+                raise PairAlreadyTold((first, second), example)
+            if (*pair, example) in met:
+                raise PairRepeated((first, second), example)
+            met.add((*pair, example))
+
+
+def _meet_once(setting: Setting) -> BoolArray:
+    if setting.deterministic is None:
+        return np.zeros((setting.n_arms, setting.n_arms), dtype=np.bool_)
+    return np.outer(setting.deterministic, setting.deterministic) & ~np.eye(setting.n_arms, dtype=np.bool_)
 
 
 def integers(rng: np.random.Generator, high: int, size: int) -> list[int]:

@@ -13,23 +13,23 @@ from algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class EpsGreedy:
-    """Ask a random pair with probability epsilon, else the best arm against who does best against it.
+    """Ask a random pair with probability `exploration`, else the best arm against who does best against it.
 
     An opponent never fought counts as even; of equals the least asked one is taken, then a random one. Within
     a batch the preferences stay as they are. A tie is half a win for each arm.
 
     Args:
         setting: The problem and the common parameters.
-        epsilon: Share of random pairs, in [0, 1]; the paper names no value.
+        exploration: Share of random pairs, the method's epsilon, in [0, 1]; the paper names no value.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 5 (EpsGreedy).
     """
 
-    def __init__(self, setting: Setting, *, epsilon: float = 0.1) -> None:
-        if not 0.0 <= epsilon <= 1.0:
-            raise InvalidParameter("epsilon", epsilon, "in [0, 1]")
-        self._epsilon = epsilon
+    def __init__(self, setting: Setting, *, exploration: float = 0.1) -> None:
+        if not 0.0 <= exploration <= 1.0:
+            raise InvalidParameter("exploration", exploration, "in [0, 1]")
+        self._exploration = exploration
         self._stopping = Stopping(setting)
 
     def ask(self, rng: np.random.Generator) -> Batch:
@@ -40,7 +40,7 @@ class EpsGreedy:
         record, best = self._stopping.record, self._stopping.evidence.best
         chosen = record.pairs[integers(rng, len(record.pairs), room)]
         if best is not None:
-            is_greedy = rng.random(room) >= self._epsilon
+            is_greedy = rng.random(room) >= self._exploration
             chosen[is_greedy] = self._greedy(best, int(is_greedy.sum()), rng)
         return record.ask(chosen, rng)
 

@@ -7,6 +7,7 @@ import numpy as np
 from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.setting import Setting
+from algorithms.decision import Claim
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
@@ -51,7 +52,32 @@ class Evidence(Protocol):
 
     @property
     def is_separated(self) -> bool:
-        """Whether the best arm beats every other and Z is above the threshold of the setting."""
+        """Whether the best arm is known at the error probability of the setting."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is certain which active arm is best, which are tied for it, or that none is."""
+        ...
+
+    @property
+    def beaten(self) -> BoolArray:
+        """Active arms shown not to be the best, shape (K,)."""
+        ...
+
+    @property
+    def losers(self) -> BoolArray:
+        """Those of them that lose to another active arm for certain, shape (K,)."""
+        ...
+
+    @property
+    def tied(self) -> BoolArray:
+        """Active arms that share the first place for certain, shape (K,)."""
+        ...
+
+    @property
+    def claim(self) -> Claim:
+        """What may be said of the best arm once it is separated, or of all arms once they are settled."""
         ...
 
     def update(self) -> None:
@@ -70,8 +96,17 @@ def evidence_of(setting: Setting, record: DuelRecord) -> Evidence:
     return BradleyTerryEvidence(setting, record)
 
 
+def in_force(evidence: Evidence) -> Evidence:
+    """What to go by after a tell: the evidence, or that by counts once the duels refute its model."""
+    from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+
+    if isinstance(evidence, BradleyTerryEvidence) and evidence.is_refuted:
+        return evidence.by_counts
+    return evidence
+
+
 def evidence_delta(setting: Setting) -> float:
-    """The error probability of a campaign's thresholds and intervals."""
+    """The error probability of a campaign's tests and intervals."""
     return INTERVAL_DELTA if setting.delta is None else setting.delta
 
 
@@ -80,7 +115,7 @@ def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
 
     Args:
         preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.
-        active: Shape (K,), not set aside.
+        active: Shape (K,), not dropped.
 
     Returns:
         Shape (K,), min over active j other than i of the preference of i over j; NaN where nothing is known

@@ -12,7 +12,7 @@ from algorithms.protocols import EMPTY_BATCH, Batch
 class RoundRobin:
     """Ask the pairs in a fixed order, over and over: the baseline that adapts to nothing.
 
-    The next pair is the first of those asked least, so the order holds when arms are set aside or duels come
+    The next pair is the first of those asked least, so the order holds when arms are dropped or duels come
     from elsewhere. A tie is half a win for each arm.
 
     Args:
@@ -31,11 +31,10 @@ class RoundRobin:
         if room == 0:
             return EMPTY_BATCH
         record = self._stopping.record
-        asked = (record.told + record.pending).ravel()[record.cells]  # (P,)
-        chosen = []
+        asked, chosen = record.asked(), []
         for _ in range(room):
-            place = asked.argmin()
-            asked[place] += 1
+            place = asked[record.cells].argmin()
+            record.count(asked, record.cells[place])
             chosen.append(place)
         return record.ask(record.pairs[chosen], rng)
 

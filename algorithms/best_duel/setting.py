@@ -1,14 +1,11 @@
 """What every best-duel selector is given, checked once."""
 
 from dataclasses import dataclass, field, fields
-from typing import Literal
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.errors import InvalidParameter
-
-Threshold = Literal["practical", "proven"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,13 +25,19 @@ class Setting:
     budget: int | None = None
     """Most duels that may be told, unscored ones included; None for no limit."""
     delta: float | None = None
-    """Stop once the best arm is separated with error probability delta, in (0, 1); None to go on."""
-    threshold: Threshold = "practical"
-    """How much evidence separates the best arm: "practical" is a heuristic, "proven" keeps to delta."""
+    """Stop once the best arm is known with error probability delta, in (0, 1); None to go on."""
+    epsilon: float = 0.0
+    """An arm that no other beats by more than this is good enough, in [0, 1/2), as a preference above 1/2."""
+    assume_winner: bool = False
+    """Whether some arm is taken to beat or tie every other: then fewer duels are needed, and in a cycle an
+    arm is named that does not beat every other."""
+    deterministic: BoolArray | None = None
+    """Shape (K,), arms that answer an example the same whenever asked, under a judge that then rules the
+    same: two such arms meet an example once, drawn without replacement. None where there is no such arm."""
     features: FloatArray | None = field(default=None, repr=False)
     """Shape (K, d), what is known of each arm, for the Bradley-Terry model; None for no model."""
     max_unscored: float = 0.5
-    """Share of unscored duels, in [0, 1], beyond which an arm is set aside."""
+    """Share of unscored duels, in [0, 1], beyond which an arm is dropped."""
 
     def __post_init__(self) -> None:
         for name, value, holds, requirement in (
@@ -43,12 +46,19 @@ class Setting:
             ("batch_size", self.batch_size, self.batch_size >= 1, "at least 1"),
             ("budget", self.budget, self.budget is None or self.budget >= 1, "at least 1 or None"),
             ("delta", self.delta, self.delta is None or 0.0 < self.delta < 1.0, "in (0, 1) or None"),
+            ("epsilon", self.epsilon, 0.0 <= self.epsilon < 0.5, "in [0, 1/2)"),
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
         ):
             if not holds:
                 raise InvalidParameter(name, value, requirement)
         if self.features is not None:
             object.__setattr__(self, "features", _checked_features(self.features, self.n_arms))
+        if self.deterministic is not None:
+            if self.features is not None:
+                raise InvalidParameter(
+                    "deterministic", self.deterministic, "None with features: the model needs fresh draws"
+                )
+            object.__setattr__(self, "deterministic", _checked_arms(self.deterministic, self.n_arms))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Setting):
@@ -67,5 +77,14 @@ def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
     copied = np.array(features, dtype=np.float64, order="C")
     for unusable in copied[~np.isfinite(copied)][:1]:
         raise InvalidParameter("features", float(unusable), "finite numbers")
+    copied.setflags(write=False)
+    return copied
+
+
+def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
+    """A read-only copy, if nothing speaks against it."""
+    if deterministic.shape != (n_arms,) or deterministic.dtype != np.bool_:
+        raise InvalidParameter("deterministic", deterministic, f"of shape ({n_arms},), true or false each")
+    copied = deterministic.copy()
     copied.setflags(write=False)
     return copied

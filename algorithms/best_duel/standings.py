@@ -17,7 +17,7 @@ class Standings:
         preferences: Share of duels that the row wins against the column, shape (K, K), NaN where nothing is
             known, 1/2 on the diagonal. It is kept and changed by `refresh`.
         counts: Scored duels of each pair, shape (K, K).
-        active: Shape (K,), not set aside.
+        active: Shape (K,), not dropped.
     """
 
     def __init__(self, preferences: FloatArray, counts: IntArray, active: BoolArray) -> None:

@@ -1,20 +1,32 @@
 """When a best-duel selector stops, what it then says, and how much it may ask until then."""
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import BoolArray
 from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.evidence import evidence_of
+from algorithms.best_duel.evidence import evidence_of, in_force
 from algorithms.best_duel.setting import Setting
-from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason, statuses
+from algorithms.decision import (
+    HEURISTIC,
+    NOTHING_CLAIMED,
+    ArmStatus,
+    Claim,
+    Decision,
+    Reason,
+    statuses,
+)
 from algorithms.protocols import Batch
 
 
 class Stopping:
     """The record of the duels, the evidence in it, and the rule that all methods stop by.
 
-    With `delta`, it stops as separated once the best arm beats every other active arm and the evidence
-    against each of those is above the threshold; what that guarantees, `thresholds` says. Arms set aside are
-    neither best nor waited for; where one arm is left, there is nothing more to ask.
+    With `delta`, it stops as confident once the evidence separates the best arm from every other active one;
+    what that guarantees, the evidence says. It stops as exhausted when nothing that may be asked could change
+    the answer: one arm is left, active arms have had all their duels, or, with `delta`, it is certain which
+    arms are tied for the first place, or that no arm beats or ties every other. Dropped arms are neither best
+    nor waited for, and nothing is claimed of them.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -26,43 +38,74 @@ class Stopping:
         """Absorb outcomes in [0, 1], NaN where unscored; raises like `DuelRecord.tell`."""
         self.record.tell(batch, outcomes)
         self.evidence.update()
+        self.evidence = in_force(self.evidence)
 
     def room(self) -> int:
         """How many duels the next batch may have; 0 when stopped."""
         if self._reason() != "running":
             return 0
+        room = min(self._setting.batch_size, self.record.n_left())
         if self._setting.budget is None:
-            return self._setting.batch_size
+            return room
         spent = self.record.n_told + self.record.n_pending
-        return min(self._setting.batch_size, max(0, self._setting.budget - spent))
+        return min(room, max(0, self._setting.budget - spent))
 
     def decision(self) -> Decision:
-        """What is believed now."""
+        """What is believed now. All intervals hold at every look with probability at least 1 - delta."""
         reason = self._reason()
         return Decision(
             best=self.evidence.best,
             estimates=self.evidence.estimates.copy(),
             lower=self.evidence.lower.copy(),
             upper=self.evidence.upper.copy(),
-            status=statuses(self.record.n_arms, [("dropped", ~self.record.active)]),
+            status=statuses(self.record.n_arms, self._groups(reason)),
             stop=reason != "running",
             reason=reason,
             claim=self._claim(reason),
         )
 
+    def _groups(self, reason: Reason) -> list[tuple[ArmStatus, BoolArray]]:
+        """A status and which arms have it, the later ones first in rank."""
+        evidence, dropped = self.evidence, ~self.record.active
+        if not self._has_winner(reason):
+            return [("eliminated", evidence.beaten), ("tied", evidence.tied), ("dropped", dropped)]
+        best = np.arange(self.record.n_arms) == evidence.best
+        # Within epsilon of the best is all that was shown of the others, but for certain losers.
+        others: ArmStatus = "not-better" if self._setting.epsilon else "eliminated"
+        return [
+            (others, self.record.active),
+            ("eliminated", evidence.losers),
+            ("best", best),
+            ("dropped", dropped),
+        ]
+
+    def _has_winner(self, reason: Reason) -> bool:
+        """Whether one arm is known to be the best, or good enough."""
+        if reason == "confident":
+            return True
+        if reason == "running" or self.record.n_active < 2 or not self.evidence.is_settled:
+            return False
+        best = self.evidence.best
+        return best is not None and not self.evidence.losers[best] and not self.evidence.tied.any()
+
     def _claim(self, reason: Reason) -> Claim:
-        if reason == "confident" and self._setting.threshold == "proven":
-            return Claim(kind="proven", delta=self._setting.delta)
-        if reason == "confident" or (reason == "budget" and self._setting.delta is None):
-            return HEURISTIC
-        return NOTHING_CLAIMED
+        if reason == "running" or self.record.n_active < 2:
+            return NOTHING_CLAIMED
+        if reason == "confident" or self.evidence.is_settled:
+            return self.evidence.claim
+        return HEURISTIC if self._setting.delta is None else NOTHING_CLAIMED
 
     def _reason(self) -> Reason:
         n_active = self.record.n_active
         if n_active < 2:
             return "exhausted" if n_active else "all-dropped"
-        if self._setting.delta is not None and self.evidence.is_separated:
-            return "confident"
+        if self._setting.delta is not None:
+            if self.evidence.is_separated:
+                return "confident"
+            if self.evidence.is_settled:
+                return "exhausted"
+        if self.record.is_exhausted():
+            return "exhausted"
         if self._setting.budget is not None and self.record.n_told >= self._setting.budget:
             return "budget"
         return "running"

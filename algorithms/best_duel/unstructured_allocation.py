@@ -69,7 +69,7 @@ def likeliest_best(standings: Standings, best: int, active: BoolArray) -> int:
     Args:
         standings: Of the active arms.
         best: The arm with the highest worst preference, taken among equals.
-        active: Shape (K,), arms not set aside.
+        active: Shape (K,), arms not dropped.
     """
     if standings.estimates[best] > 0.5:
         return best

@@ -9,8 +9,16 @@ equation (25).
 import numpy as np
 
 from algorithms.arrays import FloatArray
-from algorithms.betting import Capital, Rows, UniversalPortfolio, WsrCapital, nodes_for
-from algorithms.certify.setting import Betting
+from algorithms.betting import (
+    Capital,
+    Rows,
+    StarCapital,
+    UniversalPortfolio,
+    WsrCapital,
+    log_average,
+    nodes_for,
+)
+from algorithms.certify.setting import Rule
 
 
 class EValues:
@@ -26,8 +34,8 @@ class EValues:
         factors: rho, shape (S,), in [0, 1].
         alpha: The risk in question, in (0, 1).
         betting: The rule by which each strategy bets.
-        level: What the WSR rule bets for, in (0, 1).
-        horizon: The losses that there will be, at least 1: what the WSR rule bets for, and as many as the
+        level: What the rules "star" and "wsr" bet for, in (0, 1).
+        horizon: The losses that there will be, at least 1: what those rules bet for, and as many as the
             portfolio's nodes are enough for. More are as valid.
         nodes: Of the universal portfolio; None for as many as the horizon takes.
     """
@@ -38,32 +46,34 @@ class EValues:
         factors: FloatArray,
         alpha: float,
         *,
-        betting: Betting,
+        betting: Rule,
         level: float,
         horizon: int,
         nodes: int | None = None,
     ) -> None:
         most = 1.0 + factors
-        self._capital: Capital = (
-            UniversalPortfolio(n_arms, most, alpha, nodes or nodes_for(horizon))
-            if betting == "up"
-            else WsrCapital(n_arms, most, alpha, level, horizon)
-        )
+        self._capital: Capital
+        if betting == "up":
+            self._capital = UniversalPortfolio(n_arms, most, alpha, nodes or nodes_for(horizon))
+        else:
+            rule = StarCapital if betting == "star" else WsrCapital
+            self._capital = rule(n_arms, most, alpha, level, horizon)
         self.log_strategies = np.zeros((n_arms, factors.size))  # (R, S) log E_{s,i}
         self.logs = np.zeros(n_arms)  # (R,) log E_i
         self.log_peaks = np.zeros(n_arms)  # (R,) the highest they ever were
 
-    def update(self, arms: Rows, losses: FloatArray) -> FloatArray:
+    def update(self, arms: Rows, losses: FloatArray, bets: FloatArray | None = None) -> FloatArray:
         """Absorb the next effective losses of some arms.
 
         Args:
             arms: Which; R' of them, none twice.
             losses: Shape (R', B, S), in the order they were drawn.
+            bets: As in `Capital.bet`.
 
         Returns:
             Shape (R', B), the logarithm of the e-values after each loss.
         """
-        paths = self._capital.bet(arms, losses)
+        paths = self._capital.bet(arms, losses, bets)
         mixed = log_average(paths)
         self.log_strategies[arms] = paths[:, -1]
         self.logs[arms] = mixed[:, -1]
@@ -74,13 +84,6 @@ class EValues:
     def weights(self) -> FloatArray:
         """The weights of the strategies at the next step, shape (R, S)."""
         return normalised(self.log_strategies)
-
-
-def log_average(logs: FloatArray) -> FloatArray:
-    """The logarithm of the average over the last axis of numbers given by their logarithms."""
-    highest = logs.max(axis=-1, keepdims=True)
-    average: FloatArray = np.log(np.exp(logs - highest).mean(axis=-1)) + highest[..., 0]
-    return average
 
 
 def normalised(logs: FloatArray) -> FloatArray:

@@ -1,11 +1,15 @@
-"""Two-sided intervals of risks, by inverting the tests.
+"""Intervals of risks, by the very bets of the tests.
 
-Letters as in `e_values`, and m a candidate for the risk, G grid points of it. The bets are those of
-Waudby-Smith and Ramdas, whatever rule the tests bet by, as they do not depend on m: they are capped at 1 / (1
-+ 2 rho), one over the width of an effective loss's range, with which every factor 1 - lambda (l - m) is
-positive for m in (0, 1] and increases in m. So the e-value against m increases in m, and a grid point that is
-refuted refutes all above it. The lower end is one minus the upper end of the mirrored losses 1 - l, which
-have the same range.
+Letters as in `e_values`, and m a candidate for the risk, G grid points of it. The bets of the test that
+would certify an arm, lambda_{s,i}, are made against risks of at least alpha. They are bets against risks of
+at least m, too, for every m from alpha on:
+
+    E(m) = average over s of prod_i (1 - lambda_{s,i} (l_{s,i} - m))
+
+is positive, as lambda < 1 / (1 + rho - alpha), and a supermartingale if the risk is m or more. It increases
+in m, and E(alpha) is the e-value of the test. So the least m for which it ever reached what the test asks for
+is an upper end of the risk at the level of the test, and it is alpha exactly when the arm passed. Both are
+wrong only if E(m) for the true risk m ever gets there.
 """
 
 from itertools import pairwise
@@ -13,55 +17,37 @@ from itertools import pairwise
 import numpy as np
 
 from algorithms.arrays import FloatArray, IntArray
-from algorithms.betting import BLOCK, WsrBets
-from algorithms.certify.losses import effective_losses
+from algorithms.betting import BLOCK
 
-GRID_POINTS = 1025
+GRID_POINTS = 513
 
 
-class RiskIntervals:
-    """Intervals that hold for all arms, at all times, with probability at least 1 - delta.
+class UpperEnds:
+    """The least risks from `least` to 1 that are refuted as too high, one per arm.
 
-    They have delta / (2 K) for either end of each arm (union bounds), and assume what `EValues` does. An end
-    is the intersection over all times, put on a grid point and rounded outward.
+    An end holds at all times with probability at least 1 - level, under the assumptions of `EValues`. It is
+    the intersection over all times, put on a grid point and rounded outward.
 
-    They are no certificates: those have all of their delta for one end and one risk, so that an arm may be
-    certified while its interval still reaches above alpha.
+    Lower ends of a risk are one minus these of the mirrored losses 1 - l, which have the same range, with the
+    bets of a test of them.
 
-    Source: Park et al. (2025), Appendix D.5.
+    Args:
+        n_arms: K.
+        n_strategies: S.
+        least: The mean that the test is about, in (0, 1): the lowest end there can be.
+        level: The error probability of the test, in (0, 1).
+
+    Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
+    86(1), Section 4.4, and Park et al. (2025), Appendix D.5, who invert tests with bets made for intervals.
     """
 
-    def __init__(self, n_arms: int, factors: FloatArray, delta: float, horizon: int) -> None:
-        self._factors = factors
-        level = delta / (2 * n_arms)
-        self._high = _UpperEnds(n_arms, factors, level, horizon)
-        self._low = _UpperEnds(n_arms, factors, level, horizon)
-
-    def update(self, arm: int, outcomes: FloatArray) -> None:
-        """Absorb the next outcomes of an arm, shape (B, 3), in the order they were drawn."""
-        self._high.update(arm, effective_losses(outcomes, self._factors, "worst"))
-        self._low.update(arm, 1.0 - effective_losses(outcomes, self._factors, "best"))
-
-    @property
-    def lower(self) -> FloatArray:
-        """Lower ends, shape (K,)."""
-        return 1.0 - self._low.ends
-
-    @property
-    def upper(self) -> FloatArray:
-        """Upper ends, shape (K,)."""
-        return self._high.ends
-
-
-class _UpperEnds:
-    """The least risks that are refuted as too high, one per arm."""
-
-    def __init__(self, n_arms: int, factors: FloatArray, level: float, horizon: int) -> None:
+    def __init__(self, n_arms: int, n_strategies: int, least: float, level: float) -> None:
         # Equidistant in arcsin(sqrt(m)): cells are narrow where losses of that mean vary little.
-        self._grid = (1.0 - np.cos(np.linspace(0.0, np.pi, GRID_POINTS))) / 2.0  # (G,)
-        self._bets = WsrBets(n_arms, 1.0 / (1.0 + 2.0 * factors), level, horizon)
+        angles = np.linspace(np.arccos(1.0 - 2.0 * least), np.pi, GRID_POINTS)
+        self._grid = np.maximum((1.0 - np.cos(angles)) / 2.0, least)  # (G,)
+        self._grid[0] = least
         self._bar = -np.log(level)
-        self._logs = np.zeros((n_arms, factors.size, GRID_POINTS))  # (K, S, G)
+        self._logs = np.zeros((n_arms, n_strategies, GRID_POINTS))  # (K, S, G)
         self._last: IntArray = np.full(n_arms, GRID_POINTS - 1)  # (K,) all from here on are refuted, or 1
 
     @property
@@ -69,14 +55,13 @@ class _UpperEnds:
         """Shape (K,)."""
         return self._grid[self._last]
 
-    def update(self, arm: int, losses: FloatArray) -> None:
-        """Absorb losses of an arm, shape (B, S)."""
-        bets = self._bets.next(np.array([arm]), losses[np.newaxis])[0]  # (B, S)
+    def update(self, arm: int, losses: FloatArray, bets: FloatArray) -> None:
+        """Absorb losses of an arm and the bets that the test made on them, shape (B, S) both."""
         for start in range(0, len(losses), BLOCK):
-            window = slice(1, self._last[arm])
+            window = slice(0, self._last[arm])
             block = slice(start, start + BLOCK)
             stake = bets[block, :, np.newaxis]
-            gains = 1.0 - stake * losses[block, :, np.newaxis] + stake * self._grid[window]  # (b, S, W)
+            gains = 1.0 + stake * (self._grid[window] - losses[block, :, np.newaxis])  # (b, S, W)
             for before, now in pairwise(gains):
                 now *= before
             logs = self._logs[arm, :, window]  # (S, W), a view

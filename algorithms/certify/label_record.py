@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.certify.losses import MISSING
 from algorithms.certify.setting import Setting
 from algorithms.dropping import too_many_unscored
 from algorithms.errors import (
@@ -16,8 +17,6 @@ from algorithms.errors import (
 from algorithms.in_flight import InFlight
 from algorithms.protocols import EMPTY_BATCH, Batch
 
-N_LOSSES = 3
-
 
 class LabelRecord:
     """The labels in the order they were bought, and the pairs of an arm and a labelled example.
@@ -28,7 +27,7 @@ class LabelRecord:
 
     Args:
         setting: The problem and the common parameters.
-        columns: Which of the three losses the method reads; a pair is unscored if one of those is missing.
+        columns: Which of the losses the method reads; a pair is unscored if nothing is known of one of those.
         estimated: Which of them its estimates are means of.
     """
 
@@ -94,10 +93,10 @@ class LabelRecord:
 
         Args:
             batch: B pairs that were never told.
-            outcomes: Shape (B, 3), losses in [0, 1], NaN where unscored; columns as in `losses`.
+            outcomes: Shape (B, 3) or (B, 4), in [0, 1], NaN where unscored; columns as in `losses`.
 
         Returns:
-            The outcomes as an array of shape (B, 3).
+            The outcomes as an array of shape (B, 4).
 
         Raises:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
@@ -133,13 +132,18 @@ class LabelRecord:
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
-        wanted = f"numbers of shape ({len(batch)}, {N_LOSSES}): human, autoevaluated and unlabelled losses"
+        wanted = (
+            f"numbers of shape ({len(batch)}, 3), human, autoevaluated and unlabelled losses, or "
+            f"({len(batch)}, 4), with the share of the unlabelled ones that are missing"
+        )
         try:
             losses = np.array(outcomes, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise MalformedBatch("outcomes", wanted, f"something else ({error})") from error
-        if losses.shape != (len(batch), N_LOSSES):
+        if losses.shape not in {(len(batch), MISSING), (len(batch), MISSING + 1)}:
             raise MalformedBatch("outcomes", wanted, f"shape {losses.shape}")
+        if losses.shape[1] == MISSING:
+            losses = np.column_stack([losses, np.zeros(len(batch))])
         inside = (arms >= 0) & (arms < self.n_arms) & (examples >= 0) & (examples < self.n_examples)
         if (where := _first(~inside)) is not None:
             raise PairOutsideGrid(int(arms[where]), int(examples[where]), self.n_arms, self.n_examples)
@@ -151,7 +155,7 @@ class LabelRecord:
         is_bad: BoolArray = (losses < 0.0) | (losses > 1.0)
         if (where := _first(is_bad.ravel())) is not None:
             value = float(losses.flat[where])
-            where //= N_LOSSES
+            where //= losses.shape[1]
             raise OutcomeOutOfRange(int(arms[where]), int(examples[where]), value, "losses in [0, 1]")
         self._in_flight.check(batch)
         return losses

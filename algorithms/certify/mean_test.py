@@ -3,18 +3,18 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray
+from algorithms.arrays import BoolArray
 from algorithms.certify.label_record import LabelRecord
-from algorithms.certify.procedure import Procedure
+from algorithms.certify.procedure import Findings, Procedure
 from algorithms.certify.setting import Setting
-from algorithms.decision import Decision
+from algorithms.decision import HEURISTIC, Decision
 from algorithms.protocols import Batch
 
 
 class MeanTest:
     """A selector that trusts a mean: once an arm was told with all its labels, it passes or it does not.
 
-    It guarantees nothing, whatever delta is, and is here to be compared with. Unscored losses are left out.
+    It guarantees nothing, whatever delta is, and is here to be compared with. Missing losses are left out.
 
     Args:
         setting: The problem and the common parameters; delta and the betting rule are not used.
@@ -24,25 +24,26 @@ class MeanTest:
     def __init__(self, setting: Setting, column: int) -> None:
         self._alpha = setting.alpha
         self._record = LabelRecord(setting, (column,), estimated=column)
-        self._procedure = Procedure(setting, self._record)
-        self._unknown: FloatArray = np.full(setting.n_arms, np.nan)
+        self._procedure = Procedure(setting, self._record, HEURISTIC)
+        self._nowhere = np.zeros(setting.n_arms, dtype=np.bool_)
+        self._unknown = np.full(setting.n_arms, np.nan)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose labelled examples that the arms under test have not seen, old labels before new ones."""
-        return self._procedure.ask(self._passed, rng)
+        return self._procedure.ask(self._findings, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb human, autoevaluated and unlabelled losses in [0, 1], shape (B, 3), NaN where unscored."""
+        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), columns as in `losses`, NaN where unscored."""
         self._record.tell(batch, outcomes)
 
     def decision(self) -> Decision:
         """Recommend the last arm that passed, or none."""
-        return self._procedure.decision(self._passed, self._unknown, self._unknown)
+        return self._procedure.decision(self._findings)
 
     @property
     def certified(self) -> BoolArray:
         """Which arms are taken for certified, shape (K,)."""
-        return self._procedure.certified(self._passed)
+        return self._procedure.certified(self._findings)
 
     @property
     def n_labels(self) -> int:
@@ -50,5 +51,10 @@ class MeanTest:
         return self._record.n_told
 
     @property
-    def _passed(self) -> BoolArray:
-        return self._record.has_all & (self._record.means <= self._alpha)
+    def _findings(self) -> Findings:
+        return Findings(
+            passed=self._record.has_all & (self._record.means <= self._alpha),
+            refuted=self._nowhere,
+            lower=self._unknown,
+            upper=self._unknown,
+        )

@@ -1,5 +1,7 @@
 """Tests of several arms as one: which are certified, which are still under test, and when it is over."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
@@ -9,76 +11,143 @@ from algorithms.decision import NOTHING_CLAIMED, Claim, Decision, Reason, status
 from algorithms.protocols import EMPTY_BATCH, Batch
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Findings:
+    """What the tests of the arms say, each arm by itself; all of shape (K,)."""
+
+    passed: BoolArray
+    """Whether the risk is shown to be at most alpha, at the level of the test."""
+    refuted: BoolArray
+    """Whether it is shown to be above alpha, at the level of refutations."""
+    lower: FloatArray
+    """Lower ends of the risks at the level of refutations; NaN without intervals."""
+    upper: FloatArray
+    """Upper ends of the risks at the level of the test; NaN without intervals."""
+
+
 class Procedure:
     """The multiple testing of a setting, over a record of labels.
 
     Fixed sequence: the arms are tested in their order, each at delta, and the first arm that is not certified
-    with all its labels ends it. A false certificate must pass the first arm whose risk is above alpha, so
-    the probability of any is at most delta. Bonferroni: every arm is tested at delta / K. Either way the arms
-    may share examples and stop at different times.
+    ends it, once it is refuted or was told with all its labels. A false certificate must pass the first arm
+    whose risk is above alpha, so the probability of any is at most delta. Bonferroni: every arm is tested at
+    delta / K; it is over when no arm that is cheaper than the cheapest certified one can still be certified.
+    Either way the arms may share examples and stop at different times.
 
-    An arm that is set aside is not certified. What `passed` means is the method's business: a certificate is
-    as good as the test behind it.
+    Neither the end of a test nor the end of all tests can make a certificate wrong more often: an e-value may
+    be looked at whenever, for whatever reason. An arm that is refuted is not certified even if it passed, and
+    neither is an arm that is dropped, passed or not. That takes certificates away, never gives one: with a
+    fixed sequence a dropped arm is not skipped, it ends the sequence as any other that is not certified does.
+    (To go on behind it would be a second chance for a false certificate at the full delta.) So the bounds
+    above hold as they are, however many arms are dropped, and for whatever reason.
+
+    A refutation is wrong with a probability of its own: that any arm whose risk is at most alpha is ever
+    refuted has probability at most delta, delta / K for each arm. It is no part of the claim, which is about
+    certificates.
+
+    Upper ends include certificates, with the same error: that the risk of any certified arm is above alpha,
+    or that of any arm above its upper end, has probability at most delta, all arms and all times together.
+    With Bonferroni each arm has its delta / K. In a fixed sequence certified arms have the end alpha, the
+    first other arm has its own end, at level delta, and all later ones have 1. Proof: let k be the first arm
+    whose risk is above alpha. No end is below alpha, so a wrong statement is about k or a later arm. If it is
+    about a later one, all arms before that are certified, k among them. So either k is certified, and its
+    own end is alpha, or its own end is the wrong statement; in both cases the own end of k is wrong, which
+    has probability at most delta.
+
+    Lower ends include refutations: they hold for all arms at all times with probability at least 1 - delta.
+    Both kinds of ends together hold with at least 1 - 2 delta.
+
+    What `passed` means is the method's business: a certificate is as good as the test behind it.
+
+    Args:
+        setting: The problem and the common parameters.
+        record: The labels.
+        claim: What is claimed of certificates.
+
+    Source: Hsu & Berger (1999), "Stepwise confidence intervals without multiplicity adjustment for
+    dose-response and toxicity studies", JASA 94(446), for the upper ends in a fixed sequence.
     """
 
-    def __init__(self, setting: Setting, record: LabelRecord) -> None:
+    def __init__(self, setting: Setting, record: LabelRecord, claim: Claim) -> None:
         self._setting = setting
         self._record = record
+        self._claim = claim
+        self._in_sequence = setting.procedure == "fixed-sequence"
 
-    def ask(self, passed: BoolArray, rng: np.random.Generator) -> Batch:
-        """Ask for pairs of the arms under test, given which arms passed, shape (K,)."""
-        arms = self._under_test(passed)
+    def ask(self, findings: Findings, rng: np.random.Generator) -> Batch:
+        """Ask for pairs of the arms under test."""
+        arms = self._under_test(findings)
         return self._record.ask(arms, self._setting.batch_size, rng) if arms.size else EMPTY_BATCH
 
-    def certified(self, passed: BoolArray) -> BoolArray:
+    def certified(self, findings: Findings) -> BoolArray:
         """Which arms are certified, shape (K,)."""
-        usable = passed & self._record.active
-        if self._setting.procedure == "bonferroni":
+        usable: BoolArray = findings.passed & ~findings.refuted & self._record.active
+        if not self._in_sequence:
             return usable
         certified: BoolArray = np.logical_and.accumulate(usable)
         return certified
 
-    def decision(self, passed: BoolArray, lower: FloatArray, upper: FloatArray) -> Decision:
-        """The decision, given which arms passed and their intervals, each of shape (K,)."""
-        certified = np.flatnonzero(self.certified(passed))
-        reason = self._reason(passed)
+    def decision(self, findings: Findings) -> Decision:
+        """What is certified, and whether it is over.
+
+        Estimates are the arms' means of the losses that the record estimates, moved to the nearest end of the
+        interval where they lie outside.
+        """
+        certified = self.certified(findings)
+        chosen = np.flatnonzero(certified)
+        reason = self._reason(findings)
+        upper = self._upper(findings, certified)
+        means = self._record.means
+        inside = np.fmax(np.fmin(means, upper), findings.lower)
         return Decision(
-            best=int(certified[-1]) if certified.size else None,
-            estimates=self._record.means,
-            lower=lower,
+            best=int(chosen[-1]) if chosen.size else None,
+            estimates=np.where(np.isnan(means), np.nan, inside),
+            lower=findings.lower,
             upper=upper,
             status=statuses(
                 self._setting.n_arms,
-                [("certified", self.certified(passed)), ("dropped", ~self._record.active)],
+                [
+                    ("untested", (self._record.told == 0) & (reason != "running")),
+                    ("refuted", findings.refuted),
+                    ("certified", certified),
+                    ("dropped", ~self._record.active),
+                ],
             ),
             stop=reason != "running",
             reason=reason,
-            claim=Claim(kind="proven", delta=self._setting.delta, assumptions=("random-labels",))
-            if reason == "certified"
-            else NOTHING_CLAIMED,
+            claim=self._claim if reason == "certified" else NOTHING_CLAIMED,
         )
 
-    def _under_test(self, passed: BoolArray) -> IntArray:
-        waiting = ~self.certified(passed)
-        if self._setting.procedure == "fixed-sequence":
-            waiting &= np.cumsum(waiting) == 1
-        return np.flatnonzero(waiting & self._record.active & ~self._record.has_all)
+    def _under_test(self, findings: Findings) -> IntArray:
+        """The arms whose tests are worth going on with."""
+        certified = self.certified(findings)
+        if self._in_sequence:
+            wanted = ~certified & (np.cumsum(~certified) == 1)
+        else:
+            wanted = ~np.logical_or.accumulate(certified[::-1])[::-1]  # cheaper than all that are certified
+        return np.flatnonzero(wanted & ~findings.refuted & self._record.active & ~self._record.has_all)
 
-    def _reason(self, passed: BoolArray) -> Reason:
+    def _upper(self, findings: Findings, certified: BoolArray) -> FloatArray:
+        if not self._in_sequence:
+            return findings.upper
+        behind = np.cumsum(~certified) > 1
+        return np.where(behind & ~np.isnan(findings.upper), 1.0, findings.upper)
+
+    def _reason(self, findings: Findings) -> Reason:
         if not self._record.active.any():
             return "all-dropped"
-        if self._under_test(passed).size:
+        if self._under_test(findings).size:
             return "running"
-        return "certified" if self.certified(passed).any() else "none-certified"
+        return "certified" if self.certified(findings).any() else "none-certified"
 
 
 def by_arms(batch: Batch, losses: FloatArray) -> list[tuple[IntArray, FloatArray]]:
-    """The losses of a batch, shape (B, 3), by arm and in the order of the batch.
+    """The losses of a batch, shape (B, 4), by arm and in the order of the batch.
 
     Arms with the same number of losses come together, so that there is little to loop over.
 
     Returns:
-        Of each group its A arms, shape (A,), and their losses, shape (A, B', 3).
+        Of each group its A arms, shape (A,), and their losses, shape (A, B', 4).
     """
     order = np.argsort(batch.arms, kind="stable")
     arms, first, counts = np.unique(batch.arms[order], return_index=True, return_counts=True)

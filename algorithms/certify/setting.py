@@ -5,8 +5,19 @@ from typing import Literal
 
 from algorithms.errors import InvalidParameter
 
-Betting = Literal["up", "wsr"]
+Rule = Literal["star", "up", "wsr"]
+"""By what the bets of the tests are made:
+
+* star: what is still needed over the labels that are left; it certifies most where labels are few.
+* up: the universal portfolio, whose bets need no horizon; it takes fewest labels where there are many.
+* wsr: the published alternative to it, which takes less time.
+"""
+Betting = Literal["auto", "star", "up", "wsr"]
 Procedure = Literal["fixed-sequence", "bonferroni"]
+
+MOST_LABELS_FOR_STAR = 300
+"""Up to so many labels "star" certifies more than "up" (measured on the published tables); with more, both
+certify nearly all that can be, and "up" is done sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +46,8 @@ class Setting:
     """The risk that a certified arm may have, in (0, 1)."""
     delta: float = 0.1
     """The error probability of the certificates, in (0, 1)."""
-    betting: Betting = "up"
-    """"up", the universal portfolio, whose bets need no horizon; "wsr", which takes less time."""
+    betting: Betting = "auto"
+    """How the tests bet; see `Rule`. "auto" is "star" for up to 300 labels and "up" for more."""
     procedure: Procedure = "fixed-sequence"
     """"fixed-sequence" tests one arm after the other, each at delta, up to the first that fails; "bonferroni"
     tests every arm at delta / K."""
@@ -64,6 +75,23 @@ class Setting:
         return self.n_examples if self.budget is None else min(self.budget, self.n_examples)
 
     @property
+    def rule(self) -> Rule:
+        """The betting rule, "auto" resolved by the number of labels."""
+        return rule_for(self.betting, self.n_labels)
+
+    @property
     def level(self) -> float:
-        """The error probability of the test of one arm."""
+        """The error probability of the test that would certify one arm."""
         return self.delta / self.n_arms if self.procedure == "bonferroni" else self.delta
+
+    @property
+    def refutation_level(self) -> float:
+        """The error probability of the test that would refute one arm: delta for all of them together."""
+        return self.delta / self.n_arms
+
+
+def rule_for(betting: Betting, n_labels: int) -> Rule:
+    """The betting rule for so many labels."""
+    if betting != "auto":
+        return betting
+    return "star" if n_labels <= MOST_LABELS_FOR_STAR else "up"

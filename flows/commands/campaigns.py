@@ -21,6 +21,16 @@ Fork = Annotated[
 ]
 
 
+Exhaustive = Annotated[
+    bool,
+    typer.Option(
+        "--exhaustive",
+        help="Score every candidate on every example, as the campaign NAME-exhaustive, which reuses all "
+        "texts of NAME; `winnow simulate campaign:NAME` then compares selectors on its full table.",
+    ),
+]
+
+
 def validate(spec: SpecPath, set_: Overrides = None) -> None:
     """Check a campaign's file and all it refers to; write nothing."""
     from tasks.campaign_files import check_campaign_file
@@ -33,6 +43,7 @@ def run(
     spec: SpecPath,
     set_: Overrides = None,
     fork: Fork = None,
+    exhaustive: Exhaustive = False,
     storage: Annotated[
         str | None,
         typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
@@ -51,6 +62,10 @@ def run(
         overrides.append(f"storage={storage}")
     with logged(log_format, log_level):
         checked = check_campaign_file(spec, overrides)
+        if exhaustive:
+            from tasks.exhaustive import exhaustive_campaign
+
+            checked = exhaustive_campaign(checked)
         store_campaign(checked)
         code = run_stored_campaign(checked.spec.storage, checked.spec.name)
     raise typer.Exit(code)

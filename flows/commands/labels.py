@@ -19,7 +19,16 @@ def label(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="Labels as .jsonl or .csv with the columns id and target; without it, you are asked.",
+            help="Labels as .jsonl or .csv with the columns id and target, and skip: true where no human can "
+            "answer; without it, you are asked.",
+        ),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--skip",
+            metavar="KEY",
+            help="Say of an example that no human can answer it; its loss counts as 1. May be repeated.",
         ),
     ] = None,
     correct: Annotated[
@@ -32,6 +41,9 @@ def label(
     A row without a target is left out, so `winnow query NAME labels --format csv --output FILE` writes a file
     to fill in. Labels serve every campaign on the same dataset. One that differs from an earlier one is
     refused without --correct, and one that was used cannot change at all; then nothing of the file is stored.
+
+    An example that no human can answer would hold the campaign up: --skip KEY, or a column skip in the file,
+    says so. Whatever a candidate answers to it then counts as wrong, which keeps every certificate true.
     """
     from contextlib import closing
 
@@ -39,27 +51,31 @@ def label(
     from storage.database import open_database
     from storage.schema import require_schema
     from tasks.certifying.certificate import waits_for
-    from tasks.certifying.labelling import read_labels, require_certifying, store_labels
+    from tasks.certifying.labelling import TERMINAL, Answers, read_labels, require_certifying, store_labels
 
     with closing(open_database(storage)) as database:
         require_schema(database)
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
         require_certifying(campaign)
-        if file is None:
-            _ask(database, campaign)
-        else:
+        skipped: list[tuple[str, str, Answers]] = [("--skip", key, ()) for key in skip or []]
+        if file is not None:
             given = read_labels(file)
-            _print(store_labels(database, campaign, given, file.name[:255], correct=correct), file)
+            _print(store_labels(database, campaign, given, file.name[:255], correct=correct), str(file))
+        if skipped:
+            _print(store_labels(database, campaign, skipped, TERMINAL, correct=correct), "--skip")
+        if file is None and not skipped:
+            _ask(database, campaign)
         with database.reading() as session:
             _print_next(waits_for(session, campaign), name, storage)
 
 
-def _print(labelled: "Labelled", file: Path) -> None:
+def _print(labelled: "Labelled", source: str) -> None:
     same = f", {labelled.same} were there already" if labelled.same else ""
     changed = f", {labelled.changed} changed" if labelled.changed else ""
+    skipped = f", {labelled.skipped} of them of examples that no human can answer" if labelled.skipped else ""
     empty = f", {labelled.empty} rows have no target yet" if labelled.empty else ""
-    print(f"{file}: {labelled.new} new labels{same}{changed}{empty}")
+    print(f"{source}: {labelled.new} new labels{changed}{skipped}{same}{empty}")
     if labelled.idle:
         print(f"  {len(labelled.idle)} of them are of examples that this campaign asks no label of")
 
@@ -74,7 +90,7 @@ def _print_next(wanted: list[str], name: str, storage: str) -> None:
 
 
 def _ask(database: "Database", campaign: "CampaignRecord") -> None:
-    """Ask for one label after the other, each stored at once; an empty line skips, the end of input ends."""
+    """Ask for one label after the other, each stored at once; the end of input ends it."""
     from flows.output import printable
     from storage import dataset_records
     from tasks.certifying.certificate import waits_for
@@ -86,7 +102,10 @@ def _ask(database: "Database", campaign: "CampaignRecord") -> None:
             each.key: each.fields["input"] for each in dataset_records.examples(session, campaign.dataset_id)
         }
     if wanted:
-        print(f"{len(wanted)} labels are wanted; an empty line skips an example, Ctrl-D ends")
+        print(
+            f"{len(wanted)} labels are wanted; an empty line leaves an example for later, Ctrl-D ends; "
+            f"winnow label {campaign.name} --skip KEY says that no human can answer one"
+        )
     for number, key in enumerate(wanted, 1):
         print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")
         try:

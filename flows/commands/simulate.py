@@ -109,6 +109,10 @@ def simulate(
 ) -> None:
     """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
 
+    A campaign that stopped before it had asked for all scores gives a trace: it says how many of the pairs
+    that a selector asks for have a score, and whom it picks. How often selectors are wrong and what they save
+    needs a full table, which `winnow run SPEC --exhaustive` makes.
+
     Selectors for duels (best-duel) take a table of preferences: how often each row is preferred to each
     column. To selectors that route, the examples of a table of scores come as prompts, each once and one by
     one, in an order that depends on the seed; beside them runs the oracle, which gives every prompt to the
@@ -129,7 +133,8 @@ def simulate(
             f"--selector {contestants[0].selector} certifies, which no table of scores can show; "
             "compare selectors for best-mean or best-duel"
         )
-    measured = metric_for(objective, None if metric is None else metric.value)
+    chosen = None if metric is None else metric.value
+    measured = metric_for(objective, chosen)
     given = Given(
         table=table,
         storage=storage,
@@ -141,6 +146,9 @@ def simulate(
         types=types,
     )
     world, subject = make_world(objective, contestants, given)
+    if subject.is_partial:
+        _require_no_metric(chosen, subject)
+        measured = "coverage"
     looks = _budgets(budgets or BUDGETS[objective], subject)
     try:
         measure = measure_by(measured, world, gap=gap, level=level)
@@ -159,6 +167,18 @@ def simulate(
         raise typer.Exit(FORCED) from None
     report.write(out)
     report.print(out, json=json)
+
+
+def _require_no_metric(chosen: str | None, subject: "Subject") -> None:
+    """Refuse to measure how good a selector is where that would be biased."""
+    from flows.simulation_report import FILLING
+
+    if chosen is not None:
+        raise SpecError(
+            f"--metric {chosen}: {subject.source} has {subject.facts['filled']:.0%} of its scores, and a "
+            "replay of what one selector asked for is a trace of another and no estimate; leave --metric "
+            f"out, or {FILLING}"
+        )
 
 
 def _oracles(world: "World", budgets: "Sequence[int]", seeds: "Sequence[int]") -> "Iterator[Run]":

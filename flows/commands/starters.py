@@ -83,12 +83,13 @@ judge:
   models:
     - {name: judge, provider: vllm, model: path/to/judge, chat: true, model_args: {max_model_len: 8192}}
 
-# llm-po-bt learns what each choice is worth; llm-po takes every candidate for itself.
-selector: {name: llm-po-bt}
+# llm-po takes nothing for granted of how candidates compare. llm-po-bt learns what each choice is worth, and
+# is right as far as the worth of a candidate is the sum of what its choices are worth.
+selector: {name: llm-po}
 batch_size: 64
 
-# Stop when one candidate beats all others with error probability delta, or after this many duels. The default
-# threshold is a heuristic; selector params {threshold: proven} keeps to delta for certain and takes longer.
+# Stop when one candidate is shown to beat all others, with error probability delta, or after this many duels.
+# Where one candidate must beat or tie all others, selector params {assume_winner: true} need fewer duels.
 stopping: {budget: 3000, delta: 0.05}
 
 # Raise max_loaded so that the judge stays in memory beside the models: every reload costs time.

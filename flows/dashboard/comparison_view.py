@@ -53,7 +53,7 @@ def facts(row: Row) -> list[str]:
         f"judge {row['judge']}",
         *(
             f"{name.replace('_', ' ')} {row[name]:g}"
-            for name in ("human_loss", "auto_loss", "unlabelled_loss")
+            for name in ("human_loss", "auto_loss", "unlabelled_loss", "unlabelled_missing")
             if row[name] is not None
         ),
     ]

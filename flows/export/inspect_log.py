@@ -124,7 +124,9 @@ def _results(tallied: Row, standing: Row, judge: str) -> Json:
 
 def _score(row: Row) -> Json:
     losses = {
-        name: row[name] for name in ("human_loss", "auto_loss", "unlabelled_loss") if row[name] is not None
+        name: row[name]
+        for name in ("human_loss", "auto_loss", "unlabelled_loss", "unlabelled_missing")
+        if row[name] is not None
     }
     return {
         "value": math.nan if row["outcome"] is None else row["outcome"],

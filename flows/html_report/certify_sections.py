@@ -18,8 +18,8 @@ from tasks.views import ask
 Builder = Callable[[Session, CampaignRecord], Section | None]
 
 DIAMONDS = (
-    "Diamonds are certified. Their intervals may still reach above the line: intervals share δ among all "
-    "candidates and both ends, where a certificate has all of it for one end."
+    "Diamonds are certified: their intervals end at the line. An interval that begins at the line is that of "
+    "a candidate whose risk is shown to be above it."
 )
 
 

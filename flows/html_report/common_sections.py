@@ -16,6 +16,9 @@ from tasks.views import ask
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
 
+COUNTED = ("comparisons", "no_answer", "truncated")
+"""What the section on coverage adds up over candidates."""
+
 
 def estimates(
     title: str, axis: str, note: str = "What is believed after the last round, with intervals, best first."
@@ -125,9 +128,10 @@ def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
     """What has no outcome, by reason."""
     reasons: dict[str | None, Row] = {}
     for row in ask(session, campaign, "coverage"):
-        start = {"reason": row["reason"] or "scored", "comparisons": 0, "candidates": 0, "detail": None}
-        found = reasons.setdefault(row["reason"], start)
-        found["comparisons"] += row["comparisons"]
+        start = {"reason": row["reason"] or "scored", **dict.fromkeys(COUNTED, 0), "candidates": 0}
+        found = reasons.setdefault(row["reason"], start | {"detail": None})
+        for name in COUNTED:
+            found[name] += row[name]
         found["candidates"] += 1
         found["detail"] = found["detail"] or row["detail"]
     if not reasons:
@@ -135,7 +139,8 @@ def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
     return Section(
         name="coverage",
         title="Coverage",
-        note="Comparisons by reason, counted once for each candidate in them; the detail is one of several.",
+        note="Comparisons by reason, counted once for each candidate in them, and how many of its texts hold "
+        "no answer or were cut off; the detail is one of several.",
         table=sorted(reasons.values(), key=lambda row: (row["reason"] != "scored", -row["comparisons"])),
     )
 

@@ -59,8 +59,9 @@ FROM board
 """
 
 ROUNDS = """
-SELECT c.name AS campaign, r.number AS round, d.comparisons, d.scored, d.candidates, k.name AS best, d.stop,
-    d.reason, r.planned_at, d.decided_at, d.generations, d.input_tokens, d.output_tokens, d.seconds
+SELECT c.name AS campaign, r.number AS round, d.comparisons, d.answered, d.scored, d.candidates,
+    k.name AS best, d.stop, d.reason, r.planned_at, d.decided_at, d.generations,
+    d.input_tokens, d.output_tokens, d.seconds
 FROM rounds r
 JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN decisions d ON d.round_id = r.id
@@ -69,7 +70,7 @@ LEFT JOIN candidates k ON k.id = d.best_candidate_id
 
 CURVE = """
 SELECT c.name AS campaign, r.number AS round,
-    sum(d.comparisons) OVER (PARTITION BY r.campaign_id ORDER BY r.number) AS comparisons,
+    sum(d.answered) OVER (PARTITION BY r.campaign_id ORDER BY r.number) AS comparisons,
     k.name AS best, d.best_estimate AS estimate, d.best_lower AS lower, d.best_upper AS upper
 FROM rounds r
 JOIN campaigns c ON c.id = r.campaign_id
@@ -79,9 +80,10 @@ LEFT JOIN candidates k ON k.id = d.best_candidate_id
 
 COMPARISONS = """
 SELECT c.name AS campaign, r.number AS round, x.position, x.id AS comparison_id, a.name AS candidate,
-    b.name AS candidate_b, e.key AS example, x.outcome, x.reason, x.detail, x.answer, x.judge, x.human_loss,
-    x.auto_loss, x.unlabelled_loss, p.text AS prompt, g.text, q.text AS prompt_b, h.text AS text_b,
-    g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.engine
+    b.name AS candidate_b, e.key AS example, x.outcome, x.reason, x.detail, x.answer, x.no_answer,
+    g.finish_reason = 'length' AS truncated, x.judge, x.human_loss, x.auto_loss, x.unlabelled_loss,
+    x.unlabelled_missing, p.text AS prompt, g.text, q.text AS prompt_b, h.text AS text_b, g.finish_reason,
+    g.input_tokens, g.output_tokens, g.seconds, g.engine
 FROM comparisons x
 JOIN rounds r ON r.id = x.round_id
 JOIN campaigns c ON c.id = r.campaign_id
@@ -115,7 +117,8 @@ GROUP BY c.id, c.name, a.id, a.name, b.id, b.name
 
 COVERAGE = """
 SELECT c.name AS campaign, k.name AS candidate, nullif(t.reason, '') AS reason, t.comparisons,
-    1.0 * t.comparisons / sum(t.comparisons) OVER (PARTITION BY k.id) AS share, t.detail
+    1.0 * t.comparisons / sum(t.comparisons) OVER (PARTITION BY k.id) AS share, t.no_answer,
+    t.truncated, t.detail
 FROM tallies t
 JOIN candidates k ON k.id = t.candidate_id
 JOIN campaigns c ON c.id = k.campaign_id

@@ -9,8 +9,17 @@ from algorithms.decision import ArmStatus
 from storage import unscored_views
 from storage.records import CampaignRecord, DecisionRecord
 from tasks.answer.beyond import Beyond, beyond_of
-from tasks.answer.model import Answer, AnswerClaim, CandidateStanding, Dropped, Outcome, claim_of
+from tasks.answer.model import (
+    Answer,
+    AnswerClaim,
+    CandidateStanding,
+    Outcome,
+    Unscored,
+    claim_of,
+    mixing_change,
+)
 from tasks.budgets import Spending
+from tasks.canaries.changes import canary_changes
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
 
@@ -48,24 +57,25 @@ def answer_of(
     """
     delta = campaign.spec["stopping"]["delta"]
     reason = reason_of(decision, stopped_by if has_ended else None)
-    claim = _claim(decision, reason, delta)
+    servers = tuple(canary_changes(session, campaign.id))
+    claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
+    outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
+    is_open = outcome == "undecided" and reason == "exhausted"
     spent = stopped_by or next((each for each in budgets if each.is_spent), None)
     return Answer(
         objective=campaign.objective,
-        outcome="waiting"
-        if waits
-        else _outcome(campaign.objective, decision, reason, claim)
-        if has_ended
-        else None,
+        outcome="waiting" if waits else outcome,
         claim=claim if has_ended else AnswerClaim(),
         reason=reason,
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
-        dropped=_dropped(session, campaign, names, decision),
+        dropped=_unscored(session, campaign, names, decision, "dropped"),
+        lacking=_unscored(session, campaign, names, decision, "active") if is_open else (),
         n_examples=n_examples,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
         ended_by=spent.sentence if spent and reason == "budget" else None,
+        servers=servers,
         more_by=spent.key if spent else "stopping.budget",
         certificate=certificate,
         standing=standing,
@@ -112,13 +122,19 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
         return "policy"
     if decision.best is None or claim.kind == "none":
         return "undecided"
+    if claim.kind != "heuristic" and not {"best", "tied"} & set(decision.status):
+        return "none"  # it is settled that nobody beats or ties every other
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
 
 
-def _claim(decision: DecisionRecord | None, reason: str, delta: float | None) -> AnswerClaim:
+def _claim(
+    decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool
+) -> AnswerClaim:
     if decision is None:
         return AnswerClaim()
     claim = claim_of(decision.claim)
+    if is_mixed and claim.kind != "none":
+        return HEURISTIC  # what was proved is about models that do not change
     # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
     return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
 
@@ -135,23 +151,19 @@ def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[
     )
 
 
-def _dropped(
-    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
-) -> tuple[Dropped, ...]:
-    gone = (
-        [name for name, status in zip(names, decision.status, strict=True) if status == "dropped"]
-        if decision
-        else []
-    )
-    if not gone:
+def _unscored(
+    session: Session,
+    campaign: CampaignRecord,
+    names: Sequence[str],
+    decision: DecisionRecord | None,
+    status: ArmStatus,
+) -> tuple[Unscored, ...]:
+    """What the candidates of a status lack, by position; it is only looked up where there are any."""
+    if decision is None or status not in decision.status:
         return ()
-    rows = {row["candidate"]: row for row in unscored_views.shares(session, campaign.id)}
+    rows = unscored_views.shares(session, campaign.id)
     return tuple(
-        Dropped(
-            name=name,
-            told=rows[name]["told"],
-            unscored=rows[name]["unscored"],
-            reason=rows[name]["reason"],
-        )
-        for name in gone
+        Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
+        for name, each, row in zip(names, decision.status, rows, strict=True)
+        if each == status
     )

@@ -1,11 +1,12 @@
 """What a campaign's answer is made of. Terminal, log, pages and JSON show it; none of them works it out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from algorithms.decision import ArmStatus, Assumption, ClaimKind
 from tasks.answer.beyond import Beyond
+from tasks.canaries.changes import CanaryChange
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
 
@@ -15,7 +16,7 @@ Outcome = Literal["winner", "tied", "policy", "none", "waiting", "undecided", "f
 * winner: one candidate is the answer; to certify, the cheapest certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
-* none: the tests are over and no candidate is certified.
+* none: the tests are over and no candidate is certified; or no candidate beats or ties every other.
 * waiting: humans have to label examples before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
 * failed: no candidate could be judged.
@@ -43,8 +44,8 @@ class CandidateStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
-    """A candidate that was dropped, of which nothing is claimed."""
+class Unscored:
+    """A candidate, and what it lacks."""
 
     name: str
     told: int
@@ -69,12 +70,17 @@ class Answer:
     """The winner, the first of the tied, or who leads so far."""
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[Unscored, ...] = ()
+    """Those that were set aside, of which nothing is claimed."""
+    lacking: tuple[Unscored, ...] = ()
+    """Where nothing is left to ask and the question is open: the candidates that are still in it."""
     n_examples: int
     """Of the benchmark; of a routed campaign, the prompts it was begun with."""
     delta: float | None
     """Error probability that was asked for; None where only a budget ends the campaign."""
     epsilon: float = 0.0
+    servers: tuple[CanaryChange, ...] = ()
+    """Served models that were found to have changed."""
     ended_by: str | None = None
     """The limit that ended it without a decision, as a sentence."""
     more_by: str = "stopping.budget"
@@ -85,6 +91,11 @@ class Answer:
     """What more there is to say of a campaign that certifies."""
     standing: Standing | None = None
     """What more there is to say of a campaign that routes."""
+
+    @property
+    def mixed(self) -> CanaryChange | None:
+        """See `mixing_change`."""
+        return mixing_change(self.servers)
 
     @property
     def of_best(self) -> CandidateStanding | None:
@@ -112,6 +123,11 @@ class Answer:
     def is_guaranteed(self) -> bool:
         """Whether the answer is exact, or proven up to its stated error probability."""
         return self.outcome is not None and self.claim.kind in ("exact", "proven")
+
+
+def mixing_change(servers: Sequence[CanaryChange]) -> CanaryChange | None:
+    """A change of a served model whose texts of before and after are compared as if they were one model's."""
+    return next((each for each in servers if each.when != "after" and each.texts_before), None)
 
 
 def claim_of(stored: Mapping[str, Any]) -> AnswerClaim:

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from algorithms.decision import Assumption
-from tasks.answer.model import Answer, AnswerClaim, Dropped
+from tasks.answer.model import Answer, AnswerClaim, Unscored
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
 
 MOST_NAMES = 5
 
+MIXED = "a served model changed on the way, so that one candidate stands for two models"
 NOBODY = "nothing is claimed: no candidate could be judged"
 
 ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
@@ -42,7 +43,7 @@ def dropped_lines(answer: Answer) -> list[Line]:
     return [("dropped", _dropped(each, answer)) for each in answer.dropped]
 
 
-def _dropped(dropped: Dropped, answer: Answer) -> str:
+def _dropped(dropped: Unscored, answer: Answer) -> str:
     standing = next(each for each in answer.candidates if each.name == dropped.name)
     why = f" ({dropped.reason})" if dropped.reason else ""
     said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"

@@ -3,7 +3,7 @@
 from tasks.answer.beyond import LEVEL
 from tasks.answer.certificate_words import certificate_lines
 from tasks.answer.model import Answer
-from tasks.answer.phrases import NOBODY, Line, assumed, dropped_lines, list_of, spent
+from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
 from tasks.answer.policy_words import policy_lines
 
 
@@ -35,6 +35,10 @@ def certainty(answer: Answer) -> str:
             return NOBODY
         case "undecided":
             return _undecided(answer)
+        case "none":
+            return _bounded(
+                "no candidate" + _whom(answer) + " is preferred over, or even with, every other", answer
+            )
         case _:
             return _claimed(answer)
 
@@ -42,6 +46,11 @@ def certainty(answer: Answer) -> str:
 def _who(answer: Answer) -> list[Line]:
     if answer.outcome == "tied":
         return [("tied", list_of(answer.tied))]
+    if answer.outcome == "none":
+        return [
+            ("winner", "none: every candidate is beaten by another one"),
+            ("closest", answer.best or "nobody"),
+        ]
     if answer.best is None:
         nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
         return [("winner", f"none: {nothing}")]
@@ -75,13 +84,20 @@ def _held(answer: Answer) -> str:
 def _claimed(answer: Answer) -> str:
     """The claim of a winner, or of several that share the first place."""
     claim = answer.claim
+    if answer.mixed is not None:
+        return f"heuristic: {MIXED}"
     if claim.kind == "heuristic":
         why = answer.ended_by or "nothing more was to be asked"
         asked = (
             "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
         )
         return f"heuristic: {why}{asked}"
-    said = _what(answer)
+    return _bounded(_what(answer), answer)
+
+
+def _bounded(said: str, answer: Answer) -> str:
+    """What is exact, or proven up to a probability of error."""
+    claim = answer.claim
     if claim.kind == "exact":
         return f"exact: {said}"
     bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
@@ -92,11 +108,15 @@ def _claimed(answer: Answer) -> str:
 
 def _what(answer: Answer) -> str:
     """What is claimed, without how sure it is."""
+    if len(answer.candidates) == len(answer.dropped) + 1:
+        return "every other candidate was dropped, so there is none to compare it with"
     whom = _whom(answer)
     within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
     if answer.objective == "best-duel":
         if answer.outcome == "tied":
             return f"no candidate{whom} is preferred over these{within}"
+        if answer.epsilon and "winner-exists" in answer.claim.assumptions:
+            return f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
         return f"no candidate{whom} is preferred over {answer.best}{within}"
     here = f"on these {answer.n_examples} examples"
     if answer.outcome == "tied":
@@ -119,9 +139,10 @@ def _undecided(answer: Answer) -> str:
         asked = "" if answer.delta is None else f" at error probability {answer.delta:g}"
         return f"undecided{asked}: {spent(answer)}"
     if answer.reason == "exhausted":
+        lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
         return (
-            "undecided: nothing is left to ask, and comparisons without an outcome could still change "
-            "who is best; winnow query NAME coverage says why they have none"
+            "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
+            f"best ({list_of(lacks)}); winnow query NAME coverage says why"
         )
     return "undecided: the campaign ended without an answer"
 

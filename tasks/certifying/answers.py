@@ -44,7 +44,7 @@ def _planned(
     assert autoevaluator is not None
     return plan_text(
         autoevaluator.model,
-        autoevaluator.fingerprint,
+        campaign.checked.judge_fingerprints[autoevaluator.model.name],
         autoevaluator.prompt(campaign.checked.dataset.examples[example]),
         autoevaluator.sampling,
         seed=campaign.record.seed,

@@ -7,7 +7,6 @@ import regex
 from tasks.datasets import Dataset, Example
 from tasks.engines.protocol import ModelRef, Sampling
 from tasks.errors import SpecError
-from tasks.identity import fingerprint_model
 from tasks.judges.patterns import compiled, last_answer
 from tasks.models import model_ref, sampling_of
 from tasks.spec import AutoevaluatorSpec
@@ -21,7 +20,6 @@ class Autoevaluator:
     """A checked autoevaluator. Its texts are generations like any other, one for an example and seed."""
 
     model: ModelRef
-    fingerprint: str
     template: Template
     sampling: Sampling
     pattern: regex.Pattern[str] | None
@@ -55,7 +53,6 @@ def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevalua
         render(template, example.fields, example.key)
     return Autoevaluator(
         model=model,
-        fingerprint=fingerprint_model(model),
         template=template,
         sampling=sampling_of(
             spec.model.generate_config, model.provider, f"{PLACE}.model.generate_config.temperature"

@@ -30,7 +30,7 @@ class Certificate:
     waits_for: tuple[str, ...]
     """Keys of the examples that the planned round needs labels of."""
     incomplete: int
-    """Comparisons that lack one of the losses that the selector reads."""
+    """Comparisons that lack one of the losses that the selector reads, as an engine gave no text for it."""
     plain: str | None
     """The cheapest candidate whose mean human loss is low enough: that guarantees nothing."""
     plain_mean: float | None
@@ -50,11 +50,11 @@ def certificate_of(
         session: Reads the results.
         campaign: One with the objective certify.
         names: Of its candidates, in testing order.
-        decision: Its latest.
+        decision: Its latest; None before anything was compared.
     """
     section = campaign.spec["certify"]
     risk = section["alpha"] if section["alpha"] is not None else section["drop"]
-    means = decision.estimates if decision else []
+    means = labels.mean_losses(session, campaign.id) if decision else []
     passing = [arm for arm, mean in enumerate(means) if mean is not None and mean <= risk]
     return Certificate(
         risk=risk,

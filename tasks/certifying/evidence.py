@@ -1,6 +1,7 @@
 """The evidence of a campaign that certifies, by telling a fresh selector all that is stored."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ from sqlalchemy.orm import Session
 
 from algorithms.arrays import BoolArray, FloatArray
 from algorithms.protocols import Batch
-from storage import campaign_records, dataset_records, labels, outcome_records, round_records
+from storage import campaign_records, dataset_records, labels, round_records
+from storage.labels import LabelRecord
 from storage.records import CampaignRecord
 from tasks.campaigns import stored_spec
 from tasks.certifying.labelling import parts_of
@@ -50,6 +52,7 @@ def e_values(session: Session, campaign: CampaignRecord) -> list[Row]:
                     "human_loss": losses[0],
                     "auto_loss": losses[1],
                     "unlabelled_loss": losses[2],
+                    "unlabelled_missing": losses[3],
                 }
             )
     order = {name: arm for arm, name in enumerate(names)}
@@ -73,7 +76,6 @@ def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
     selector, names = _told(session, campaign)
     logs, peaks = _evidence(selector, campaign)
     certified: BoolArray = selector.inner.certified  # type: ignore[attr-defined]
-    decision = outcome_records.latest_decision(session, campaign.id)
     counts = dict.fromkeys(names, 0)
     for told in round_records.told_rounds(session, campaign.id):
         for arm in told.arms:
@@ -92,9 +94,7 @@ def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
             "mean_loss": mean,
             "plain_estimate": "" if mean is None else "passes" if mean <= risk else "fails",
         }
-        for arm, (name, mean) in enumerate(
-            zip(names, decision.estimates if decision else [None] * len(names), strict=True)
-        )
+        for arm, (name, mean) in enumerate(zip(names, labels.mean_losses(session, campaign.id), strict=True))
     ]
 
 
@@ -128,7 +128,7 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
     """One row per example that may be labelled, those that the campaign waits for first.
 
     `state` is "wanted" (a round waits for it), "used" (in a stored comparison of this or another campaign),
-    "given", or "open".
+    "given", "skipped" (no human can answer it, and its loss counts as 1), or "open".
     """
     examples = dataset_records.examples(session, campaign.dataset_id)
     given = labels.labels(session, campaign.dataset_id)
@@ -139,18 +139,26 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
     for position in sorted(parts_of(campaign, examples).labellable.tolist()):
         example, label = examples[position], given.get(position)
         targets = list(example.targets) or (list(label.targets) if label else [])
-        state = "used" if position in used else "given" if targets else "open"
         rows.append(
             {
                 "id": example.key,
                 "target": (targets[0] if len(targets) == 1 else targets) if targets else None,
-                "state": "wanted" if not targets and position in planned else state,
+                "state": _state(targets, label, is_used=position in used, is_planned=position in planned),
                 "source": "dataset" if example.targets else label.source if label else None,
                 "labelled_at": label.labelled_at if label else None,
                 "input": example.fields["input"],
             }
         )
     return sorted(rows, key=lambda row: row["state"] != "wanted")
+
+
+def _state(targets: Sequence[str], label: LabelRecord | None, *, is_used: bool, is_planned: bool) -> str:
+    """In which state an example is that may be labelled; see `label_rows`."""
+    if not targets and label is not None:
+        return "skipped"
+    if targets:
+        return "used" if is_used else "given"
+    return "wanted" if is_planned else "open"
 
 
 def _told(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, list[str]]:

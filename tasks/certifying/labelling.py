@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from storage import dataset_records, labels, leases
 from storage.database import Database
+from storage.labels import LabelRecord
 from storage.records import CampaignRecord, NewExample
 from tasks.campaigns import stored_spec
 from tasks.certifying.checking import divide_dataset
@@ -20,7 +21,12 @@ from tasks.liveness import is_gone, watch
 from tasks.suggestions import did_you_mean
 
 TERMINAL = "terminal"
-ID, TARGET = "id", "target"
+ID, TARGET, SKIP = "id", "target", "skip"
+YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
+"""What the column skip may say, in any case."""
+
+Answers = tuple[str, ...] | None
+"""What a human answers to an example: accepted answers; none, if no human can answer it; None if not yet."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,22 +37,26 @@ class Labelled:
     same: int = 0
     """Were there already, with the same answers."""
     changed: int = 0
+    skipped: int = 0
+    """Of the new and changed ones, those that say that no human can answer the example."""
     empty: int = 0
     """Rows without an answer yet."""
     idle: list[str] = field(default_factory=list)
     """Keys of examples that this campaign will ask no label of."""
 
 
-def read_labels(path: Path) -> list[tuple[str, str, tuple[str, ...]]]:
-    """The labels in a .jsonl, .json, .csv or .parquet file with the columns id and target.
+def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
+    """The labels in a .jsonl, .json, .csv or .parquet file with the columns id and target, and maybe skip.
 
     Returns:
-        Place, example's key and accepted answers of each row; no answers where a target is null or empty.
+        Place, example's key and answers of each row; no answer yet where a target is null or empty, unless
+        skip says that no human can give one.
 
     Raises:
-        DatasetError: If the file cannot be read or a row has no id or target of its own.
+        DatasetError: If the file cannot be read, a row has no id or target of its own, or says both what the
+            answer is and that there is none.
     """
-    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    found: dict[str, tuple[str, Answers]] = {}
     for place, row in read_rows(path):
         for column in (ID, TARGET):
             if column not in row:
@@ -63,7 +73,7 @@ def read_labels(path: Path) -> list[tuple[str, str, tuple[str, ...]]]:
 def store_labels(
     database: Database,
     campaign: CampaignRecord,
-    given: Sequence[tuple[str, str, Sequence[str]]],
+    given: Sequence[tuple[str, str, Answers]],
     source: str,
     *,
     correct: bool = False,
@@ -93,27 +103,30 @@ def store_labels(
         used = labels.used_positions(session, campaign.dataset_id)
         for place, key, answers in given:
             _require_known(place, key, positions)
-            if not answers:
+            if answers is None:
                 result.empty += 1
                 continue
             position = positions[key]
             before = stored.get(position)
-            if tuple(examples[position].targets or (before.targets if before else ())) == tuple(answers):
+            own = examples[position].targets
+            if (tuple(own) or (before.targets if before else None)) == answers:
                 result.same += 1
                 continue
             where = f"{place}: the label of example {key!r}"
-            if own := examples[position].targets:
+            if own:
                 raise WinnowError(f"{where} is {own[0]!r} in the dataset, which stays; leave the row out")
             if before is not None:
                 if not correct:
                     raise WinnowError(
-                        f"{where} is {before.targets[0]!r} already, from {before.source}; leave the row "
+                        f"{where} is {_said(before.targets)} already, from {before.source}; leave the row "
                         "out, or give --correct if the new one is right"
                     )
                 _require_changeable(session, campaign, where, is_used=position in used)
             labels.set_label(session, campaign.dataset_id, position, answers, source, now())
+            stored[position] = LabelRecord(targets=answers, source=source, labelled_at=now())
             result.changed += before is not None
             result.new += before is None
+            result.skipped += not answers
             if position not in labellable:
                 result.idle.append(key)
     return result
@@ -161,7 +174,26 @@ def _require_changeable(session: Session, campaign: CampaignRecord, where: str, 
             )
 
 
-def _answers(path: Path, place: str, row: Row) -> tuple[str, ...]:
+def _said(targets: Sequence[str]) -> str:
+    return repr(targets[0]) if targets else "that no human can answer it"
+
+
+def _answers(path: Path, place: str, row: Row) -> Answers:
+    targets, is_skipped = _targets(path, place, row), _is_skipped(path, place, row)
+    if targets and is_skipped:
+        raise DatasetError(f"{path}, {place}: the row has a target and says skip; leave one of them out")
+    return targets if targets or is_skipped else None
+
+
+def _is_skipped(path: Path, place: str, row: Row) -> bool:
+    value: Any = row.get(SKIP)
+    text = "" if value is None else str(value).strip().lower()
+    if text not in (*YES, *NO):
+        raise DatasetError(f"{path}, {place}: skip is {str(value)[:60]!r}; write true or false")
+    return text in YES
+
+
+def _targets(path: Path, place: str, row: Row) -> tuple[str, ...]:
     value: Any = row[TARGET]
     values = value if isinstance(value, list) else [] if value is None else [value]
     for item in values:

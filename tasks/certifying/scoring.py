@@ -1,8 +1,19 @@
 """From answers to losses: with the human label, with the autoevaluator's answer, and on unlabelled examples.
 
 The loss of an answer is 1 - score, or against a baseline max(0, the baseline's score - score); the judge
-scores both against the same targets. A loss is unknown where one of its scores is, and the mean over a block
-of unlabelled examples where one of its losses is: the algorithm counts either at its worst.
+scores both against the same targets. What was answered always has a loss, even if it cannot be read:
+
+* An output that the judge cannot read scores 0.
+* Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
+  loss is 1, whatever the candidate says.
+
+All of these follow from an example and what models say of it. Each text is asked for once, on labelled and
+unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
+losses on the one and the other keep the same mean: nothing is biased, and nothing has to be assumed.
+
+A loss is unknown only where an engine gave no text that it takes. Those behind the mean over a block of
+unlabelled examples are left out of the mean, and their share is told with it: the algorithm counts every
+single unknown loss at its worst.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,21 +27,26 @@ from tasks.certifying.checking import Certification
 from tasks.engines.protocol import GenerationFailure
 from tasks.errors import LabelMissing
 from tasks.generating import Texts
-from tasks.judges.protocol import Judge
+from tasks.judges.protocol import Judge, Verdict
 from tasks.running import RunningCampaign
 from tasks.scoring import scored
+
+UNREADABLE_TARGET = ("no_target", "unreadable_target")
+"""Reasons of verdicts that are about the targets, not about the output."""
+UNREADABLE_LOSS = 1.0
+UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 
 
 def score_losses(
     campaign: RunningCampaign, certification: Certification, judge: Judge, round_: RoundRecord, texts: Texts
 ) -> list[NewComparison]:
-    """One comparison per planned pair, in planned order, with its three losses.
+    """One comparison per planned pair, in planned order, with its losses.
 
     Raises:
         LabelMissing: If an example of the round has no label.
     """
     places = {answer: place for place, answer in enumerate(answers_of(certification, round_))}
-    scorer = _Scorer(
+    scorer = Scorer(
         certification=certification,
         judge=judge,
         answers={answer: texts[place] for answer, place in places.items()},
@@ -40,48 +56,79 @@ def score_losses(
     comparisons = []
     for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True)):
         human = targets[example]
-        if not human:
+        if human is None:
             raise LabelMissing(campaign.checked.dataset.examples[example].key)
         comparison = scored(campaign, judge, position, arm, example, scorer.answers[arm, example], human)
+        unlabelled = scorer.unlabelled(arm, example)
         comparisons.append(
             replace(
                 comparison,
-                detail=comparison.detail or scorer.trouble(arm, example),
+                detail=comparison.detail or scorer.trouble(arm, example) or (None if human else UNANSWERABLE),
                 human_loss=scorer.loss(arm, example, human),
                 auto_loss=scorer.auto_loss(arm, example),
-                unlabelled_loss=scorer.unlabelled_loss(arm, example),
+                unlabelled_loss=unlabelled.mean,
+                unlabelled_missing=unlabelled.missing,
             )
         )
     return comparisons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Scorer:
+class BlockLosses:
+    """The losses on the unlabelled examples that belong to a labelled one."""
+
+    mean: float | None
+    """Of those that are known; None where none is."""
+    missing: float | None
+    """Share of them that are not known, in [0, 1]; None where no examples belong to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scorer:
+    """The losses of answers."""
+
     certification: Certification
     judge: Judge
     answers: Mapping[Answer, StoredText | GenerationFailure]
+    """By author and example; of every text that the losses asked for need."""
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        score, baseline = self._score(arm, example, targets), self.certification.baseline
-        if baseline is None:
-            return None if score is None else 1.0 - score
-        standard = self._score(baseline, example, targets)
-        return None if score is None or standard is None else max(0.0, standard - score)
+        """The loss of an arm's answer against targets; None where an engine gave no text."""
+        if not targets:
+            return UNREADABLE_LOSS
+        verdict = self._verdict(arm, example, targets)
+        if verdict is None:
+            return None
+        standard = None
+        if self.certification.baseline is not None:
+            standard = self._verdict(self.certification.baseline, example, targets)
+            if standard is None:
+                return None
+        if verdict.reason in UNREADABLE_TARGET or (standard and standard.reason in UNREADABLE_TARGET):
+            return UNREADABLE_LOSS
+        return max(0.0, (1.0 if standard is None else standard.score or 0.0) - (verdict.score or 0.0))
 
     def auto_loss(self, arm: int, example: int) -> float | None:
+        """The same with the autoevaluator's answer for a target; None without one, too."""
         if self.certification.autoevaluator is None:
             return None
         text = self.answers[None, example]
-        answer = self._answer(text) if isinstance(text, StoredText) else None
-        return None if answer is None else self.loss(arm, example, [answer])
+        if not isinstance(text, StoredText):
+            return None
+        answer = self.certification.autoevaluator.answer(text.text)
+        return self.loss(arm, example, [] if answer is None else [answer])
 
-    def unlabelled_loss(self, arm: int, example: int) -> float | None:
+    def unlabelled(self, arm: int, example: int) -> BlockLosses:
+        """The same on the unlabelled examples that belong to a labelled one."""
         losses = [self.auto_loss(arm, each) for each in self.certification.parts.block(example)]
         known = [loss for loss in losses if loss is not None]
-        return sum(known) / len(known) if known and len(known) == len(losses) else None
+        return BlockLosses(
+            mean=sum(known) / len(known) if known else None,
+            missing=(len(losses) - len(known)) / len(losses) if losses else None,
+        )
 
     def trouble(self, arm: int, example: int) -> str | None:
-        """Why a loss of a pair is not known, for its first text that is missing or says nothing."""
+        """Why a loss of a pair is not known: what became of its first text that is missing."""
         authors: list[tuple[str, Author]] = [("candidate", arm)]
         block: list[int] = []
         if self.certification.baseline is not None:
@@ -94,14 +141,8 @@ class _Scorer:
                 text = self.answers[author, each]
                 if isinstance(text, GenerationFailure):
                     return storable(f"{role}: {text.reason}: {text.detail}")
-                if author is None and self._answer(text) is None:
-                    return f"{role}: its text holds no answer"
         return None
 
-    def _answer(self, text: StoredText) -> str | None:
-        autoevaluator = self.certification.autoevaluator
-        return None if autoevaluator is None else autoevaluator.answer(text.text)
-
-    def _score(self, author: Author, example: int, targets: Sequence[str]) -> float | None:
+    def _verdict(self, author: Author, example: int, targets: Sequence[str]) -> Verdict | None:
         text = self.answers[author, example]
-        return self.judge.judge(text.text, targets).score if isinstance(text, StoredText) else None
+        return self.judge.judge(text.text, targets) if isinstance(text, StoredText) else None

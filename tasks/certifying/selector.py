@@ -41,7 +41,7 @@ class LabelSelector:
         return Batch(batch.arms, self._labellable[batch.examples])
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """See `Selector`; outcomes are losses, shape (B, 3)."""
+        """See `Selector`; outcomes are losses, shape (B, 4)."""
         numbers = [self._numbers[position] for position in batch.examples.tolist()]
         self.inner.tell(Batch(batch.arms, np.array(numbers, dtype=np.int64)), outcomes)
         self._told.update(numbers)
@@ -59,6 +59,6 @@ def certifying_selector(spec: CampaignSpec, n_arms: int, parts: Parts, **more: o
 
 
 def as_losses(losses: Sequence[Losses]) -> FloatArray:
-    """Losses as a selector takes them, shape (B, 3): NaN where one is not known."""
+    """Losses as a selector takes them, shape (B, 4): NaN where one is not known."""
     known = [[math.nan if loss is None else loss for loss in row] for row in losses]
-    return np.array(known, dtype=np.float64).reshape(-1, 3)
+    return np.array(known, dtype=np.float64).reshape(-1, 4)

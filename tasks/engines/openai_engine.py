@@ -17,13 +17,11 @@ from tasks.engines.providers import EngineSettings
 from tasks.engines.server_calls import ServerCalls, answers_of
 from tasks.engines.server_greeting import Greeting, greet
 from tasks.engines.server_setbacks import NotThere, RequestRefused, Server
-from tasks.server_keys import key_in
+from tasks.server_keys import OPENAI_URL, key_in
 
 if TYPE_CHECKING:
     from tasks.engines.served_text_choices import TextChoices
     from tasks.engines.served_token_choices import TokenChoices
-
-OPENAI_URL = "https://api.openai.com/v1"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

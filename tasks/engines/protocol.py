@@ -32,6 +32,8 @@ class ModelRef:
     """Where a server that runs the model listens; None is the provider's own. It holds no password."""
     api_key: str | None = None
     """Name of the environment variable that holds the server's key; None where it wants none."""
+    served_identity: str | None = None
+    """What people say is served, wherever that is; None means that the server's URL says it."""
     lora: str | None = None
     """Folder of a LoRA adapter that is put on the model; the model's engine serves all its adapters."""
 

@@ -3,6 +3,10 @@
 A judge is built by a callable whose keyword parameters are typed: their annotations say what a spec may
 hold, and the first line of its docstring says what it does. A judge's module is imported when that judge
 is asked for, not before.
+
+A campaign's verdicts must all come from one and the same judge. So the module of a built-in judge says in
+`VERSION` which it is, and whoever changes a verdict raises it: a table of verdicts in the tests sees to that.
+What the judge of another package is, its source files say.
 """
 
 import inspect
@@ -15,6 +19,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tasks.errors import JudgeError
+from tasks.source_code import code_digests
 from tasks.suggestions import unknown_name
 
 
@@ -75,6 +80,17 @@ class Catalogue:
         factory = self._factory(name)
         summary = (inspect.getdoc(factory) or "").partition("\n")[0]
         return JudgeDescription(name=name, summary=summary, parameters=(*_parameters(factory), *self._common))
+
+    def code(self, name: str) -> dict[str, Any]:
+        """What the code of a judge is: its version, or the digests of a plug-in's files. JSON values.
+
+        Raises:
+            JudgeError: If there is no such judge or it cannot be imported.
+        """
+        self._factory(name)
+        if location := self._built_in.get(name):
+            return {"version": import_module(location.partition(":")[0]).VERSION}
+        return {"files": code_digests(self._installed()[name])}
 
     def create(self, name: str, params: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- what a factory builds
         """The judge of this name with these parameters of its own.

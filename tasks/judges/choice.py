@@ -15,6 +15,9 @@ from pydantic import Field
 
 from tasks.judges.protocol import Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 # Repetitions are possessive and bounded, so a position is left after a bounded number of steps.
 _OPEN = r"""[ \t>*_"'`(\[{]{0,12}+"""
 _CLOSE = r"""[ \t<*_"'`)\]}.,:;!]{0,12}+"""
@@ -45,7 +48,7 @@ class ChoiceJudge:
         object.__setattr__(self, "_set_apart", _set_apart_pattern(exact, any_case))
 
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
-        """One if the choice is a target, else zero; an output that does not choose is unscored."""
+        """One if the choice is a target, else zero; an output that does not choose has none."""
         if not targets:
             return Verdict.unscored("no_target")
         names = self._names()

@@ -6,6 +6,9 @@ from typing import Literal
 
 from tasks.judges.protocol import Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainsJudge:

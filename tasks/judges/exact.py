@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from tasks.judges.protocol import Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactJudge:

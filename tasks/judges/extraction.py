@@ -8,6 +8,9 @@ import regex
 from tasks.judges.patterns import last_answer
 from tasks.judges.protocol import Judge, Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractingJudge:
@@ -19,7 +22,7 @@ class ExtractingJudge:
     """Judges the answer as if it were the whole output."""
 
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
-        """Judge the answer; an output without one is not wrong, it is unscored."""
+        """Judge the answer; an output without one has the reason no_answer."""
         try:
             answer = last_answer(self.pattern, output)
         except TimeoutError:

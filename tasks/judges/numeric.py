@@ -18,6 +18,9 @@ from pydantic import Field
 
 from tasks.judges.protocol import Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 MAX_DIGITS = 1_000  # beyond it, exact arithmetic on what a model wrote could cost seconds
 MAX_EXPONENT = 1_000
 
@@ -50,7 +53,7 @@ class NumericJudge:
     """Which number of several is the answer."""
 
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
-        """One if the numbers are equal, else zero; an output without a number is unscored."""
+        """One if the numbers are equal, else zero; an output without a number has none."""
         if not targets:
             return Verdict.unscored("no_target")
         wanted = [value for _, value in map(self._read, targets) if value is not None]

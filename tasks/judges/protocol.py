@@ -2,13 +2,16 @@
 
 A verdict is a score or a reason, never both and never neither. The reasons of the built-in judges:
 
-* no_answer          the `extract` pattern is not in the output
+* no_answer          the pattern of `extract` or of the judge is not in the output
 * extract_timeout    the `extract` pattern took too long on this output
 * pattern_timeout    the judge's own pattern took too long on this output
 * no_number          the output holds no number that can be read
 * no_choice          the output names no option, or several without saying which
 * no_target          the example has no target to compare with
 * unreadable_target  the example has targets, but none that this judge can read
+
+An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
+judge's option `no_answer` is "unscored"; see `tasks.judges.answerless`.
 """
 
 from collections.abc import Sequence
@@ -26,6 +29,8 @@ class Verdict:
     """What was read from the output and compared; None when nothing was."""
     reason: str | None = None
     """Why there is no score, a short name such as "no_number"; None when there is one."""
+    no_answer: bool = False
+    """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.reason is None):

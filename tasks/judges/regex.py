@@ -14,6 +14,9 @@ import regex
 from tasks.judges.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
 from tasks.judges.protocol import Verdict
 
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegexJudge:

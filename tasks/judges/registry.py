@@ -10,11 +10,12 @@ from typing import Any
 import regex
 
 from tasks.errors import JudgeError
+from tasks.judges import answerless, extraction
+from tasks.judges.answerless import AnswerlessJudge, NoAnswer
 from tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from tasks.judges.extraction import ExtractingJudge
 from tasks.judges.patterns import compiled
 from tasks.judges.protocol import Judge
-from tasks.judges.strictness import NoAnswer, StrictJudge
 
 GROUP = "winnow.judges"
 EXTRACT = "extract"
@@ -33,7 +34,7 @@ _CATALOGUE = Catalogue(
     },
     common=(
         JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),
-        JudgeParameter(name=NO_ANSWER, accepts="'unscored' | 'wrong'", default="unscored", required=False),
+        JudgeParameter(name=NO_ANSWER, accepts="'wrong' | 'unscored'", default="wrong", required=False),
     ),
 )
 
@@ -52,6 +53,18 @@ def describe(name: str) -> JudgeDescription:
     return _CATALOGUE.describe(name)
 
 
+def judge_code(type: str, /, **params: Any) -> dict[str, Any]:  # noqa: ANN401
+    """What the code of this judge with these parameters is, as far as verdicts depend on it. JSON values.
+
+    Raises:
+        JudgeError: If there is no such judge or it cannot be imported.
+    """
+    options = {NO_ANSWER: answerless.VERSION}
+    if params.get(EXTRACT) is not None:
+        options[EXTRACT] = extraction.VERSION
+    return {**_CATALOGUE.code(type), "options": options}
+
+
 def create_judge(type: str, /, **params: Any) -> Judge:  # noqa: ANN401
     """The judge of this name with these parameters.
 
@@ -59,17 +72,17 @@ def create_judge(type: str, /, **params: Any) -> Judge:  # noqa: ANN401
         type: One of `judge_names()`.
         params: What `describe(type)` lists. `extract` is a regular expression whose last match in the
             output is judged in place of the output (group 1 if it has one). `no_answer` says whether an
-            output without a readable answer is "unscored" or "wrong".
+            output that holds no answer is "wrong", with the score 0, or "unscored".
 
     Raises:
         JudgeError: If the name, a parameter or a value is not one that is accepted.
     """
     pattern = checked(EXTRACT, str | None, params.pop(EXTRACT, None))
-    no_answer = checked(NO_ANSWER, NoAnswer, params.pop(NO_ANSWER, "unscored"))
+    no_answer = checked(NO_ANSWER, NoAnswer, params.pop(NO_ANSWER, "wrong"))
     judge: Judge = _CATALOGUE.create(type, params)
     if pattern is not None:
         judge = ExtractingJudge(pattern=_extractor(pattern), inner=judge)
-    return judge if no_answer == "unscored" else StrictJudge(inner=judge)
+    return AnswerlessJudge(inner=judge, no_answer=no_answer)
 
 
 def _extractor(pattern: str) -> regex.Pattern[str]:

@@ -4,19 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from storage.records import NewComparison, RoundRecord
-from tasks.candidates import build_candidates
+from tasks.candidates import Candidate, build_candidates
 from tasks.datasets import Dataset
 from tasks.duelling import judge_duels
 from tasks.engines.protocol import ModelRef
+from tasks.errors import JudgeError
 from tasks.features import chosen_features
 from tasks.generating import Texts
 from tasks.identity import fingerprint_model
 from tasks.objectives.checked import CheckedCampaign
 from tasks.pair_judges.protocol import PairJudge
-from tasks.pair_judges.registry import create_pair_judge
+from tasks.pair_judges.registry import create_pair_judge, pair_judge_code
 from tasks.running import RunningCampaign
 from tasks.spec import CampaignSpec
+
+DETERMINISTIC = "deterministic"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +34,15 @@ class BestDuel(CheckedCampaign):
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `CheckedCampaign`."""
         judge = create_pair_judge(spec.judge.type, **spec.judge.params)
+        candidates = build_candidates(spec, dataset.field_names)
+        _refuse_shared_names(judge, candidates)
         return cls(
             spec=spec,
             dataset=dataset,
             judge=judge,
+            judge_code=pair_judge_code(spec.judge.type),
             judge_fingerprints={model.name: fingerprint_model(model) for model in judge.models},
-            candidates=build_candidates(spec, dataset.field_names),
+            candidates=candidates,
         )
 
     @property
@@ -64,7 +72,23 @@ class BestDuel(CheckedCampaign):
 
     def found_params(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        return chosen_features(self.spec, self.candidates)
+        found = chosen_features(self.spec, self.candidates)
+        return found | {DETERMINISTIC: np.array(self.deterministic)} if any(self.deterministic) else found
+
+    def particulars(self) -> dict[str, Any]:
+        """See `CheckedCampaign`: which duels are drawn without replacement."""
+        return {DETERMINISTIC: self.deterministic}
+
+    @property
+    def deterministic(self) -> list[bool]:
+        """By arm, whether a duel with another such arm comes out the same whenever it is fought.
+
+        That takes a judge without chance, and answers that are generated once and read again: greedy ones,
+        and all where no fresh ones are wanted. With features there is none, as the model is of fresh draws.
+        """
+        is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
+        fresh = self.spec.fresh_generations
+        return [is_certain and (each.sampling.temperature == 0.0 or not fresh) for each in self.candidates]
 
     def judge_texts(
         self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
@@ -75,3 +99,10 @@ class BestDuel(CheckedCampaign):
     @property
     def _n_pairs(self) -> int:
         return len(self.candidates) * (len(self.candidates) - 1) // 2
+
+
+def _refuse_shared_names(judge: PairJudge, candidates: Sequence[Candidate]) -> None:
+    """A name stands for one model, wherever it is told or asked."""
+    for model in judge.models:
+        if any(each.model.name == model.name and each.model != model for each in candidates):
+            raise JudgeError(f"the name {model.name!r} is a candidate's model; rename one", "judge.models")

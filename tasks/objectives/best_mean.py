@@ -10,7 +10,7 @@ from tasks.datasets import Dataset
 from tasks.generating import Texts
 from tasks.history import fingerprint_history, load_history
 from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge
+from tasks.judges.registry import create_judge, judge_code
 from tasks.objectives.checked import CheckedCampaign
 from tasks.running import RunningCampaign
 from tasks.scoring import score_outputs
@@ -32,6 +32,7 @@ class BestMean(CheckedCampaign):
             spec=spec,
             dataset=dataset,
             judge=create_judge(spec.judge.type, **spec.judge.params),
+            judge_code=judge_code(spec.judge.type, **spec.judge.params),
             candidates=build_candidates(spec, dataset.field_names),
             history=load_history(spec.history, spec.storage, dataset),
         )

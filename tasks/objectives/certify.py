@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from algorithms.arrays import FloatArray
+from algorithms.certify.setting import rule_for
 from algorithms.protocols import Selector
 from storage.records import Losses, NewComparison, RoundRecord
 from tasks.candidates import build_candidates
@@ -18,7 +19,7 @@ from tasks.engines.protocol import ModelRef
 from tasks.generating import Texts
 from tasks.identity import fingerprint_model
 from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge
+from tasks.judges.registry import create_judge, judge_code
 from tasks.objectives.checked import CheckedCampaign
 from tasks.running import RunningCampaign
 from tasks.spec import CampaignSpec
@@ -45,6 +46,7 @@ class Certify(CheckedCampaign):
             spec=spec,
             dataset=dataset,
             judge=judge,
+            judge_code=judge_code(spec.judge.type, **spec.judge.params),
             judge_fingerprints={} if model is None else {model.name: fingerprint_model(model)},
             candidates=ordered,
             certification=certification,
@@ -72,14 +74,29 @@ class Certify(CheckedCampaign):
 
     def particulars(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        return {"candidate_costs": dict(self.certification.costs)}
+        return {"candidate_costs": dict(self.certification.costs), "betting_rule": self._betting_rule}
 
-    def create_selector(self) -> Selector:
+    @property
+    def _betting_rule(self) -> str:
+        """How the selector bets: what it would choose by itself for so many labels is settled here."""
+        n_labels = len(self.certification.parts.labellable)
+        budget = self.spec.own_budget
+        return rule_for(
+            self.spec.selector.params.get("betting", "auto"),
+            n_labels if budget is None else min(budget, n_labels),
+        )
+
+    @property
+    def counts_pairs(self) -> bool:
+        """See `CheckedCampaign`: it counts labels."""
+        return False
+
+    def create_selector(self, limit: int | None = None) -> Selector:
         """See `CheckedCampaign`."""
         return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
 
     def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
-        """See `CheckedCampaign`; shape (B, 3)."""
+        """See `CheckedCampaign`; shape (B, 4)."""
         return as_losses(losses)
 
     def labels_used(self, selector: Selector) -> int | None:

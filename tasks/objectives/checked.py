@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +18,11 @@ from tasks.budgets import WORDS, amount
 from tasks.candidates import Candidate
 from tasks.datasets import Dataset
 from tasks.engines.protocol import ModelRef
+from tasks.engines.providers import REMOTE
 from tasks.generating import Texts, generate_meetings
-from tasks.identity import sha256
+from tasks.identity import fingerprint_model, sha256
 from tasks.running import RunningCampaign
+from tasks.server_keys import server_url
 from tasks.spec import CampaignSpec
 
 
@@ -32,8 +34,14 @@ class CheckedCampaign(ABC):
     dataset: Dataset
     candidates: Sequence[Candidate]
     """By arm."""
+    judge_code: Mapping[str, Any] = field(default_factory=dict)
+    """What the code of the judge is, as JSON values: a version, or digests of a plug-in's files."""
+    selector_code: Mapping[str, str] | None = None
+    """The same of a selector that was installed as a plug-in; None for one of Winnow's."""
     judge_fingerprints: Mapping[str, str] = field(default_factory=dict)
     """What the weights of each model that judges are, by its name."""
+    moved_from: Mapping[str, str] = field(default_factory=dict)
+    """The server at which a model was first asked, by its name, where another one is asked now."""
 
     @classmethod
     @abstractmethod
@@ -47,6 +55,35 @@ class CheckedCampaign(ABC):
     def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
         """The same with its candidates as they are stored, by arm; only joining can change their order."""
         return self
+
+    def begun_at(self, servers: Mapping[str, str]) -> Self:
+        """The same with its models known by the servers that the campaign began with; see `served_at`.
+
+        What a served model is follows from where it was first asked. Whether the server that is asked now
+        answers as that one did, its canary tells before any of its texts is used.
+        """
+        moved = {name: servers[name] for name, url in self.served_at.items() if servers.get(name, url) != url}
+        if not moved:
+            return self
+
+        def fingerprint(model: ModelRef, known: str) -> str:
+            return (
+                fingerprint_model(replace(model, model_base_url=moved[model.name]))
+                if model.name in moved
+                else known
+            )
+
+        return replace(
+            self,
+            candidates=[
+                replace(each, fingerprint=fingerprint(each.model, each.fingerprint))
+                for each in self.candidates
+            ],
+            judge_fingerprints={
+                each.name: fingerprint(each, self.judge_fingerprints[each.name]) for each in self.judge_models
+            },
+            moved_from=moved,
+        )
 
     def prepared(self, database: Database) -> Self:
         """The same with all that has to be worked out once and kept in the database, before rounds begin."""
@@ -64,17 +101,26 @@ class CheckedCampaign(ABC):
         return [*answering.values(), *(each for each in self.judge_models if each.name not in answering)]
 
     @property
+    def served_at(self) -> dict[str, str]:
+        """Where each model was first asked that is what its server's URL says, by its name."""
+        return {
+            each.name: self.moved_from.get(each.name, server_url(each.model_base_url))
+            for each in self.models
+            if each.provider in REMOTE and each.served_identity is None
+        }
+
+    @property
     def judge_id(self) -> str:
         """The judge's type and a digest of all that its verdicts depend on."""
         params = dict(self.spec.identity()["judge"])
         del params["type"]
-        whole = [params, self.judge_identity] if self.judge_identity else params
-        return f"{self.spec.judge.type}:{sha256(whole)[:12]}"
+        return f"{self.spec.judge.type}:{sha256([params, self.judge_identity])[:12]}"
 
     @property
     def judge_identity(self) -> dict[str, Any]:
-        """What a judge's verdicts depend on beside the spec: templates' texts, models' weights."""
-        return {"fingerprints": dict(self.judge_fingerprints)} if self.judge_fingerprints else {}
+        """What a judge's verdicts depend on beside the spec: its code, templates' texts, models' weights."""
+        found = {"code": dict(self.judge_code), "fingerprints": dict(self.judge_fingerprints)}
+        return {key: value for key, value in found.items() if value}
 
     @property
     def takes_more_candidates(self) -> bool:
@@ -113,13 +159,15 @@ class CheckedCampaign(ABC):
         return f"; it ends sooner once it has spent: {', '.join(limits)}" if limits else ""
 
     def identity(self) -> dict[str, Any]:
-        """What may not change: the spec's identity fields, the data's content and the models' weights."""
+        """What may not change: the spec's identity fields, the data's content, the models' weights, code."""
         return {
             **self.spec.identity(),
             "dataset_fingerprint": self.dataset.fingerprint,
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
+            "served_at": self.served_at,
             "history_fingerprint": None,
-            "judge_identity": self.judge_identity or None,
+            "judge_identity": self.judge_identity,
+            "selector_code": self.selector_code,
             **self.particulars(),
         }
 
@@ -127,13 +175,22 @@ class CheckedCampaign(ABC):
         """What the identity of this objective's campaigns holds beside."""
         return {}
 
-    def create_selector(self) -> Selector:
-        """A selector that was told nothing yet."""
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether the algorithm's own budget counts the pairs that it is told."""
+        return True
+
+    def create_selector(self, limit: int | None = None) -> Selector:
+        """A selector that was told nothing yet.
+
+        Args:
+            limit: Pairs that it may ask, where it counts them; None for the budget of the spec.
+        """
         return create_selector(
             self.spec.selector.name,
             n_arms=len(self.candidates),
             n_examples=len(self.dataset.examples),
-            **common_params(self.spec),
+            **(common_params(self.spec) | ({} if limit is None else {"budget": limit})),
             **{**self.spec.selector.params, **self.found_params()},
         )
 
@@ -181,4 +238,6 @@ def common_params(spec: CampaignSpec) -> dict[str, Any]:
         return common | {"alpha": spec.certify.risk}
     if spec.objective == "route" and spec.stopping.delta is None:
         del common["delta"]  # without one, exploration is set for the algorithm's own
-    return common | {"epsilon": spec.stopping.epsilon} if spec.objective == "best-mean" else common
+    if spec.objective in ("best-mean", "best-duel"):
+        common["epsilon"] = spec.stopping.epsilon
+    return common

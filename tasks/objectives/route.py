@@ -17,7 +17,7 @@ from tasks.embedding.prompts import Embedding, check_embedder
 from tasks.errors import SpecError
 from tasks.generating import Texts
 from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge
+from tasks.judges.registry import create_judge, judge_code
 from tasks.objectives.checked import CheckedCampaign, common_params
 from tasks.routing.selector import PromptRouter, as_router
 from tasks.running import RunningCampaign
@@ -53,6 +53,7 @@ class Route(CheckedCampaign):
             spec=spec,
             dataset=dataset,
             judge=create_judge(spec.judge.type, **spec.judge.params),
+            judge_code=judge_code(spec.judge.type, **spec.judge.params),
             candidates=candidates,
             embedding=check_embedder(spec.embedder, dataset),
             first_rounds=[0] * len(candidates),
@@ -76,7 +77,7 @@ class Route(CheckedCampaign):
         """See `CheckedCampaign`."""
         return {"embedder_identity": self.embedding.identity}
 
-    def create_selector(self) -> Selector:
+    def create_selector(self, limit: int | None = None) -> Selector:
         """See `CheckedCampaign`; the candidates that took part from the beginning."""
         inner = create_selector(
             self.spec.selector.name,
@@ -91,7 +92,7 @@ class Route(CheckedCampaign):
             cast(Router, inner),
             contexts,
             n_arms=self.first_rounds.count(0),
-            budget=self.spec.own_budget or len(self.dataset.examples),
+            budget=limit or self.spec.own_budget or len(self.dataset.examples),
         )
 
     def at_round(self, selector: Selector, number: int) -> Selector:

@@ -72,6 +72,15 @@ class Panel:
         """The texts of its prompts, which may come from a file or change with a release."""
         return {"template": self.template.source, REPLY_FORMAT: self.verdicts.instructions(self.read)}
 
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether every judge is greedy and sees both orders.
+
+        A greedy reply is stored once and read again, so this does not rest on the engine. Where one order is
+        shown alone, the coin that decides which answer is A makes the verdict random.
+        """
+        return len(self.placements) == 2 and all(judge.sampling.temperature == 0.0 for judge in self.judges)
+
     def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> list[GameCall]:
         """What is still wanted: every question in every order first, then what has to be asked again."""
         if duel.answer_a == duel.answer_b:

@@ -128,6 +128,10 @@ class PairJudge(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """JSON values that its verdicts depend on and the spec does not hold, such as a template's text."""
 
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether the same two answers always get the same verdict, whichever is A and whatever the seed."""
+
     def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> Sequence[GameCall]:
         """The calls still wanted, given the replies so far; empty when the verdict is ready."""
 

@@ -32,6 +32,15 @@ def describe(name: str) -> JudgeDescription:
     return _CATALOGUE.describe(name)
 
 
+def pair_judge_code(type: str, /) -> dict[str, Any]:
+    """What the code of this pair judge is, as far as verdicts depend on it. JSON values.
+
+    Raises:
+        JudgeError: If there is no such judge or it cannot be imported.
+    """
+    return _CATALOGUE.code(type)
+
+
 def create_pair_judge(type: str, /, **params: Any) -> PairJudge:  # noqa: ANN401
     """The pair judge of this name with these parameters.
 

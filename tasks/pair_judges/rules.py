@@ -24,8 +24,11 @@ import regex
 from tasks.errors import JudgeError
 from tasks.identity import sha256
 from tasks.judges.protocol import Judge, Verdict
-from tasks.judges.registry import create_judge, judge_names
+from tasks.judges.registry import create_judge, judge_code, judge_names
 from tasks.pair_judges.protocol import Duel, GameCall, PairVerdict, Reply
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 BothRight = Literal["shorter", "clearer-steps", "tie"]
 BothWrong = Literal["coin", "tie"]
@@ -40,6 +43,8 @@ class RulesJudge:
     """Compares two answers by what a scorer says of each, and by rules where it says the same of both."""
 
     scorer: Judge
+    scorer_code: Mapping[str, Any]
+    """See `tasks.judges.registry.judge_code`."""
     both_right: BothRight
     both_wrong: BothWrong
 
@@ -50,8 +55,13 @@ class RulesJudge:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Nothing that the spec does not hold."""
-        return {}
+        """What the code of the scorer is."""
+        return {"scorer": self.scorer_code}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether no coin is tossed between two wrong answers."""
+        return self.both_wrong == "tie"
 
     def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> tuple[()]:
         """None: the verdict is always ready."""
@@ -95,8 +105,8 @@ def rules_judge(
 
     Args:
         scorer: A judge of single answers: its `type` and parameters, as a benchmark's `judge` has them.
-            An answer that it leaves unscored leaves the duel unscored; its `no_answer: wrong` counts an
-            answer that cannot be read as wrong.
+            An answer that it leaves unscored leaves the duel unscored; one that cannot be read is wrong,
+            unless its `no_answer` is "unscored".
         both_right: What decides between two right answers.
         both_wrong: What decides between two wrong answers.
 
@@ -108,11 +118,11 @@ def rules_judge(
     if not isinstance(name, str):
         raise JudgeError(f"must name a judge: one of {', '.join(judge_names())}", "judge.scorer.type")
     try:
-        judge = create_judge(name, **params)
+        judge, code = create_judge(name, **params), judge_code(name, **params)
     except JudgeError as error:
         place = (error.path or "judge").replace("judge", "judge.scorer", 1)
         raise JudgeError(error.message, place) from error
-    return RulesJudge(scorer=judge, both_right=both_right, both_wrong=both_wrong)
+    return RulesJudge(scorer=judge, scorer_code=code, both_right=both_right, both_wrong=both_wrong)
 
 
 def coin(seed: int) -> float:

@@ -15,14 +15,26 @@ def literal_losses(outcomes, factors):
     ]
 
 
-def wsr_bet(losses, most, alpha, level, horizon):
-    """The next WSR bet after these losses."""
+def running_variance(losses):
+    """v after these losses, with 1/4 in place of one more."""
     squares = 0.25
     for j in range(1, len(losses) + 1):
         mean = (0.5 + math.fsum(losses[:j])) / (j + 1)
         squares += (losses[j - 1] - mean) ** 2
-    variance = squares / (len(losses) + 1)
-    return min(0.75 / (most - alpha), math.sqrt(2.0 * math.log(1.0 / level) / (horizon * variance)))
+    return squares / (len(losses) + 1)
+
+
+def wsr_bet(losses, most, alpha, level, horizon):
+    """The next WSR bet after these losses."""
+    pace = 2.0 * math.log(1.0 / level) / (horizon * running_variance(losses))
+    return min(0.75 / (most - alpha), math.sqrt(pace))
+
+
+def star_bet(losses, most, log_e_value, alpha, level, horizon):
+    """The next STaR bet after these losses, when the e-value of all strategies is this."""
+    needed = max(0.0, math.log(1.0 / level) - log_e_value)
+    left = max(1, horizon - len(losses))  # n - i + 1, where this is bet i
+    return min(0.9 / (most - alpha), math.sqrt(2.0 * needed / (left * running_variance(losses))))
 
 
 def portfolio_bet(losses, most, alpha, points, masses):
@@ -62,7 +74,8 @@ def literal_log_e_values(outcomes, factors, alpha, bet):
         outcomes: Shape (n, 3).
         factors: S numbers.
         alpha: The risk in question.
-        bet: Maps the losses of a strategy so far and their largest value to the next bet.
+        bet: Maps the losses of a strategy so far, their largest value, and the logarithm of the e-value so
+            far to the next bet.
     """
     losses = literal_losses(outcomes, factors)
     log_e_value, path = 0.0, []
@@ -71,7 +84,7 @@ def literal_log_e_values(outcomes, factors, alpha, bet):
     for i, now in enumerate(losses):
         factor = []
         for s, rho in enumerate(factors):
-            next_bet = bet([earlier[s] for earlier in losses[:i]], 1.0 + rho)
+            next_bet = bet([earlier[s] for earlier in losses[:i]], 1.0 + rho, log_e_value)
             factor.append(1.0 - next_bet * (now[s] - alpha))
         log_e_value += math.log(math.fsum(w * f for w, f in zip(weights, factor, strict=True)))
         path.append(log_e_value)

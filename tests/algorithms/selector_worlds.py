@@ -118,11 +118,31 @@ class BestDuelWorld(World):
         return outcomes
 
 
+class FixedDuelWorld(World):
+    """Four arms whose duels come out the same whenever they are fought; selectors are told so."""
+
+    def __init__(self, n_examples: int = 12, seed: int = 0, unscored: float = 0.0) -> None:
+        rng = np.random.default_rng(seed)
+        self.n_arms, self.n_examples = 4, n_examples
+        drawn = rng.choice([0.0, 0.5, 1.0], size=(4, 4, n_examples), p=[0.3, 0.1, 0.6])
+        drawn[rng.random(drawn.shape) < unscored] = np.nan
+        first, second = np.tril_indices(4)
+        drawn[first, second] = 1.0 - drawn[second, first]
+        self.outcomes_by_pair = drawn  # (K, K, n)
+        self.n_outcomes = 6 * n_examples
+
+    def selector(self, name: str, **params: object) -> Selector:
+        return super().selector(name, **{"deterministic": np.ones(4, dtype=np.bool_), **params})
+
+    def outcomes(self, batch: Batch, round_: int = 0) -> FloatArray:
+        return self.outcomes_by_pair[batch.arms[:, 0], batch.arms[:, 1], batch.examples]
+
+
 class CertifyWorld(World):
     """Binary losses of arms with given risks, and an autoevaluator that agrees with them now and then.
 
     Args:
-        risks: Of each arm, in testing order; the default ones are too high to be certified.
+        risks: Of each arm, in testing order; the default ones are neither certified nor refuted in 40 labels.
         n_examples: n.
         agreement: Probability that the autoevaluator's loss is the human one.
         ratio: Unlabelled examples per labelled one.
@@ -133,7 +153,7 @@ class CertifyWorld(World):
 
     def __init__(
         self,
-        risks: Sequence[float] = (0.5, 0.4, 0.3),
+        risks: Sequence[float] = (0.3, 0.25, 0.2),
         n_examples: int = 40,
         *,
         agreement: float = 0.9,

@@ -15,7 +15,21 @@ from algorithms.registry import create_selector
         ({"budget": 0}, "budget must be at least 1 or None, got 0"),
         ({"delta": 0.0}, r"delta must be in \(0, 1\) or None, got 0.0"),
         ({"max_unscored": 1.5}, r"max_unscored must be in \[0, 1\], got 1.5"),
-        ({"threshold": "safe"}, "threshold must be 'practical' or 'proven', got 'safe'"),
+        ({"epsilon": 0.5}, r"epsilon must be in \[0, 1/2\), got 0.5"),
+        ({"epsilon": -0.1}, r"epsilon must be in \[0, 1/2\), got -0.1"),
+        ({"assume_winner": 1}, "assume_winner must be true or false, got 1"),
+        (
+            {"deterministic": np.ones(2, dtype=bool)},
+            r"deterministic must be of shape \(3,\), true or false each, got .*",
+        ),
+        (
+            {"deterministic": np.ones(3)},
+            r"deterministic must be of shape \(3,\), true or false each, got .*",
+        ),
+        (
+            {"deterministic": np.ones(3, dtype=bool), "features": np.eye(3)},
+            "deterministic must be None with features: the model needs fresh draws, got .*",
+        ),
         ({"features": [[1.0], [2.0], [3.0]]}, r"features must be an array or None, got \[\[1.0\].*"),
         (
             {"features": np.ones((2, 4))},

@@ -8,12 +8,13 @@ import pytest
 from failure_rates import fails_too_often, too_many
 from selector_worlds import CertifyWorld
 
-from algorithms.betting import WsrCapital
+from algorithms import betting
+from algorithms.betting import RunningVariances, StarCapital, WsrCapital
 from algorithms.certify.e_values import EValues
-from algorithms.certify.intervals import RiskIntervals
 from algorithms.certify.losses import HUMAN, UNLABELLED, effective_losses
 from algorithms.certify.sample_complexity import growth_rates, labels_needed
 from algorithms.certify.setting import Setting
+from algorithms.protocols import Batch
 
 PATHS, LABELS, STEP, ALPHA, RATIO = 20_000, 120, 12, 0.1, 4
 FACTORS = np.array([0.0, 0.5, 1.0])
@@ -70,22 +71,22 @@ def played(human_of, autoevaluate, absorb, weights=lambda: np.full((PATHS, 3), 1
     return peaks
 
 
-def e_values(betting):
-    return EValues(PATHS, FACTORS, ALPHA, betting=betting, level=0.1, horizon=LABELS, nodes=12)
+def e_values(rule):
+    return EValues(PATHS, FACTORS, ALPHA, betting=rule, level=0.1, horizon=LABELS, nodes=12)
 
 
 def rejections(peaks):
     return {delta: int((peaks >= -np.log(delta)).sum()) for delta in DELTAS}
 
 
-@pytest.mark.parametrize("betting", ["up", "wsr"])
+@pytest.mark.parametrize("rule", ["star", "up", "wsr"])
 @pytest.mark.parametrize(
     ("human", "auto"), [("binary", "turncoat"), ("binary", "flattering"), ("spread", "opposite")]
 )
-def test_a_risk_of_alpha_is_ever_certified_on_at_most_delta_of_paths(betting, human, auto):
+def test_a_risk_of_alpha_is_ever_certified_on_at_most_delta_of_paths(rule, human, auto):
     # Looked at after every label. A true rate of 0.12 where 0.1 is promised is seen with probability 0.9999,
     # one of 0.015 where 0.01 is with probability 0.96.
-    evidence = e_values(betting)
+    evidence = e_values(rule)
     peaks = played(
         HUMANS[human],
         AUTOEVALUATORS[auto],
@@ -142,6 +143,25 @@ def test_the_check_catches_the_best_strategy_taken_for_the_average():
     assert too_many(rejections(played(binary, noise, absorb))[0.1], PATHS, 0.1)
 
 
+class Late(RunningVariances):
+    """Breaks the rule: the variance of a bet counts the observation that the bet is on."""
+
+    def before(self, rows, observations):
+        variances = super().before(rows, observations)
+        last = (0.25 + self._squares[rows]) / (self.counts[rows][:, np.newaxis] + 1)
+        return np.concatenate([variances[:, 1:], last[:, np.newaxis]], axis=1)
+
+
+def test_the_check_catches_star_bets_that_know_the_loss_they_are_for(monkeypatch):
+    monkeypatch.setattr(betting, "RunningVariances", Late)
+    capital = StarCapital(PATHS, np.ones(1), ALPHA, 0.1, LABELS)
+
+    def absorb(outcomes):
+        return capital.bet(slice(None), outcomes[..., [HUMAN]])[..., 0]
+
+    assert too_many(rejections(played(binary, opposite, absorb))[0.1], PATHS, 0.1)
+
+
 def test_the_check_catches_portfolio_bets_that_know_the_loss_they_are_for():
     angles = (np.arange(12) + 0.5) * np.pi / 12
     points = (1.0 - np.cos(angles)) / 2.0  # of lambda (1 - alpha)
@@ -159,22 +179,23 @@ def test_the_check_catches_portfolio_bets_that_know_the_loss_they_are_for():
     assert too_many(rejections(played(binary, opposite, absorb))[0.1], PATHS, 0.1)
 
 
-def false_certificates(campaigns, procedure, n_arms=4, n_labels=60, delta=0.3):
-    """Whether a campaign certifies any of several arms whose risks are exactly alpha; one ahead has none."""
+def fates(campaigns, risks, alpha, delta, *, n_labels=60, **params):
+    """The decision of one campaign after the other when it is over."""
     for seed in range(campaigns):
-        world = CertifyWorld((0.0, *[0.2] * n_arms), n_labels, seed=seed)
-        selector = world.selector(
-            "r-eval",
-            alpha=0.2,
-            delta=delta,
-            betting="wsr",
-            procedure=procedure,
-            batch_size=60,
-            intervals=False,
-        )
+        world = CertifyWorld(risks, n_labels, agreement=0.8, seed=seed)
+        selector = world.selector("r-autoeval-plus", alpha=alpha, delta=delta, strategies=3, **params)
         for _ in world.rounds(selector, seed=seed):
             pass
-        yield selector.certified[1:].any()
+        yield selector.decision()
+
+
+def false_certificates(campaigns, procedure, n_arms=4, delta=0.3):
+    """Whether a campaign certifies any of several arms whose risks are exactly alpha; one ahead has none."""
+    found = fates(
+        campaigns, (0.0, *[0.2] * n_arms), 0.2, delta, procedure=procedure, batch_size=60, intervals=False
+    )
+    for decision in found:
+        yield "certified" in decision.status[1:]
 
 
 @pytest.mark.parametrize("procedure", ["fixed-sequence", "bonferroni"])
@@ -188,22 +209,53 @@ def test_the_check_catches_a_forgotten_bonferroni_correction(monkeypatch):
     assert fails_too_often(false_certificates(400, "bonferroni", n_arms=8), 400, 0.3)
 
 
-def misses(paths, delta, n_labels=80):
-    """Whether an interval of a binary risk misses it at any look."""
-    for seed in range(paths):
-        outcomes = CertifyWorld((0.2,), n_labels, agreement=0.8, seed=seed).losses[0]
-        intervals = RiskIntervals(1, FACTORS, delta, n_labels)
-        intervals.update(0, outcomes)
-        yield not intervals.lower[0] <= 0.2 <= intervals.upper[0]
+def false_refutations(campaigns, delta=0.3, n_arms=6):
+    """Whether a campaign refutes any of several arms whose risks are exactly alpha."""
+    found = fates(
+        campaigns, [0.2] * n_arms, 0.2, delta, procedure="bonferroni", batch_size=60, intervals=False
+    )
+    for decision in found:
+        yield "refuted" in decision.status
 
 
-def test_intervals_miss_the_risk_on_at_most_delta_of_paths():
-    # 300 paths at delta = 0.2, alarm at 96: a true rate of 0.43 is seen with probability 0.9999.
-    assert not fails_too_often(misses(300, 0.2), 300, 0.2)
+def test_any_arm_is_falsely_refuted_in_at_most_delta_of_campaigns():
+    assert not fails_too_often(false_refutations(400), 400, 0.3)
 
 
-def test_the_check_catches_intervals_at_several_times_the_level():
-    assert fails_too_often(misses(300, 0.999), 300, 0.2)
+def test_the_check_catches_refutations_that_all_have_the_whole_delta(monkeypatch):
+    monkeypatch.setattr(Setting, "refutation_level", property(lambda setting: setting.delta))
+    assert fails_too_often(false_refutations(400), 400, 0.3)
+
+
+WRONG_SIDES = {"upper": (0.05, 0.3, 0.25, 0.22), "lower": (0.19, 0.15, 0.18, 0.17)}
+"""Risks about an alpha of 0.2, beyond which alone an end can be wrong; in a sequence, the first passes."""
+
+
+def misses(campaigns, procedure, side, delta=0.3, n_labels=60):
+    """Whether the end on this side misses any risk at any time, when every arm is told with every label."""
+    risks = np.array(WRONG_SIDES[side])
+    arms, examples = np.divmod(np.arange(risks.size * n_labels), n_labels)
+    for seed in range(campaigns):
+        world = CertifyWorld(risks, n_labels, agreement=0.8, seed=seed)
+        selector = world.selector(
+            "r-autoeval-plus", alpha=0.2, delta=delta, procedure=procedure, strategies=3
+        )
+        selector.tell(Batch(arms, examples), world.losses[arms, examples])
+        decision = selector.decision()  # ends only move inward: they miss what they ever missed
+        yield bool((decision.upper < risks).any() if side == "upper" else (decision.lower > risks).any())
+
+
+@pytest.mark.parametrize("procedure", ["fixed-sequence", "bonferroni"])
+@pytest.mark.parametrize("side", WRONG_SIDES)
+def test_ends_of_any_risk_are_wrong_in_at_most_delta_of_campaigns(procedure, side):
+    assert not fails_too_often(misses(400, procedure, side), 400, 0.3)
+
+
+@pytest.mark.parametrize("side", WRONG_SIDES)
+def test_the_check_catches_ends_at_several_times_the_level(side, monkeypatch):
+    for level in ("level", "refutation_level"):
+        monkeypatch.setattr(Setting, level, property(lambda setting: 0.9))
+    assert fails_too_often(misses(400, "bonferroni", side), 400, 0.3)
 
 
 TOY_FACTORS = np.linspace(0.0, 1.0, 10)

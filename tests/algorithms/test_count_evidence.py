@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import beta
 
 from algorithms.best_duel.count_evidence import CountEvidence
 from algorithms.best_duel.divergence import bernoulli_kl, kl_lower_bounds
@@ -89,6 +91,13 @@ def test_the_statistic_and_the_best_arm_are_those_of_equation_7(duels):
     assert made.statistic == pytest.approx(statistic, abs=1e-12)
 
 
+@given(DUELS, st.integers(0, 20))
+def test_no_arm_is_ruled_out_by_more_than_its_statistic(duels, n_unscored):
+    clear = [(0, 1, 1.0), (1, 2, 1.0), (3, 0, 0.0)] * 30 + [(0, 1, np.nan)] * n_unscored
+    made = evidence(duels + clear, max_unscored=1.0)
+    assert (made._e_values() <= made.standings.doubts + 1e-9).all()
+
+
 @given(DUELS, st.permutations(range(4)))
 def test_numbering_the_arms_otherwise_changes_nothing_else(duels, names):
     made = evidence(duels)
@@ -111,24 +120,16 @@ def test_a_tie_counts_as_half_a_duel_won_and_half_lost(duels):
     np.testing.assert_array_equal(evidence(doubled).lower, evidence(split).lower)
 
 
-@given(DUELS, st.sampled_from(["practical", "proven"]))
-def test_intervals_hold_the_estimates(duels, threshold):
-    made = evidence(duels, threshold=threshold)
+@given(DUELS, st.booleans())
+def test_intervals_hold_the_estimates(duels, is_missing):
+    unscored = [(first, second, np.nan) for first, second, _ in duels[::3]] if is_missing else []
+    made = evidence(duels + unscored, max_unscored=1.0)
     known = ~np.isnan(made.estimates)
     assert (made.lower >= 0.0).all()
     assert (made.upper <= 1.0).all()
     assert (made.lower <= made.upper).all()
     assert (made.lower[known] <= made.estimates[known]).all()
-    assert (made.estimates[known] <= made.upper[known] + 1e-12).all()
-
-
-def test_an_interval_of_one_pair_has_the_practical_width():
-    # 30 of 40 won, t = 40: all m with 40 d(0.75, m) <= 2 log((log 40 + 1) / 0.05).
-    made = evidence([(0, 1, 1.0)] * 30 + [(0, 1, 0.0)] * 10, n_arms=2)
-    level = 2 * np.log((np.log(40) + 1) / 0.05)
-    for end in (made.lower[0], made.upper[0], 1 - made.lower[1], 1 - made.upper[1]):
-        assert 40 * d(0.75, end) == pytest.approx(level, rel=1e-6)
-    assert made.lower[0] < 0.75 < made.upper[0]
+    assert (made.estimates[known] <= made.upper[known]).all()
 
 
 def test_a_preference_not_yet_known_counts_as_even():
@@ -144,29 +145,121 @@ def test_nothing_is_known_before_the_first_duel():
     assert (made.lower.tolist(), made.upper.tolist()) == ([0.0] * 4, [1.0] * 4)
 
 
-def test_a_cycle_is_never_separated():
-    cycle = [(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)] * 500
-    made = evidence([*cycle, (1, 0, 1.0)], n_arms=3)
+CYCLE = [(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)] * 500
+
+
+def test_a_cycle_is_never_separated_by_own_duels():
+    made = evidence([*CYCLE, (1, 0, 1.0)], n_arms=3)
     assert made.statistic > 100
     assert not made.is_separated
+    assert made.beaten.all()
 
 
-def test_an_arm_that_has_not_fought_every_other_is_not_separated():
+def test_where_every_arm_is_ruled_out_there_is_no_winner_to_assume():
+    assert not evidence([*CYCLE, (1, 0, 1.0)], n_arms=3, assume_winner=True).is_separated
+
+
+def test_an_arm_that_has_not_fought_every_other_is_separated_only_if_there_must_be_a_winner():
     duels = [(0, 1, 1.0), (1, 2, 1.0)] * 200
-    assert evidence(duels, n_arms=3).statistic > 100
-    assert not evidence(duels, n_arms=3).is_separated
-    assert not evidence([*duels, (0, 2, 1.0)], n_arms=3).is_separated
+    for some in ([], [(0, 2, 1.0)]):
+        assert not evidence([*duels, *some], n_arms=3).is_separated
+        assert evidence([*duels, *some], n_arms=3, assume_winner=True).is_separated
     assert evidence([*duels, *[(0, 2, 1.0)] * 20], n_arms=3).is_separated
 
 
-@pytest.mark.parametrize("threshold", ["practical", "proven"])
-def test_an_arm_that_another_one_rules_out_stays_unsettled_until_the_best_arm_beats_it_itself(threshold):
-    # 13 of 20 won: 20 log 2 + log B(13.5, 7.5) - log pi is -1.0, far from log(3 / 0.05) = 4.1.
+def test_an_arm_that_another_one_rules_out_stays_unsettled_until_the_best_arm_beats_it_itself():
+    # 13 of 20 won: the half mixture is exp(0.31), far from 3 / 0.05 = exp(4.1).
     duels = [(0, 1, 1.0), (1, 2, 1.0)] * 200 + [(0, 2, float(k < 13)) for k in range(20)]
-    made = evidence(duels, n_arms=3, threshold=threshold)
+    made = evidence(duels, n_arms=3)
     assert (made.unsettled.tolist(), made.is_separated) == ([2], False)
-    made = evidence([*duels, *[(0, 2, 1.0)] * 20], n_arms=3, threshold=threshold)
+    made = evidence([*duels, *[(0, 2, 1.0)] * 20], n_arms=3)
     assert (made.unsettled.tolist(), made.is_separated) == ([], True)
+
+
+def least_wins(n_arms, **params):
+    """How many duels in a row the best of these arms must win against each other one."""
+    return next(
+        n
+        for n in range(1, 100)
+        if evidence([(0, j, 1.0) for j in range(1, n_arms)] * n, n_arms=n_arms, **params).is_separated
+    )
+
+
+def test_an_arm_is_separated_when_the_half_mixture_reaches_the_level():
+    # After 5, 6, 7, 8 duels won in a row log M is 1.74, 2.25, 2.80, 3.38.
+    mixtures = [log_half_mixture(n, 0) for n in range(1, 12)]
+    for n_arms, delta in ((2, 0.05), (3, 0.05), (3, 0.2)):
+        own = 1 + next(n for n, log_m in enumerate(mixtures) if log_m >= np.log(n_arms / delta))
+        assert least_wins(n_arms, delta=delta) == own
+        share = 1 / (n_arms - 1)
+        # Of the others, one leads and n_arms - 2 are even.
+        products = [
+            np.log1p(share * np.expm1(log_m)) + (n_arms - 2) * np.log1p(share * np.expm1(0.0))
+            for log_m in mixtures
+        ]
+        product = 1 + next(n for n, log_e in enumerate(products) if log_e >= np.log(1 / delta))
+        assert least_wins(n_arms, delta=delta, assume_winner=True) == product
+        assert product <= own
+
+
+def log_half_mixture(gains, losses, least=0.5):
+    """By quadrature, see `HalfMixture`."""
+    parts = []
+    for scale in (0.5, 4.0, 32.0, 256.0):
+        prior = beta(2 * scale * least, 2 * scale * (1 - least))
+
+        def integrand(q, prior=prior):
+            ratio = (q / least) ** gains * ((1 - q) / (1 - least)) ** losses
+            return ratio * prior.pdf(q) / prior.sf(least)
+
+        parts.append(quad(integrand, least, 1, limit=200)[0])
+    return np.log(np.mean(parts))
+
+
+@pytest.mark.parametrize("assume_winner", [False, True])
+def test_unscored_duels_count_against_the_answer(assume_winner):
+    won = [(0, 1, 1.0)] * 40 + [(0, 1, 0.0)] * 8
+    params = {"n_arms": 2, "max_unscored": 1.0, "assume_winner": assume_winner}
+    assert evidence(won, **params).is_separated
+    assert not evidence([*won, *[(0, 1, np.nan)] * 24], **params).is_separated
+    # As if they had been lost, and neither less nor more, whichever arm is shown first.
+    for n_unscored in (1, 9, 10, 11, 12):
+        as_lost = evidence(won + [(0, 1, 0.0)] * n_unscored, **params)
+        for duel in ((0, 1, np.nan), (1, 0, np.nan)):
+            made = evidence(won + [duel] * n_unscored, **params)
+            assert made.is_separated == as_lost.is_separated
+            assert made.lower[0] == as_lost.lower[0]
+        as_won = evidence(won + [(0, 1, 1.0)] * n_unscored, **params)
+        assert made.upper[0] == as_won.upper[0]
+        assert made.estimates[0] == 40 / 48
+
+
+def test_with_epsilon_an_arm_that_is_hardly_beaten_is_good_enough():
+    even = [(0, 1, float(k % 2)) for k in range(400)]
+    assert not evidence(even, n_arms=2).is_separated
+    assert not evidence(even, n_arms=2, epsilon=0.05).is_separated
+    for assume_winner in (False, True):
+        made = evidence(even, n_arms=2, epsilon=0.15, assume_winner=assume_winner)
+        assert made.is_separated
+        level = np.log(1 / 0.05) if assume_winner else np.log(2 / 0.05)
+        n = next(n for n in range(2, 400, 2) if log_half_mixture(n / 2, n / 2, 0.35) >= level)
+        for told, is_separated in ((n - 2, False), (n, True)):
+            made = evidence(even[:told], n_arms=2, epsilon=0.15, assume_winner=assume_winner)
+            assert made.is_separated == is_separated
+
+
+def test_with_epsilon_and_a_winner_only_the_factor_of_the_answer_is_shifted():
+    # Arm 2 loses to arm 1 by little more than epsilon, which says nothing of the answer, arm 0.
+    duels = [(0, 1, float(k < 30)) for k in range(40)] + [(1, 2, float(k < 54)) for k in range(100)]
+    params = {"n_arms": 3, "assume_winner": True, "max_unscored": 1.0, "delta": 0.2}
+    made = evidence(duels, epsilon=0.1, **params)
+    named = made._e_values(0)
+    share = 0.5
+    m_10, m_12, m_21 = (log_half_mixture(*of) for of in ((30, 10, 0.4), (46, 54), (54, 46)))
+    factors = [np.log(1 - share + share * np.exp(log_m)) for log_m in (m_10, m_12)]
+    assert named[1] == pytest.approx(sum(factors), abs=1e-6)
+    assert named[2] == pytest.approx(np.log(1 - share + share * np.exp(m_21)), abs=1e-6)
+    assert not made.is_separated
 
 
 @given(DUELS, st.integers(1, 5), st.booleans())
@@ -183,6 +276,9 @@ def test_following_duel_by_duel_leads_to_the_values_of_all_at_once(duels, size, 
         record.tell(Batch(arms, np.zeros(len(part), dtype=int)), [outcome for *_, outcome in part])
         made.update()
     at_once = CountEvidence(setting, record)
+    np.testing.assert_array_equal(made.beaten, at_once.beaten)
+    for field in ("lower", "upper"):
+        np.testing.assert_array_equal(getattr(made, field), getattr(at_once, field))
     for name in ("preferences", "divergences", "against", "doubts", "opponents", "estimates"):
         np.testing.assert_array_equal(getattr(made.standings, name), getattr(at_once.standings, name))
     assert (made.best, made.statistic, made.is_separated) == (
@@ -197,7 +293,7 @@ def test_an_even_preference_of_the_best_arm_is_not_enough():
     assert not evidence([*duels, (0, 2, 0.5)], n_arms=3).is_separated
 
 
-def test_duels_of_arms_set_aside_are_no_evidence():
+def test_duels_of_dropped_arms_are_no_evidence_against_others():
     duels = [(0, 1, 1.0)] * 12 + [(0, 2, 1.0), (1, 2, 1.0)] * 5
     with_broken = evidence(duels + [(3, arm, np.nan) for arm in (0, 1, 2)] * 4 + [(3, 2, 1.0)] * 3)
     without = evidence(duels, n_arms=3)

@@ -54,22 +54,22 @@ def test_random_pairs_are_uniform():
 
 def test_the_greedy_duel_is_of_the_best_arm_and_its_strongest_opponent():
     duels = [(0, 1, 7, 3), (0, 2, 6, 4), (1, 2, 5, 5)]
-    assert set(asked(told("eps-greedy", duels, epsilon=0.0))) == {(0, 2)}
+    assert set(asked(told("eps-greedy", duels, exploration=0.0))) == {(0, 2)}
 
 
 def test_the_best_arm_meets_first_whom_it_has_not_met():
-    assert set(asked(told("eps-greedy", [(0, 1, 7, 3)], epsilon=0.0))) == {(0, 2)}
+    assert set(asked(told("eps-greedy", [(0, 1, 7, 3)], exploration=0.0))) == {(0, 2)}
 
 
 def test_equally_strong_opponents_take_turns():
-    pairs = asked(told("eps-greedy", [(0, 1, 7, 3), (0, 2, 7, 3)], epsilon=0.0, batch_size=10))
+    pairs = asked(told("eps-greedy", [(0, 1, 7, 3), (0, 2, 7, 3)], exploration=0.0, batch_size=10))
     assert (pairs.count((0, 1)), pairs.count((0, 2))) == (5, 5)
 
 
 @pytest.mark.statistical
-def test_epsilon_is_the_share_of_random_duels():
+def test_exploration_is_the_share_of_random_duels():
     duels = [(0, 1, 7, 3), (0, 2, 6, 4), (1, 2, 5, 5)]
-    pairs = asked(told("eps-greedy", duels, epsilon=0.3, batch_size=5_000))
+    pairs = asked(told("eps-greedy", duels, exploration=0.3, batch_size=5_000))
     counts = [pairs.count(pair) for pair in ((0, 1), (0, 2), (1, 2))]
     assert not is_uneven(counts, [0.1, 0.8, 0.1])
     assert is_uneven([250, 4_500, 250], [0.1, 0.8, 0.1])
@@ -185,7 +185,7 @@ def test_adaptive_methods_settle_on_duels_of_the_best_arm(name):
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("eps-greedy", {"epsilon": 1.5}, r"epsilon must be in \[0, 1\], got 1.5"),
+        ("eps-greedy", {"exploration": 1.5}, r"exploration must be in \[0, 1\], got 1.5"),
         ("rucb", {"alpha": 0.5}, "alpha must be above 1/2 and finite, got 0.5"),
         ("rucb", {"alpha": float("nan")}, "alpha must be above 1/2 and finite, got nan"),
     ],

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from algorithms.best_duel.duel_record import DuelRecord, integers
+from algorithms.best_duel.duel_record import NONE_LEFT, DuelRecord, integers
 from algorithms.best_duel.setting import Setting
 from algorithms.errors import OutcomeOutOfRange, RefusedTell
 from algorithms.protocols import Batch, round_rng
@@ -95,7 +95,7 @@ def test_an_empty_batch_changes_nothing():
     assert made.n_told == 0
 
 
-def test_an_arm_is_set_aside_from_its_eighth_duel_on():
+def test_an_arm_is_dropped_from_its_eighth_duel_on():
     duels = [(0, 1, np.nan), (0, 2, np.nan), (0, 3, np.nan)] * 3 + [(1, 2, 1), (1, 3, 1), (2, 3, 1)] * 3
     assert told(duels[:7] + duels[9:]).active.all()
     assert told(duels[:8] + duels[9:]).active.tolist() == [False, True, True, True]
@@ -109,19 +109,58 @@ def test_an_arm_is_judged_by_the_share_of_unscored_duels():
     assert told(duels + [(0, 1, 1)] * 5, max_unscored=0.6).active.all()
 
 
-def test_a_broken_arm_does_not_drag_its_opponent_along_even_before_it_is_set_aside():
+def test_a_broken_arm_does_not_drag_its_opponent_along_even_before_it_is_dropped():
     # Arm 1 has more than half of its 11 duels unscored, all against arm 0, which has only 7 duels yet.
     duels = [(0, 1, np.nan)] * 7 + [(1, 2, 1)] * 4
     assert told(duels).active.all()
     assert told([*duels, (0, 1, np.nan)]).active.tolist() == [False, True, True, True]
 
 
-def test_two_arms_that_only_fail_together_are_set_aside_together():
+def test_two_arms_that_only_fail_together_are_dropped_together():
     made = told([(0, 1, np.nan)] * 8, n_arms=2)
     assert made.active.tolist() == [False, False]
     assert len(made.pairs) == 0
 
 
-def test_pairs_are_those_of_arms_not_set_aside():
+def test_pairs_are_those_of_arms_not_dropped():
     made = told([(0, 1, np.nan), (0, 2, np.nan), (0, 3, np.nan)] * 3)
     assert made.pairs.tolist() == [[1, 2], [1, 3], [2, 3]]
+
+
+def once(n_examples=4, n_arms=3, deterministic=(True, True, False)):
+    return DuelRecord(
+        Setting(n_arms=n_arms, n_examples=n_examples, deterministic=np.array(deterministic), max_unscored=1.0)
+    )
+
+
+def test_two_deterministic_arms_meet_every_example_once_and_others_meet_examples_again():
+    made = once()
+    batch = made.ask(np.repeat([[0, 1], [0, 2]], [4, 60], axis=0), round_rng(0, 0))
+    is_once = (batch.arms != 2).all(axis=1)
+    assert sorted(batch.examples[is_once].tolist()) == [0, 1, 2, 3]
+    assert set(batch.examples[~is_once].tolist()) == {0, 1, 2, 3}
+    assert not made.is_exhausted()
+    assert made.asked()[0 * 3 + 1] == NONE_LEFT
+
+
+def test_the_pair_asked_least_takes_the_place_of_one_that_has_met_every_example():
+    made = once(deterministic=(True, True, True))
+    first = made.ask(np.array([[0, 1]] * 4 + [[1, 2]]), round_rng(0, 0))
+    assert made.n_left() == 12 - 5
+    batch = made.ask(np.array([[1, 0]] * 3), round_rng(0, 1))
+    assert sorted(map(tuple, np.sort(batch.arms, axis=1).tolist())) == [(0, 2), (0, 2), (1, 2)]
+    rest = made.ask(np.array([[1, 0]] * made.n_left()), round_rng(0, 2))
+    for told_batch in (first, batch, rest):
+        assert not made.is_exhausted()
+        made.tell(told_batch, np.full(len(told_batch), np.nan))
+    assert (made.n_left(), made.is_exhausted()) == (0, True)
+
+
+def test_a_dropped_arm_leaves_nothing_to_wait_for():
+    made = DuelRecord(Setting(n_arms=3, n_examples=9, deterministic=np.ones(3, dtype=bool)))
+    examples = np.arange(9)
+    made.tell(Batch([[0, 1]] * 9, examples), np.ones(9))
+    assert not made.is_exhausted()
+    made.tell(Batch([[0, 2]] * 9, examples), np.full(9, np.nan))
+    assert made.active.tolist() == [True, True, False]
+    assert (made.n_dropped, made.n_left(), made.is_exhausted()) == (1, 0, True)

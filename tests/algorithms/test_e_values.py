@@ -9,6 +9,7 @@ from literal_e_values import (
     literal_log_e_values,
     portfolio_bet,
     published_grid,
+    star_bet,
     wsr_bet,
 )
 from scipy.special import betaln, hyp2f1
@@ -33,7 +34,8 @@ RISKS = (0.001, 0.12, 0.5, 0.999)
 fractions = st.floats(0.0, 1.0) | st.sampled_from([0.0, 1.0])
 outcomes_of = arrays(np.float64, st.tuples(st.integers(1, 25), st.just(3)), elements=fractions)
 risks = st.floats(0.001, 0.999)
-betting_rules = st.sampled_from(["up", "wsr"])
+RULES = ["star", "up", "wsr"]
+betting_rules = st.sampled_from(RULES)
 
 
 def e_values(factors=FACTORS, alpha=0.1, betting="up", **others):
@@ -53,15 +55,56 @@ def path(outcomes, factors=FACTORS, alpha=0.1, betting="up", **others):
 def test_wsr_e_values_are_those_of_the_published_algorithm(name, alpha):
     logs, weights = path(OUTCOMES[name], alpha=alpha, betting="wsr")
     expected, expected_weights = literal_log_e_values(
-        OUTCOMES[name], FACTORS, alpha, lambda losses, most: wsr_bet(losses, most, alpha, LEVEL, HORIZON)
+        OUTCOMES[name], FACTORS, alpha, lambda losses, most, _: wsr_bet(losses, most, alpha, LEVEL, HORIZON)
     )
     np.testing.assert_allclose(np.expm1(logs - expected), 0.0, atol=1e-9)
     np.testing.assert_allclose(weights, expected_weights, rtol=1e-9)
 
 
+@pytest.mark.parametrize("horizon", [25, 400])  # 25 of 40 losses: it ends before they do
+@pytest.mark.parametrize("alpha", RISKS)
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_star_e_values_are_those_of_the_rule_written_out(name, alpha, horizon):
+    logs, weights = path(OUTCOMES[name], alpha=alpha, betting="star", horizon=horizon)
+    expected, expected_weights = literal_log_e_values(
+        OUTCOMES[name],
+        FACTORS,
+        alpha,
+        lambda losses, most, log_e_value: star_bet(losses, most, log_e_value, alpha, LEVEL, horizon),
+    )
+    np.testing.assert_allclose(np.expm1(logs - expected), 0.0, atol=1e-9)
+    np.testing.assert_allclose(weights, expected_weights, rtol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(outcomes_of, risks)
+def test_star_stakes_nothing_more_once_it_has_what_it_needs(outcomes, alpha):
+    logs, _ = path(outcomes, alpha=alpha, betting="star", horizon=len(outcomes))
+    reached = logs >= -np.log(LEVEL)
+    if reached.any():
+        np.testing.assert_array_equal(logs[reached.argmax() :], logs[reached.argmax()])
+
+
+@settings(max_examples=60, deadline=None)
+@given(outcomes_of, risks, betting_rules, st.data())
+def test_bets_are_functions_of_the_losses_before_and_make_the_e_values(outcomes, alpha, betting, data):
+    losses = effective_losses(outcomes, FACTORS)[np.newaxis]
+    bets, changed_bets = np.empty_like(losses), np.empty_like(losses)
+    evidence = e_values(alpha=alpha, betting=betting)
+    logs = evidence.update(slice(None), losses, bets)
+    wealth = np.cumprod(1.0 - bets * (losses - alpha), axis=1).mean(axis=-1)
+    np.testing.assert_allclose(logs, np.log(wealth), atol=1e-6)
+    assert ((bets >= 0.0) & (bets < 1.0 / (1.0 + FACTORS - alpha))).all()
+    now = data.draw(st.integers(0, len(outcomes) - 1))
+    changed = losses.copy()
+    changed[:, now:] = 1.0 - changed[:, now:]
+    e_values(alpha=alpha, betting=betting).update(slice(None), changed, changed_bets)
+    np.testing.assert_allclose(changed_bets[:, : now + 1], bets[:, : now + 1], rtol=1e-12)
+
+
 def literal_portfolio(outcomes, alpha, grid):
     return literal_log_e_values(
-        outcomes, FACTORS, alpha, lambda losses, most: portfolio_bet(losses, most, alpha, *grid)
+        outcomes, FACTORS, alpha, lambda losses, most, _: portfolio_bet(losses, most, alpha, *grid)
     )
 
 
@@ -112,7 +155,7 @@ def test_losses_told_in_parts_are_worth_the_same_as_together(outcomes, alpha, be
 
 
 @settings(max_examples=60, deadline=None)
-@given(outcomes_of, risks, betting_rules)
+@given(outcomes_of, risks, st.sampled_from(["up", "wsr"]))  # whose strategies know nothing of each other
 def test_the_e_value_is_the_average_over_strategies_alone(outcomes, alpha, betting):
     logs, weights = path(outcomes, alpha=alpha, betting=betting)
     alone = np.array([path(outcomes, [rho], alpha, betting)[0] for rho in FACTORS])
@@ -144,6 +187,23 @@ def test_unscored_losses_are_never_worth_more_to_a_portfolio_than_any_scores(out
 
 
 @settings(max_examples=60, deadline=None)
+@given(arrays(np.float64, st.tuples(st.just(5), st.integers(1, 6)), elements=fractions), st.data())
+def test_unlabelled_losses_that_are_missing_count_one_by_one(block, data):
+    # Each at its own worst, which is what all of them are with 1 in their place, and no more.
+    known = data.draw(arrays(np.bool_, block.shape))
+    ends = {}
+    for end, filling in (("worst", 1.0), ("best", 0.0)):
+        filled = np.where(known, block, filling).mean(axis=1)
+        with np.errstate(invalid="ignore"):
+            told = np.where(known, block, 0.0).sum(axis=1) / known.sum(axis=1)
+        told = np.column_stack([np.full(5, 0.5), np.full(5, 0.25), told, (~known).mean(axis=1)])
+        ends[end] = effective_losses(told, FACTORS, end)
+        expected = np.column_stack([np.full(5, 0.5), np.full(5, 0.25), filled])
+        np.testing.assert_allclose(ends[end], effective_losses(expected, FACTORS), atol=1e-12)
+    assert (ends["best"] <= ends["worst"] + 1e-12).all()
+
+
+@settings(max_examples=60, deadline=None)
 @given(outcomes_of, st.floats(0.0, 1.0))
 def test_effective_losses_are_the_published_ones_within_their_range(outcomes, rho):
     losses = effective_losses(outcomes, np.array([rho]))[:, 0]
@@ -153,13 +213,13 @@ def test_effective_losses_are_the_published_ones_within_their_range(outcomes, rh
 
 
 def test_losses_equal_to_the_level_prove_nothing():
-    for betting in ("up", "wsr"):
+    for betting in RULES:
         logs, weights = path(np.full((30, 3), 0.25), alpha=0.25, betting=betting)
         np.testing.assert_allclose(logs, 0.0, atol=1e-12)
         np.testing.assert_allclose(weights, 1 / 3)
 
 
-@pytest.mark.parametrize("betting", ["up", "wsr"])
+@pytest.mark.parametrize("betting", ["up", "wsr"])  # "star" stakes nothing once it has what it needs
 @pytest.mark.parametrize("loss", [0.0, 1.0])
 def test_a_million_extreme_losses_neither_overflow_nor_underflow(betting, loss):
     evidence = e_values([0.0, 1.0], alpha=0.5, betting=betting, horizon=10**6, nodes=20)

@@ -4,8 +4,16 @@ from collections import deque
 
 import numpy as np
 import pytest
-from selector_worlds import WORLDS, BestDuelWorld, BestMeanWorld, CertifyWorld, RouteWorld
+from selector_worlds import (
+    WORLDS,
+    BestDuelWorld,
+    BestMeanWorld,
+    CertifyWorld,
+    FixedDuelWorld,
+    RouteWorld,
+)
 
+from algorithms.decision import EXACT
 from algorithms.errors import (
     ArmAgainstItself,
     ArmRemoved,
@@ -27,11 +35,18 @@ best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
 best_duel = pytest.mark.parametrize("name", selector_names("best-duel"))
 certify = pytest.mark.parametrize("name", selector_names("certify"))
 route = pytest.mark.parametrize("name", selector_names("route"))
+by_counts = pytest.mark.parametrize("name", sorted(set(selector_names("best-duel")) - {"llm-po-bt"}))
 every_selector = pytest.mark.parametrize("name", selector_names())
 
 
 def pairs(batch):
     return set(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
+
+
+def duels(batch):
+    """The arms, the lower one first, and the example of each duel."""
+    rows = zip(np.sort(batch.arms, axis=1).tolist(), batch.examples.tolist(), strict=True)
+    return [(*arms, example) for arms, example in rows]
 
 
 @every_selector
@@ -325,11 +340,24 @@ def test_a_pair_told_before_is_refused_with_its_numbers(name):
     assert selector.decision() == before
 
 
+DUEL_CAMPAIGNS = [{"features"}, {"deterministic"}, {"assume_winner"}, {"epsilon", "assume_winner"}]
+"""Parameters that change how duels are drawn and weighed."""
+
+
+def duel_params(name, world, chosen):
+    """Values of the chosen parameters, but for those that a method cannot do with."""
+    some = np.arange(world.n_arms) != 1  # arms 0, 2 and 3 answer alike whenever asked
+    values = {"features": world.features, "deterministic": some, "assume_winner": True, "epsilon": 0.05}
+    if name == "llm-po-bt":
+        chosen = (chosen | {"features"}) - {"deterministic"}
+    return {parameter: values[parameter] for parameter in sorted(chosen)}
+
+
 @best_duel
-@pytest.mark.parametrize("threshold", ["practical", "proven"])
-def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_features_and_unscored_duels(name, threshold):
+@pytest.mark.parametrize("chosen", DUEL_CAMPAIGNS, ids=" ".join)
+def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_unscored_duels(name, chosen):
     world = BestDuelWorld(unscored=0.2, broken=(2,))
-    params = {"features": world.features, "delta": 0.2, "threshold": threshold}
+    params = {**duel_params(name, world, chosen), "delta": 0.2}
     original = world.selector(name, **params)
     history = [(*played, original.decision()) for played in world.rounds(original)]
     resumed = world.selector(name, **params)
@@ -389,7 +417,7 @@ def test_a_tie_is_half_a_win_for_each_arm(name):
 
 
 @best_duel
-def test_unscored_duels_are_spent_and_nothing_is_concluded_from_them(name):
+def test_unscored_duels_are_spent_and_estimates_leave_them_out(name):
     world = BestDuelWorld(unscored=0.3, seed=3)
     selector, scored_only = (world.selector(name, max_unscored=1.0) for _ in range(2))
     n_unscored = 0
@@ -401,23 +429,78 @@ def test_unscored_duels_are_spent_and_nothing_is_concluded_from_them(name):
     spent, unspent = selector.decision(), scored_only.decision()
     assert (spent.reason, unspent.reason) == ("budget", "running")
     assert spent.best == unspent.best
+    np.testing.assert_allclose(spent.estimates, unspent.estimates, rtol=1e-6)
+    assert (spent.lower <= unspent.lower + 1e-6).all()
+    assert (spent.upper >= unspent.upper - 1e-6).all()
+
+
+@by_counts
+def test_deterministic_arms_meet_an_example_once_and_the_exhausted_duels_give_the_exact_best(name):
+    world = FixedDuelWorld()
+    selector = world.selector(name, budget=10_000)
+    asked = [duel for batch, _ in world.rounds(selector) for duel in duels(batch)]
+    assert len(asked) == len(set(asked)) == 6 * world.n_examples
+    decision = selector.decision()
+    preferences = world.outcomes_by_pair.mean(axis=2)
+    worst = np.where(np.eye(world.n_arms, dtype=bool), 1.0, preferences).min(axis=1)
+    assert (decision.best, decision.stop, decision.reason) == (worst.argmax(), True, "exhausted")
+    assert decision.claim == EXACT
     for field in ("estimates", "lower", "upper"):
-        np.testing.assert_allclose(getattr(spent, field), getattr(unspent, field), rtol=1e-6)
+        np.testing.assert_allclose(getattr(decision, field), worst, rtol=1e-12)
+
+
+@by_counts
+def test_batches_of_deterministic_arms_in_flight_never_overlap(name):
+    world = FixedDuelWorld()
+    selector, asked = world.selector(name, budget=None, batch_size=7), []
+    while len(batch := selector.ask(round_rng(1, len(asked)))):
+        asked.append(batch)
+    together = [duel for batch in asked for duel in duels(batch)]
+    assert len(together) == len(set(together)) == 6 * world.n_examples
+    assert not selector.decision().stop
+    for batch in asked:
+        selector.tell(batch, world.outcomes(batch))
+    assert selector.decision().reason == "exhausted"
+
+
+@by_counts
+def test_a_duel_of_deterministic_arms_told_before_is_refused_and_changes_nothing(name):
+    world = FixedDuelWorld()
+    selector = world.selector(name)
+    selector.tell(Batch([[1, 2], [0, 1]], [5, 6]), [1.0, np.nan])
+    before = selector.decision()
+    with pytest.raises(PairAlreadyTold, match=r"the duel \(arms 1 and 0, example 6\) was told before"):
+        selector.tell(Batch([[0, 2], [1, 0]], [0, 6]), [0.5, 0.5])
+    with pytest.raises(PairRepeated, match=r"the duel \(arms 3 and 2, example 0\) occurs twice"):
+        selector.tell(Batch([[2, 3], [3, 2]], [0, 0]), [0.5, 0.5])
+    assert selector.decision() == before
+
+
+@by_counts
+def test_a_campaign_of_some_deterministic_arms_ends_by_its_budget(name):
+    world = FixedDuelWorld()
+    selector = world.selector(name, deterministic=np.arange(4) < 3, budget=200)
+    asked = [duel for batch, _ in world.rounds(selector) for duel in duels(batch)]
+    once = [duel for duel in asked if 3 not in duel[:2]]
+    assert len(once) == len(set(once)) <= 3 * world.n_examples
+    assert len(asked) == 200
+    assert selector.decision().reason == "budget"
 
 
 @best_duel
 @pytest.mark.parametrize("batch_size", [1, 3, 32])
-def test_an_arm_that_cannot_be_judged_is_set_aside_and_its_opponents_are_not(name, batch_size):
+def test_an_arm_that_cannot_be_judged_is_dropped_and_its_opponents_are_not(name, batch_size):
     world = BestDuelWorld(spread=8.0, ties=0.0, broken=(2,))
     selector = world.selector(name, delta=0.1, budget=2_000, batch_size=batch_size)
     broken = sum(int((batch.arms == 2).sum()) for batch, _ in world.rounds(selector))
     assert 8 <= broken < 8 + batch_size
     decision = selector.decision()
     assert (decision.best, decision.reason) == (1, "confident")
+    assert decision.status == ("eliminated", "best", "dropped", "eliminated")
 
 
 @best_duel
-def test_there_is_no_preferred_arm_when_every_arm_is_set_aside(name):
+def test_there_is_no_preferred_arm_when_every_arm_is_dropped(name):
     world = BestDuelWorld(unscored=1.1)
     selector = world.selector(name)
     assert len(list(world.rounds(selector))) > 0
@@ -427,7 +510,7 @@ def test_there_is_no_preferred_arm_when_every_arm_is_set_aside(name):
 
 @best_duel
 @pytest.mark.parametrize("n_arms", [2, 4])
-def test_a_separated_campaign_of_duels_names_its_threshold_and_asks_nothing_more(name, n_arms):
+def test_a_confident_campaign_of_duels_asks_nothing_more(name, n_arms):
     world = BestDuelWorld(n_arms, spread=30.0, ties=0.0)
     selector = world.selector(name, delta=0.1, budget=2_000)
     assert sum(len(batch) for batch, _ in world.rounds(selector)) < 2_000
@@ -480,7 +563,7 @@ RISKS = (0.0, 0.01, 0.9, 0.0)
 
 @certify
 @every_procedure
-@pytest.mark.parametrize("betting", ["up", "wsr"])
+@pytest.mark.parametrize("betting", ["star", "up", "wsr"])
 def test_a_resumed_campaign_of_certificates_goes_on_bit_for_bit_with_unscored_losses(
     name, procedure, betting
 ):
@@ -509,7 +592,7 @@ def test_the_cheapest_arm_whose_risk_is_low_is_certified_in_the_way_of_the_proce
     assert (decision.stop, decision.reason) == (True, "certified")
     if procedure == "bonferroni":
         assert decision.best == 3
-        assert selector.certified.tolist() == [True, True, False, True]
+        assert not selector.certified[2]
     else:  # the arm that fails ends the tests
         assert decision.best == 1
         assert selector.certified.tolist() == [True, True, False, False]
@@ -519,7 +602,7 @@ def test_the_cheapest_arm_whose_risk_is_low_is_certified_in_the_way_of_the_proce
 @certify
 @every_procedure
 def test_a_label_is_bought_once_and_serves_every_arm_in_the_same_order(name, procedure):
-    world = CertifyWorld(RISKS, n_examples=200)
+    world = CertifyWorld((0.0, 0.01, 0.25, 0.25), n_examples=200)  # the last two stay open to the end
     selector = world.selector(name, alpha=0.2, procedure=procedure, budget=100, batch_size=7)
     rounds = list(world.rounds(selector))
     orders = {arm: [] for arm in range(world.n_arms)}

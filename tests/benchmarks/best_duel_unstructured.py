@@ -1,4 +1,4 @@
-"""The published unstructured comparison: duels until the best of 16 arms is separated.
+"""The published unstructured comparison: duels until the best of 16 arms is known.
 
 The paper draws its latent scores once and does not give the seed. So the replications are spread evenly over
 several draws; all selectors meet the same draws and the same replications.
@@ -15,11 +15,11 @@ import numpy as np
 from scipy.stats import beta, t
 
 from algorithms.best_duel.divergence import bernoulli_kl
-from algorithms.best_duel.thresholds import practical_threshold
 from algorithms.best_duel.unstructured_allocation import characteristic_time
 from algorithms.protocols import round_rng
 from algorithms.registry import create_selector
 from tasks.simulation import THREAD_SETTINGS
+from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.tables import Row
 
 N_ARMS, NOISE, DELTA, CAP = 16, 0.005, 0.05, 30_000
@@ -88,7 +88,6 @@ def campaign(name: str, replication: int) -> Outcome:
         batch_size=BATCH_SIZES[name],
         delta=DELTA,
         budget=CAP,
-        threshold="practical",
     )
     judge, draws = np.random.default_rng([replication, 1]), round_rng(replication, 0)
     duels, right_at, start = 0, [], time.process_time()
@@ -160,7 +159,7 @@ def cost(measured: Measured, workers: int = 2) -> Row:
 
 
 def duels_at_best(hardness: float) -> float:
-    """The n with n = T* threshold(n)."""
+    """The n with n = T* threshold(n), for the threshold of the published experiments."""
     duels = CAP
     for _ in range(50):
         duels = round(hardness * practical_threshold(DELTA, duels))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks import certify_speed, certify_toy
+from tests.benchmarks import certify_power, certify_speed, certify_toy
 from tests.benchmarks.certify_selection import METHODS, bonferroni, dearer, fixed_sequence, summary
 from tests.benchmarks.certify_tables import LossTable, prompts, quantised
 from tests.benchmarks.measurements import cpu_name
@@ -22,6 +22,7 @@ ALPHAS = np.arange(1, 20) / 20.0
 STRONGEST = "gooderer"
 TITLES = {
     "speed": "Speed: S = 10, one thread",
+    "power": "Share certified / mean labels by betting rule, delta = 0.1, risks of 0.2 to 0.8 alpha",
     "toy": "Examples 1 and 2: risk 0.1, alpha = 0.12, r = 10, S = 10, universal portfolio",
     "quantised": "Quantised Llama-3.1-8B, TriviaQA, alpha = delta = 0.1, fixed sequence: mean bits by labels",
     "prompts": "25 prompts, delta = 0.1, n = 200, r = 9, Bonferroni: averages over tasks",
@@ -35,13 +36,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100, help="independent draws of a published selection")
     parser.add_argument("--runs", type=int, default=100, help="runs of the examples")
     parser.add_argument("--labels", type=int, default=12_000, help="most labels of a run of the examples")
-    parser.add_argument("--betting", choices=["up", "wsr"], action="append", help="may be repeated")
+    parser.add_argument("--betting", choices=["star", "up", "wsr"], action="append", help="may be repeated")
     parser.add_argument("--quality", action="append", help="autoevaluators of the prompts; may be repeated")
     parser.add_argument("--only", choices=TITLES, action="append", help="may be repeated")
     options = parser.parse_args()
-    rules = options.betting or ["wsr", "up"]
+    rules = options.betting or ["wsr", "up", "star"]
     sections = {
         "speed": certify_speed.measure_speed,
+        "power": lambda: measure_power(options.data, options.draws),
         "toy": lambda: certify_toy.measure_examples(options.runs, options.labels),
         "quantised": lambda: measure_quantised(options.data, options.draws, rules),
         "prompts": lambda: measure_prompts(options.data, options.draws, rules, options.quality),
@@ -70,6 +72,12 @@ def measure_quantised(data: Path, draws: int, rules: list[str]) -> Iterator[dict
                             "{:+.3f} ± {:.3f}".format(*dearer(table, *pair)) for pair in pairs
                         )
                     yield row
+
+
+def measure_power(data: Path, draws: int) -> Iterator[dict[str, str]]:
+    """How often each betting rule certifies what deserves it; alpha of the prompts by task as published."""
+    alphas = [least_alpha(tables, draws) for tables in prompts(data)]
+    yield from certify_power.measure_power(data, draws, alphas)
 
 
 def measure_prompts(

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.betting import Capital, UniversalPortfolio, WsrCapital, nodes_for
-from algorithms.certify.e_values import log_average
+from algorithms.certify.e_values import EValues
 from algorithms.certify.losses import effective_losses
 from tests.benchmarks.certify_tables import LossTable, means
 
 FACTORS = np.linspace(0.0, 1.0, 10)
-RELIABLE = ("r-eval", "r-autoeval", "r-autoeval-plus")
+RELIABLE = {"r-eval": FACTORS[:1], "r-autoeval": FACTORS[-1:], "r-autoeval-plus": FACTORS}
+"""Their reliance factors."""
 METHODS = ("eval", "autoeval", *RELIABLE)
 
 
@@ -21,25 +21,22 @@ def passed(
     found: dict[str, list[np.ndarray]] = {method: [] for method in RELIABLE}
     path: dict[str, np.ndarray] | None = None
     for n in n_labels:
-        if betting == "wsr" or path is None:
-            path = _paths(outcomes[:, : n if betting == "wsr" else None], alpha, level, n, betting)
+        if betting != "up" or path is None:  # the others bet for so many labels
+            path = _paths(outcomes if betting == "up" else outcomes[:, :n], alpha, level, betting)
         for method in RELIABLE:
             found[method].append(path[method][:, :n].max(axis=1) >= -np.log(level))
     return {method: np.array(flags) for method, flags in found.items()}
 
 
-def _paths(
-    outcomes: np.ndarray, alpha: float, level: float, horizon: int, betting: str
-) -> dict[str, np.ndarray]:
+def _paths(outcomes: np.ndarray, alpha: float, level: float, betting: str) -> dict[str, np.ndarray]:
+    """The logarithms of e-values by method, shape (draws, n) each, for outcomes of (draws, n, 3)."""
     draws, labels, _ = outcomes.shape
-    most = 1.0 + FACTORS
-    capital: Capital = (
-        UniversalPortfolio(draws, most, alpha, nodes_for(labels))
-        if betting == "up"
-        else WsrCapital(draws, most, alpha, level, horizon)
-    )
-    paths = capital.bet(slice(None), effective_losses(outcomes, FACTORS))
-    return {"r-eval": paths[..., 0], "r-autoeval": paths[..., -1], "r-autoeval-plus": log_average(paths)}
+    return {
+        method: EValues(draws, factors, alpha, betting=betting, level=level, horizon=labels).update(
+            slice(None), effective_losses(outcomes, factors)
+        )
+        for method, factors in RELIABLE.items()
+    }
 
 
 def fixed_sequence(

@@ -24,9 +24,10 @@ TEXT = "The answer to question % is, as everybody knows, forty-two."
 
 TALLIES = """
     INSERT INTO tallies
-        (candidate_id, reason, comparisons, points, input_tokens, output_tokens, seconds, detail)
-    SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), 20 * count(*),
-        10 * count(*), 0.01 * count(*), NULL
+        (candidate_id, reason, comparisons, points, lowest, highest, texts, no_answer, truncated,
+        input_tokens, output_tokens, seconds, detail)
+    SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), min(outcome),
+        max(outcome), count(*), 0, 0, 20 * count(*), 10 * count(*), 0.01 * count(*), NULL
     FROM comparisons GROUP BY candidate_a_id, coalesce(reason, '')
 """
 
@@ -94,8 +95,8 @@ def _fill_file(path: str, statements: list[str]) -> None:
 
 DECISION = (
     "round_id", "best_candidate_id", "estimates", "lower", "upper", "status", "claim", "stop", "reason",
-    "decided_at", "best_estimate", "best_lower", "best_upper", "comparisons", "scored", "candidates",
-    "generations", "input_tokens", "output_tokens", "seconds",
+    "decided_at", "best_estimate", "best_lower", "best_upper", "comparisons", "answered", "scored",
+    "candidates", "generations", "input_tokens", "output_tokens", "seconds",
 )  # fmt: skip
 
 
@@ -115,8 +116,8 @@ def _decisions(sizes: list[int]) -> Iterator[tuple[object, ...]]:
         best = number % CANDIDATES
         yield (
             number + 1, best + 1, estimates, lower, upper, ["active"] * CANDIDATES, NO_CLAIM, False,
-            "running", now(), estimates[best], lower[best], upper[best], size, size - size // 50,
-            min(size, CANDIDATES), size, 20 * size, 10 * size, 0.01 * size,
+            "running", now(), estimates[best], lower[best], upper[best], size, size,
+            size - size // 50, min(size, CANDIDATES), size, 20 * size, 10 * size, 0.01 * size,
         )  # fmt: skip
 
 
@@ -141,9 +142,9 @@ def _statements(database: Database, comparisons: int) -> list[str]:
         f"SELECT i + 1, {key.format('g')}, i / {ROUND} + 1, 'model', i / {CANDIDATES_PER_PROMPT} + 1, 0, 0,"
         f"{answer}, 'stop', 20, 10, 0.01, 'vllm 0.32.0 cpu float32', {moment} FROM {numbers}",
         "INSERT INTO comparisons (id, round_id, position, candidate_a_id, example_id, generation_a_id, judge,"
-        "answer, outcome, reason) "
+        "answer, no_answer, outcome, reason) "
         f"SELECT i + 1, i / {ROUND} + 1, i % {ROUND}, i % {CANDIDATES} + 1, i / {CANDIDATES} + 1, i + 1, "
-        "'exact:0123456789ab', 'forty-two', CASE WHEN i % 50 = 7 THEN NULL ELSE i % 3 / 2.0 END, "
+        "'exact:0123456789ab', 'forty-two', i < 0, CASE WHEN i % 50 = 7 THEN NULL ELSE i % 3 / 2.0 END, "
         f"CASE WHEN i % 50 = 7 THEN 'no_answer' END FROM {numbers}",
         TALLIES,
     ]

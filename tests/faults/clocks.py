@@ -21,7 +21,7 @@ from tests.faults.tampering import (
 
 Meeting = Generator[Run, None, None]
 DAY = 86_400.0
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 KILLED = (-signal.SIGKILL,)
 RUNNING = ("running",)
 POSTGRESQL = ("postgresql",)

@@ -11,7 +11,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, die, hold, impatient, short_lease, within
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 BOTH = ("sqlite", "postgresql")
 SHORT = partial(short_lease, 3.0, 60.0)
 """No beat of the heart: frozen within one, a process would hold the database's lock as well."""

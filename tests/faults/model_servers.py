@@ -15,7 +15,7 @@ from functools import cached_property
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from faulty_server import MODEL, Call, Fault, FaultyServer, Script, no_faults
+from faulty_server import MODEL, Call, Fault, FaultyServer, Script, is_canary, no_faults
 
 HOST = "127.0.0.1"
 PATIENCE = 60.0
@@ -71,7 +71,7 @@ SERVER = ModelServer()
 
 @dataclass(frozen=True, kw_only=True)
 class Spoils:
-    """A script that spoils the first attempts at some texts."""
+    """A script that spoils the first attempts at some texts, and lets canaries be."""
 
     fault: Fault
     met: Path
@@ -85,6 +85,8 @@ class Spoils:
     """The texts, as they come to be known by their first attempts."""
 
     def __call__(self, call: Call) -> Fault | None:
+        if is_canary(call.body):
+            return None
         text = f"{call.prompt} {call.body['seed']}"
         if call.attempt == 0 and self.after <= call.number < self.after + self.texts:
             self._chosen.add(text)
@@ -101,7 +103,7 @@ class Dies:
     after: int = 9
 
     def __call__(self, call: Call) -> None:
-        if call.number == self.after:
+        if call.number == self.after and not is_canary(call.body):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -112,4 +114,4 @@ def _serve(port: int, script: Script) -> None:
 
 def _reply(call: Call) -> str:
     """Texts that differ in quality: some are answered with many letters."""
-    return "aeioustrn"[: 1 + (len(call.prompt) + call.body["seed"]) % 9]
+    return "aeioustrn"[: 1 + (len(call.prompt) + call.body.get("seed", 0)) % 9]

@@ -13,6 +13,8 @@ from tiny_models import save_tiny_llama
 N_EXAMPLES = 240
 BUDGET = 60
 BATCH_SIZE = 10
+USED = 50
+"""Labels after which a campaign that has them all knows its answer: the last candidate is refuted."""
 CANDIDATES = ("large/plain", "medium/plain", "small/plain")
 """In testing order."""
 

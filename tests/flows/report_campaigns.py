@@ -75,6 +75,7 @@ def record(database, campaign, number, batch, selector):
                 human_loss=human,
                 auto_loss=auto,
                 unlabelled_loss=other,
+                unlabelled_missing=0.0,
             )
             for position, (arm, example, (human, auto, other)) in enumerate(
                 zip(batch.arms, batch.examples, losses, strict=True)

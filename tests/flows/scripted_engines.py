@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from hostile_answers import HOSTILE_ANSWERS
 
-from tasks.engines.errors import EngineDied
+from tasks.engines.errors import EngineDied, EngineLoadFailed
 from tasks.engines.protocol import Completion
 from tasks.engines.providers import PROVIDERS
 from tasks.engines.transformers_engine import TransformersEngine
@@ -46,6 +46,19 @@ class MortalEngine(TransformersEngine):
         if MortalEngine.batches % MortalEngine.lifespan == 0:
             raise EngineDied("mortal", "it was its time")
         return super().generate(requests)
+
+
+class AbsentEngine(ScriptedEngine):
+    """A model that is there or not, whatever its checkpoint says."""
+
+    is_there = False
+
+
+def start_absent(model, settings):
+    """It cannot be loaded while it is not there."""
+    if not AbsentEngine.is_there:
+        raise EngineLoadFailed(model.name, "it is not there")
+    return AbsentEngine(lambda prompt: "here again")
 
 
 def start_hostile(model, settings):
@@ -95,9 +108,37 @@ def start_guesses(model, settings):
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=2))
 
 
+def start_adds(model, settings):
+    """Adds the two numbers of a prompt, wrongly for every ninth first one."""
+    return ScriptedEngine(lambda prompt: f"It is {total(prompt, wrong_in=9)}.")
+
+
+def start_coy(model, settings):
+    """Adds the two numbers of a prompt, and says nothing of 2 in 5."""
+    return ScriptedEngine(
+        lambda prompt: "I would rather not say." if numbers(prompt)[0] % 5 < 2 else f"{total(prompt)}"
+    )
+
+
+def start_mumbles(model, settings):
+    """Says nothing that can be read to one number in 5, and is right else."""
+    return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=5).replace("x", "?"))
+
+
 def start_grader(model, settings):
     """An autoevaluator that is wrong on one number in 10."""
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=10))
+
+
+def numbers(prompt: str) -> list[int]:
+    """Those in a prompt."""
+    return [int(number) for number in re.findall("[0-9]+", prompt)]
+
+
+def total(prompt: str, *, wrong_in: int = 0) -> int:
+    """Their sum, 1 too many where the first is a multiple of `wrong_in`."""
+    first, *_ = found = numbers(prompt)
+    return sum(found) + (wrong_in > 0 and first % wrong_in == 0)
 
 
 def letter(prompt: str, *, wrong_in: int) -> str:
@@ -137,12 +178,16 @@ SCRIPTED = {
     name: f"scripted_engines:start_{name}"
     for name in (
         "hostile",
+        "absent",
+        "adds",
+        "coy",
         "mortal",
         "partial",
         "reader",
         "honest",
         "tricky",
         "knows",
+        "mumbles",
         "slips",
         "guesses",
         "grader",

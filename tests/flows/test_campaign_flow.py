@@ -2,13 +2,20 @@
 
 import json
 import urllib.request
+from contextlib import closing
 
 import campaign_processes as processes
+import numpy as np
 import pytest
 import scripted_engines
 from test_command_line import winnow
 
 from flows.storage_urls import hide, reveal
+from storage import campaign_records, outcome_records
+from storage.database import open_database
+from tasks.campaigns import reopen_campaign
+from tasks.running import restored
+from tasks.warnings import campaign_warnings
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -44,11 +51,59 @@ def test_a_candidate_that_cannot_be_loaded_is_marked_and_the_others_go_on(folder
     assert not processes.rows(
         folder, "SELECT 1 FROM comparisons WHERE reason IS NOT NULL AND outcome IS NOT NULL"
     )
-    assert processes.rows(folder, "SELECT count(*) FROM comparisons") == [(processes.BUDGET,)]
+    spent = processes.rows(folder, "SELECT reason IS NULL, count(*) FROM comparisons GROUP BY 1 ORDER BY 1")
+    assert spent[1] == (1, processes.BUDGET)  # what could not be loaded cost nothing
+    assert spent[0][1] >= 3 * 8
+    status = json.loads(winnow(folder, "status", "survivor", "--json").stdout)
+    assert status["budgets"][0]["spent"] == processes.BUDGET
     coverage = json.loads(winnow(folder, "query", "survivor", "coverage", "--json").stdout)
     assert "two" in {row["candidate"].partition("/")[0] for row in coverage if row["reason"] == "load_failed"}
-    best = json.loads(winnow(folder, "status", "survivor", "--json").stdout)["best"]
-    assert best.startswith("one/")
+    assert status["best"].startswith("one/")
+
+
+def test_where_no_model_can_be_loaded_nothing_is_spent_and_every_candidate_is_dropped(folder):
+    for name in ("model-1", "model-2"):
+        (folder / name / "model.safetensors").write_bytes(b"these are no weights")
+    result = winnow(folder, "run", "campaign.yaml")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert processes.rows(folder, "SELECT sum(answered), sum(scored), sum(generations) FROM decisions") == [
+        (0, 0, 0)
+    ]
+    found = json.loads(winnow(folder, "status", "survivor", "--json").stdout)
+    assert (found["reason"], found["best"]) == ("all-dropped", None)
+    assert found["budgets"][0]["spent"] == 0
+    rows = json.loads(winnow(folder, "query", "survivor", "coverage", "--json").stdout)
+    assert {(row["reason"], row["comparisons"] >= 8) for row in rows} == {("load_failed", True)}
+    asked = processes.rows(folder, "SELECT count(*) FROM comparisons")
+    assert winnow(folder, "resume", "survivor", "--storage", processes.storage_of(folder)).returncode == 1
+    assert processes.rows(folder, "SELECT count(*) FROM comparisons") == asked
+
+
+def test_a_model_that_loads_the_second_time_does_not_change_what_was_told_before(folder, monkeypatch):
+    scripted_engines.provide(monkeypatch, "absent")
+    with_provider(folder, "absent")
+    monkeypatch.setattr(scripted_engines.AbsentEngine, "is_there", False)
+    assert winnow(folder, "run", "campaign.yaml", "--set", "stopping.budget=8").returncode == 3
+    before = processes.history(folder)
+    dead = [row for row in before["comparisons"] if row[5] == "load_failed"]
+    assert dead
+    monkeypatch.setattr(scripted_engines.AbsentEngine, "is_there", True)
+    assert winnow(folder, "run", "campaign.yaml").returncode == 3
+    after = processes.history(folder)
+    for table in ("rounds", "comparisons", "decisions"):
+        assert after[table][: len(before[table])] == before[table]
+    assert processes.rows(folder, "SELECT sum(answered) FROM decisions") == [(processes.BUDGET,)]
+    assert any(text == "here again" for *_, text, _ in after["generations"])
+    with closing(open_database(processes.storage_of(folder))) as database:
+        record, checked = reopen_campaign(database, "survivor", processes.storage_of(folder))
+        with database.reading() as session:
+            selector, allowance, _ = restored(session, record, checked)
+            stored = outcome_records.latest_decision(session, record.id)
+    decision = selector.decision()
+    assert (decision.reason, decision.stop) == (stored.reason, stored.stop)
+    assert [None if np.isnan(each) else each for each in decision.lower] == stored.lower
+    assert (allowance.answered, allowance.limit) == (processes.BUDGET, len(after["comparisons"]))
 
 
 def test_an_engine_that_dies_now_and_then_changes_nothing(tmp_path, monkeypatch):
@@ -75,10 +130,7 @@ def test_an_engine_that_dies_too_often_fails_its_candidates_only(folder, monkeyp
     found = processes.rows(folder, "SELECT DISTINCT reason, detail FROM comparisons WHERE reason IS NOT NULL")
     assert [reason for reason, _ in found] == ["engine_failed"]
     assert "it was its time" in found[0][1]
-    assert (
-        processes.rows(folder, "SELECT count(*) FROM comparisons WHERE outcome IS NULL")[0][0]
-        < processes.BUDGET
-    )
+    assert processes.rows(folder, "SELECT sum(answered) FROM decisions") == [(processes.BUDGET,)]
 
 
 def test_hostile_outputs_are_stored_judged_and_shown_as_text(folder, monkeypatch):
@@ -93,6 +145,39 @@ def test_hostile_outputs_are_stored_judged_and_shown_as_text(folder, monkeypatch
     ]
     assert any("{{ 1/0 }}" in text for text in texts)
     assert winnow(folder, "db", "check").returncode == 0
+
+
+def test_who_says_nothing_is_wrong_and_does_not_win_by_the_rest(tmp_path, monkeypatch):
+    """One is right on 8 of 9; the other on 3 of 5, and says nothing of the others."""
+    for name in ("adds", "coy"):
+        scripted_engines.provide(monkeypatch, name)
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    rows = [{"id": f"e{i}", "input": f"{i} + {i * 3}", "target": str(4 * i)} for i in range(45)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "campaign.yaml").write_text("""\
+name: sums
+objective: best-mean
+storage: sqlite:///winnow.db
+models:
+  - {name: a, provider: adds, model: adds}
+  - {name: b, provider: coy, model: coy}
+prompts: [{name: plain, template: "{{ input }}"}]
+dataset: {path: data.jsonl, fields: {id: id, input: input, target: target}}
+judge: {type: numeric}
+selector: {name: row-mean}
+stopping: {budget: 90, delta: 0.05}
+""")
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(winnow(tmp_path, "status", "sums", "--json").stdout)["best"] == "a/plain"
+    coverage = json.loads(winnow(tmp_path, "query", "sums", "coverage", "--json").stdout)
+    said_nothing = {row["candidate"]: row["no_answer"] / row["comparisons"] for row in coverage}
+    assert {row["reason"] for row in coverage} == {None}
+    assert said_nothing == {"a/plain": 0.0, "b/plain": pytest.approx(0.4, abs=0.1)}
+    with closing(open_database(f"sqlite:///{tmp_path}/winnow.db")) as database, database.reading() as session:
+        (warning,) = campaign_warnings(session, campaign_records.get_campaign(session, "sums"))
+    assert warning.kind == "no-answer"
 
 
 def test_the_run_and_its_steps_show_in_the_prefect_server(folder, prefect_api):

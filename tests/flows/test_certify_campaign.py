@@ -92,7 +92,10 @@ def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_
     found = status(finished)
     assert (found["outcome"], found["reason"], found["best"]) == ("winner", "certified", "medium/plain")
     assert found["is_guaranteed"]
-    assert found["certificate"]["labels_used"] == certify.BUDGET
+    assert found["certificate"]["labels_used"] == certify.USED < certify.BUDGET
+    assert rows(finished, "SELECT status FROM decisions ORDER BY id DESC LIMIT 1") == [
+        (json.dumps(["certified", "certified", "refuted"]),)
+    ]
     assert list(found["certificate"]["costs"].items()) == [
         (name, 3.0 - n) for n, name in enumerate(CANDIDATES)
     ]
@@ -113,6 +116,7 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
         waits += 1
         keys = wanted(portions)
         assert status(portions)["certificate"]["waits_for"] == keys
+        assert (status(portions)["sure"] == "nothing is claimed") == (status(portions)["best"] is None)
         assert [row["id"] for row in asked(portions, "labels") if row["state"] == "wanted"] == sorted(
             keys, key=lambda key: int(key[1:])
         )
@@ -123,7 +127,7 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
         done(portions, "label", "survivor", str(write_labels(portions, keys)))
         code = winnow(portions, "resume", "survivor").returncode
     assert code == 0
-    assert waits == certify.BUDGET // certify.BATCH_SIZE
+    assert waits == status(portions)["certificate"]["labels_used"] // certify.BATCH_SIZE
     assert certify.history(portions) == told_at_once
 
 
@@ -218,7 +222,70 @@ def test_a_label_may_be_corrected_until_it_was_used(tmp_path):
     assert f"{len(keys)} were there already" in done(tmp_path, "label", "survivor", str(right))
 
 
+def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_loss(tmp_path):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    first, second, *others = wanted(tmp_path)
+    assert "1 new labels, 1 of them of examples that no human can answer" in done(
+        tmp_path, "label", "survivor", "--skip", first
+    )
+    file = tmp_path / "labels.csv"
+    truths = "".join(f"{key},{certify.truth(int(key[1:]))},\n" for key in others)
+    file.write_text(f"id,target,skip\n{second},,yes\n{truths}")
+    told = done(tmp_path, "label", "survivor", str(file))
+    assert "9 new labels, 1 of them of examples that no human can answer" in told
+    assert winnow(tmp_path, "resume", "survivor").returncode == 3
+    found = {row["example"]: row for row in asked(tmp_path, "comparisons")}
+    for key in (first, second):
+        assert (found[key]["human_loss"], found[key]["reason"]) == (1.0, "no_target")
+        assert found[key]["detail"] == "no human can answer the example, which counts as a loss of 1"
+        assert found[key]["auto_loss"] is not None
+    states = {row["id"]: row["state"] for row in asked(tmp_path, "labels")}
+    assert {states[first], states[second]} == {"skipped"}
+    assert {states[key] for key in others} == {"used"}
+    assert status(tmp_path)["certificate"]["incomplete"] == 0
+
+
+def test_a_skipped_example_may_be_answered_until_it_was_used(tmp_path):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    key, other = wanted(tmp_path)[:2]
+    done(tmp_path, "label", "survivor", "--skip", key, "--skip", other)
+    file = write_labels(tmp_path, [key])
+    refused = winnow(tmp_path, "label", "survivor", str(file))
+    assert f"the label of example '{key}' is that no human can answer it already" in refused.stderr
+    assert "0 new labels, 1 changed" in done(tmp_path, "label", "survivor", str(file), "--correct")
+    assert "1 were there already" in done(tmp_path, "label", "survivor", "--skip", other)
+
+
+def test_what_cannot_be_read_is_a_loss_of_1_and_nothing_is_missing(tmp_path):
+    grader = {"model": certify.model("grader", "grader"), "prompt": "What is {{ input }}?"}
+    write_certify(
+        tmp_path,
+        labelled=certify.N_EXAMPLES,
+        certify={
+            "autoevaluator": {**grader, "extract": "[a-f]"},
+            "costs": {"large/plain": 3, "medium/plain": 2},
+        },
+        judge={"type": "exact", "extract": "[a-gx]"},
+        models=[certify.model("medium", "slips"), certify.model("large", "mumbles")],
+    )
+    ran(tmp_path)
+    found = asked(tmp_path, "comparisons")
+    unread = [row for row in found if row["text"] == "?"]
+    assert unread
+    for row in unread:
+        assert (row["human_loss"], row["auto_loss"]) == (1.0, 1.0)
+    for row in found:
+        if scripted_engines.letter(row["example"], wrong_in=10) in ("g", "x"):
+            assert row["auto_loss"] == 1.0
+        assert row["unlabelled_missing"] == 0.0
+    assert status(tmp_path)["certificate"]["incomplete"] == 0
+
+
 LABELS_REFUSED = {
+    "skip that says neither": ('{"id": "e1", "target": null, "skip": "maybe"}', "write true or false"),
+    "both a target and skip": ('{"id": "e1", "target": "a", "skip": true}', "has a target and says skip"),
     "an unknown example": ('{"id": "e9999", "target": "a"}', "line 1: the dataset has no example 'e9999'"),
     "no id": ('{"target": "a"}', "line 1: there is no column 'id'"),
     "no target": ('{"id": "e1"}', "line 1: there is no column 'target'"),
@@ -260,7 +327,7 @@ def test_losses_are_a_drop_against_the_baseline_where_one_is_named(tmp_path):
 
 def test_the_three_losses_are_those_of_the_answers(finished):
     blocks = rows(finished, "SELECT count(*) FROM generations WHERE model = 'grader'")
-    assert blocks == [(3 * certify.BUDGET,)]
+    assert blocks == [(3 * certify.USED,)]
     for row in asked(finished, "comparisons"):
         number = int(row["example"][1:])
         wrong_in = {"large/plain": 0, "medium/plain": 40, "small/plain": 2}[row["candidate"]]
@@ -412,6 +479,7 @@ def test_an_autoevaluator_that_cannot_be_loaded_leaves_its_losses_unknown_and_sa
     assert "comparisons lack a loss, which counts at its worst" in result.stdout
     for row in asked(tmp_path, "comparisons"):
         assert (row["outcome"], row["auto_loss"], row["unlabelled_loss"]) == (1.0, None, None)
+        assert row["unlabelled_missing"] == 1.0
         assert row["detail"].startswith("autoevaluator: load_failed: ")
 
 

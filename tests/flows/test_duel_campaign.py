@@ -207,7 +207,10 @@ REFUSED = {
         {"judge": {"type": "llm", "models": [{"name": "j", "provider": "transformers", "model": "./gone"}]}},
         "judge.models[0].model: ",
     ),
-    "an epsilon": ({"stopping": {"budget": 8, "epsilon": 0.1}}, "stopping: "),
+    "an epsilon of a half": (
+        {"stopping": {"budget": 8, "epsilon": 0.5}},
+        "stopping: epsilon must be below 0.5 for best-duel, got 0.5; lower it",
+    ),
     "a history": ({"history": ["campaign:earlier"]}, "history: "),
     "fresh generations of a benchmark": (
         {
@@ -270,7 +273,51 @@ def test_a_bradley_terry_campaign_is_told_the_choices_or_a_table_of_ones_own(tmp
     assert features(tmp_path, features=own) == own
 
 
-def test_a_candidate_that_cannot_be_loaded_is_set_aside_and_its_duels_say_why(tmp_path):
+NO_COIN = {**duel_campaigns.RULES, "both_wrong": "tie"}
+GREEDY = [True, False, True, False]
+"""Which of one/greedy, one/warm, two/greedy and two/warm are."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "deterministic"),
+    [
+        ({"judge": NO_COIN, "selector": {"name": "llm-po"}}, GREEDY),
+        ({"judge": NO_COIN, "selector": {"name": "rucb"}, "fresh_generations": False}, [True] * 4),
+        ({"judge": model_judge("reader"), "selector": {"name": "llm-po"}}, GREEDY),
+        ({"judge": duel_campaigns.RULES, "selector": {"name": "llm-po"}}, [False] * 4),
+        ({"judge": NO_COIN, "selector": {"name": "llm-po-bt"}}, [False] * 4),
+    ],
+)
+def test_candidates_that_always_answer_the_same_are_known_and_part_of_the_identity(
+    tmp_path, monkeypatch, changes, deterministic
+):
+    write_duels(tmp_path, **changes)
+    monkeypatch.chdir(tmp_path)
+    checked = check_campaign_file("campaign.yaml")
+    assert checked.identity()["deterministic"] == deterministic
+    found = checked.found_params().get("deterministic")
+    assert (found is not None) == any(deterministic)
+    assert found is None or found.tolist() == deterministic
+    checked.create_selector()
+
+
+def test_greedy_candidates_meet_an_example_once_and_the_campaign_ends_with_their_duels(tmp_path):
+    greedy = [{"name": "greedy", "temperature": 0.0, "max_tokens": 8}]
+    write_duels(
+        tmp_path,
+        judge=NO_COIN,
+        selector={"name": "llm-po"},
+        generate_configs=greedy,
+        stopping={"budget": 1_000},
+    )
+    ran(tmp_path, code=0)
+    met = [each["example"] for each in duels(tmp_path)]
+    assert len(met) == len(set(met)) == duel_campaigns.N_EXAMPLES
+    *_, reason = duel_campaigns.history(tmp_path)["decisions"][-1]
+    assert reason == "exhausted"
+
+
+def test_a_candidate_that_cannot_be_loaded_is_dropped_at_no_cost_and_its_duels_say_why(tmp_path):
     write_duels(
         tmp_path, stopping={"budget": 80, "delta": 0.05}, batch_size=20, selector={"name": "random-pair"}
     )
@@ -284,7 +331,8 @@ def test_a_candidate_that_cannot_be_loaded_is_set_aside_and_its_duels_say_why(tm
             ("load_failed", True) if broken else (None, False)
         )
         assert all(f"{name}: " in each["detail"] for name in broken)
-    assert len(found) == 80
+    assert sum(each["reason"] is None for each in found) == 80
+    assert len(found) > 80
     last = [each for each in found if each["round"] == found[-1]["round"]]
     assert not any(each["reason"] for each in last)
 

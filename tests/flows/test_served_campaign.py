@@ -41,7 +41,7 @@ def serving(script=no_faults):
     """A server whose texts differ in quality: some prompts are answered with many letters."""
 
     def reply(call):
-        return "aeioustrn"[: 1 + (len(call.prompt) + call.body["seed"]) % 9]
+        return "aeioustrn"[: 1 + (len(call.prompt) + call.body.get("seed", 0)) % 9]
 
     with faulty_server(script, reply) as server:
         yield server
@@ -57,7 +57,7 @@ def test_a_campaign_with_a_fifth_of_faults_reaches_the_decision_of_one_without(f
     histories = []
     for name, script in (("calm", no_faults), ("stormy", now_and_then(0.2))):
         with serving(script) as server:
-            campaign = folder(name, server.url, "one", "two")
+            campaign = folder(name, server.url, "one", "two", served_identity="vowels")
             assert run(campaign).returncode == 3
             histories.append(processes.history(campaign))
     assert len(server.calls) > 1.1 * server.answered
@@ -81,6 +81,19 @@ def test_a_server_may_move_in_the_middle_of_a_campaign(folder):
     for each in histories:
         del each["decisions"]  # the first part of the campaign was decided at the end of its own budget
     assert histories[0] == histories[1]
+
+
+def test_a_campaign_does_not_go_on_at_a_server_that_serves_something_else(folder):
+    with serving() as server, faulty_server() as other:
+        moving = folder("moving", server.url, "one", "two")
+        assert run(moving, "--set", "stopping.budget=16").returncode == 3
+        moved = [f"models[{i}].model_base_url={other.url}" for i in (0, 1)]
+        refused = run(moving, "--set", moved[0], "--set", moved[1])
+        assert refused.returncode == 2
+        assert "answers 16 of 16 canary prompts otherwise" in refused.stderr
+        assert "winnow run SPEC --fork NEW_NAME" in refused.stderr
+        assert other.answered == 0
+        assert run(moving).returncode == 3
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,10 @@ def test_a_table_is_replayed_and_written_down():
     result = simulate("steps.npz", *selectors, *options)
     assert (result.returncode, result.stderr) == (0, "")
     runs = pd.read_parquet("results/runs.parquet")
-    assert list(runs) == ["selector", "seed", "budget", "share", "spent", "best", "metric", "value", "ended"]
+    assert list(runs) == [
+        "selector", "seed", "budget", "share", "spent", "best", "metric", "value", "is_estimate", "ended",
+    ]  # fmt: skip
+    assert runs.is_estimate.all()
     assert len(runs) == 2 * 3 * 3
     assert set(runs.metric) == {"accuracy"}
     assert sorted(set(runs.seed)) == [4, 5, 6]

@@ -87,6 +87,30 @@ def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_pat
     assert processes.history(tmp_path) == uninterrupted
 
 
+def test_killed_while_a_model_cannot_be_loaded_ends_as_uninterrupted(forks, tmp_path):
+    histories = []
+    for name, is_killed in (("whole", False), ("killed", True)):
+        folder = tmp_path / name
+        folder.mkdir()
+        spec = processes.write_campaign(folder, budget=BUDGET)
+        (folder / "model-2" / "model.safetensors").write_bytes(b"these are no weights")
+        storage = processes.store(spec)
+        for kills in range(ENOUGH):
+            # Groups of a model that is not there are commits as well: a process gets as far as a round.
+            kill = Kill(commit=6 + kills % 4, after=False) if is_killed else None
+            process = processes.start(forks, folder, storage, kill)
+            process.join(240)
+            if process.exitcode == 0:
+                break
+            assert process.exitcode == -9
+        assert kills >= 3 * is_killed
+        assert processes.rows(folder, "SELECT sum(answered) FROM decisions") == [(BUDGET,)]
+        histories.append(processes.history(folder))
+    whole, killed = histories
+    assert len(whole["comparisons"]) > BUDGET
+    assert killed == whole
+
+
 def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninterrupted, tmp_path):
     spec = processes.write_campaign(tmp_path, budget=BUDGET)
     one, two = "max_loaded: 2", "max_loaded: 1, devices: [0, 1]"

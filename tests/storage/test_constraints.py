@@ -29,6 +29,7 @@ def comparison(campaign, round_, **fields):
         "candidate_a_id": campaign.candidate_ids[0],
         "example_id": campaign.example_ids[0],
         "judge": "exact",
+        "no_answer": False,
     }
     return first | fields
 
@@ -100,8 +101,8 @@ def test_a_round_is_decided_once(campaign, round_):
     campaign.finish(round_, [1.0, 0.0])
     again = {"estimates": [], "lower": [], "upper": [], "status": [], "claim": {}, "stop": False}
     again |= {"reason": "running"}
-    names = ("comparisons", "scored", "candidates", "generations", "input_tokens", "output_tokens", "seconds")
-    again |= dict.fromkeys(names, 0)
+    counts = ("comparisons", "answered", "scored", "candidates", "generations")
+    again |= dict.fromkeys((*counts, "input_tokens", "output_tokens", "seconds"), 0)
     with pytest.raises(ConflictingRecord, match=r"decisions.*round_id"):
         store(campaign, Decision, round_id=round_.id, decided_at=NOW, **again)
 

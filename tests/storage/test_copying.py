@@ -3,9 +3,10 @@
 import pytest
 from hostile_texts import HOSTILE_TEXTS
 from sqlalchemy import Table, text
-from stored_campaigns import NOW, game, generation, store_campaign
+from stored_campaigns import NOW, canary, game, generation, store_campaign
 
-from storage import copying, generation_records, views
+from storage import canary_records, copying, generation_records, views
+from storage.columns import storable
 from storage.copying import content, copy_database
 from storage.database import open_database
 from storage.errors import CopyRefused
@@ -42,6 +43,8 @@ def full(campaign):
     with campaign.database.writing() as session:
         hostile = [generation(f"h{i}", text=each, prompt=each) for i, each in enumerate(HOSTILE_TEXTS)]
         generation_records.add_generations(session, 1, hostile, NOW)
+        texts = [storable(each) for each in HOSTILE_TEXTS]
+        canary_records.add_canary(session, duels.record.id, canary("first", texts=texts), NOW)
     return campaign.database
 
 

@@ -41,8 +41,9 @@ def finish(campaign, losses):
             human_loss=human,
             auto_loss=auto,
             unlabelled_loss=unlabelled,
+            unlabelled_missing=missing,
         )
-        for position, (human, auto, unlabelled) in enumerate(losses)
+        for position, (human, auto, unlabelled, missing) in enumerate(losses)
     ]
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, comparisons, decision(), NOW)
@@ -53,8 +54,16 @@ def test_a_label_counts_where_the_dataset_has_no_target(certifying):
     give(certifying, 1, "seven", "7")
     assert read(certifying, labels.targets, dataset, [0, 1]) == {0: ("x",), 1: ("x",)}
     without_targets(certifying)
-    assert read(certifying, labels.targets, dataset, [0, 1]) == {0: (), 1: ("seven", "7")}
+    assert read(certifying, labels.targets, dataset, [0, 1]) == {0: None, 1: ("seven", "7")}
     assert read(certifying, labels.keys_without, dataset, [3, 1, 0, 3]) == ["e3", "e0"]
+
+
+def test_an_example_that_no_human_can_answer_is_labelled_with_nothing(certifying):
+    without_targets(certifying)
+    give(certifying, 1)
+    dataset = certifying.record.dataset_id
+    assert read(certifying, labels.targets, dataset, [0, 1]) == {0: None, 1: ()}
+    assert read(certifying, labels.keys_without, dataset, [0, 1, 2]) == ["e0", "e2"]
 
 
 def test_a_label_takes_the_place_of_the_one_before(certifying):
@@ -67,7 +76,7 @@ def test_a_label_takes_the_place_of_the_one_before(certifying):
 
 
 def test_losses_come_back_bit_for_bit_and_count_as_labels_spent(certifying):
-    losses = [(0.1 + 0.2, 1 / 3, None), (None, 0.0, 1.0)]
+    losses = [(0.1 + 0.2, 1 / 3, None, 1.0), (None, 0.0, 1.0, 1 / 3)]
     finish(certifying, losses)
     (told,) = read(certifying, lambda session: list(round_records.told_rounds(session, certifying.record.id)))
     assert told.losses == losses
@@ -76,13 +85,20 @@ def test_losses_come_back_bit_for_bit_and_count_as_labels_spent(certifying):
 
 
 def test_comparisons_that_lack_a_loss_are_counted_by_what_the_selector_reads(certifying):
-    finish(certifying, [(0.0, 0.0, 0.0), (0.0, None, 0.0), (0.0, 0.0, None), (None, 0.0, 0.0)])
+    complete, lacking = (0.0, 0.0, 0.0, 0.0), [(0.0, None, 0.0, 0.0), (0.0, 0.0, None, 1.0)]
+    finish(certifying, [complete, *lacking, (0.0, 0.0, 0.5, 0.25), (None, 0.0, 0.0, 0.0)])
     campaign = certifying.record.id
     with certifying.database.reading() as session:
-        assert labels.incomplete(session, campaign, reads_auto=True) == 3
+        assert labels.incomplete(session, campaign, reads_auto=True) == 4
         assert labels.incomplete(session, campaign, reads_auto=False) == 1
 
 
+def test_plain_means_are_of_the_human_losses_that_are_known(certifying):
+    finish(certifying, [(0.25, None, None, None), (1.0, 0.0, 0.0, 0.0), (None, 1.0, 1.0, 0.0)])
+    means = read(certifying, labels.mean_losses, certifying.record.id)
+    assert means == [0.625, *[None] * (len(certifying.candidate_ids) - 1)]
+
+
 def test_other_objectives_use_no_labels(campaign):
-    finish(campaign, [(None, None, None)])
+    finish(campaign, [(None, None, None, None)])
     assert read(campaign, labels.used_positions, campaign.record.dataset_id) == set()

@@ -3,11 +3,12 @@
 import datetime as dt
 
 import pytest
-from sqlalchemy import func, select, text
-from stored_campaigns import NOW, decision, generation, store_campaign
+from sqlalchemy import func, select, text, update
+from stored_campaigns import NOW, canary, decision, generation, store_campaign
 
 from storage import (
     campaign_records,
+    canary_records,
     cost_views,
     generation_records,
     leases,
@@ -19,7 +20,7 @@ from storage import (
     views,
 )
 from storage.errors import LeaseHeld, TextsLost
-from storage.models import Campaign, Dataset, Example, Generation, Pin, Prompt
+from storage.models import Campaign, Canary, Dataset, Example, Generation, Pin, Prompt
 from storage.records import Holder, NewComparison
 
 LATER = NOW + dt.timedelta(days=40)
@@ -233,4 +234,23 @@ def test_vacuum_gives_back_the_room_of_deleted_rows(old):
     before, after = maintenance.vacuum(old.database)
     assert after < before - 1_000_000
     with old.database.reading() as session:
+        assert maintenance.problems(session) == []
+
+
+def test_of_a_pruned_campaigns_canaries_those_stay_that_others_are_compared_with_or_texts_name(reusing):
+    database, old = reusing.database, reusing.database
+    with database.writing() as session:
+        campaign_id = campaign_records.get_campaign(session, "letters").id
+        ids = [
+            canary_records.add_canary(session, campaign_id, canary(verdict), NOW)
+            for verdict in ("first", "same", "changed", "same")
+        ]
+        session.execute(update(Generation).where(Generation.id == 1).values(canary_id=ids[1]))
+        [taken] = generation_records.texts_by_key(session, ["letters-0-0"]).values()
+        assert taken.id == 1
+    prune(old, prunable(old))
+    with database.reading() as session:
+        left = session.execute(select(Canary.id, Canary.campaign_id).order_by(Canary.id)).tuples().all()
+        assert left == [(id_, None) for id_ in ids[:3]]
+        assert canary_records.last_reference(session, "f" * 64).id == ids[2]
         assert maintenance.problems(session) == []

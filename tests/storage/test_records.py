@@ -56,14 +56,14 @@ def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campa
                 arms=[0, 1, 2],
                 examples=[4, 0, 3],
                 outcomes=[0.0, 1.0, 0.25],
-                losses=[(None, None, None)] * 3,
+                losses=[(None, None, None, None)] * 3,
             ),
             ToldRound(
                 number=1,
                 arms=[2, 0],
                 examples=[1, 1],
                 outcomes=[0.5, None],
-                losses=[(None, None, None)] * 2,
+                losses=[(None, None, None, None)] * 2,
             ),
         ]
 

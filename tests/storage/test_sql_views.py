@@ -103,11 +103,11 @@ def test_a_view_says_what_the_query_of_that_name_says(played, view, query, order
 
 def test_rounds_are_null_where_they_are_unfinished(played):
     campaign, _ = played
-    rows = [tuple(row.values())[1:8] for row in asked(campaign, "v_rounds", "round")]
+    rows = [tuple(row.values())[1:9] for row in asked(campaign, "v_rounds", "round")]
     assert rows == [
-        (0, 3, 2, 3, "a", False, "running"),
-        (1, 2, 1, 2, "b", True, "running"),
-        (2, None, None, None, None, None, None),
+        (0, 3, 3, 2, 3, "a", False, "running"),
+        (1, 2, 2, 1, 2, "b", True, "running"),
+        (2, None, None, None, None, None, None, None),
     ]
 
 

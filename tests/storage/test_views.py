@@ -1,14 +1,16 @@
 """What users ask of a campaign, on rows whose answers are known or added up here the slow way."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 from stored_campaigns import NOW, decision, generation, store_campaign
 
-from storage import generation_records, outcome_records, views
+from storage import duel_views, generation_records, outcome_records, spending, views
 from storage.database import open_database
 from storage.errors import QueryRefused
+from storage.models import Tally
 from storage.records import NewComparison
 
 
@@ -104,6 +106,62 @@ def test_coverage_counts_every_comparison_under_its_reason(played):
         ("b", None, 3),
         ("c", "no_answer", 2),
     ]
+
+
+def test_coverage_counts_texts_that_hold_no_answer_and_texts_that_were_cut_off(campaign):
+    for number, finish_reason in enumerate(("stop", "length")):
+        round_ = campaign.plan(number, [0, 0, 1], [2 * number, 2 * number + 1, number])
+        texts = campaign.texts(round_, finish_reason=finish_reason)
+        rows = [
+            NewComparison(
+                position=position,
+                candidate_a_id=campaign.candidate_ids[arm],
+                example_id=campaign.example_ids[round_.examples[position]],
+                generation_a_id=None if arm and number else texts[position],
+                judge="exact",
+                outcome=None if arm else 0.25 * (position + number),
+                reason="failed" if arm else None,
+                no_answer=position == 0,
+            )
+            for position, arm in enumerate(round_.arms)
+        ]
+        with campaign.database.writing() as session:
+            outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+    assert [
+        (row["candidate"], row["reason"], row["comparisons"], row["no_answer"], row["truncated"])
+        for row in ask(campaign, views.coverage)
+    ] == [("a", None, 4, 2, 2), ("b", "failed", 2, 0, 0)]
+    with campaign.database.reading() as session:
+        (a, b) = session.scalars(select(Tally).order_by(Tally.candidate_id))
+        assert (a.lowest, a.highest, a.texts, b.lowest, b.highest, b.texts) == (0.0, 0.5, 4, None, None, 1)
+
+
+def test_a_duel_tells_its_candidates_apart_in_what_was_cut_off(database):
+    duels = store_campaign(database, objective="best-duel")
+    round_ = duels.plan(0, [[0, 1]], [0])
+    (duel,) = duels.duels(round_, [(1.0, [])])
+    with database.writing() as session:
+        made = [generation("long", finish_reason="length"), generation("short")]
+        texts = generation_records.add_generations(session, round_.id, made, NOW)
+        duel = replace(duel, generation_a_id=texts["long"].id, generation_b_id=texts["short"].id)
+        outcome_records.add_outcomes(session, round_.id, [duel], decision(), NOW)
+    rows = ask(duels, views.coverage)
+    assert [(row["candidate"], row["truncated"]) for row in rows] == [("a", 1), ("b", 0)]
+    (row,) = ask(duels, duel_views.comparisons)
+    assert (row["truncated"], row["truncated_b"]) == (True, False)
+
+
+def test_what_could_not_be_generated_is_counted_and_is_not_spent(campaign):
+    round_ = campaign.plan(0, [0, 1], [0, 0])
+    rows = campaign.comparisons(round_, [1.0, None])
+    rows[1] = replace(rows[1], generation_a_id=None, reason="load_failed")
+    with campaign.database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+        totals = views.totals(session, campaign.record.id)
+        spent = spending.of_rounds(session, campaign.record.id)
+    assert (totals["comparisons"], totals["answered"], totals["scored"]) == (2, 1, 1)
+    assert spent.comparisons == 1
+    assert [row["comparisons"] for row in ask(campaign, views.curve)] == [1]
 
 
 def test_the_curve_adds_up_what_was_spent(played):

@@ -13,10 +13,11 @@ import pytest
 from stored_campaigns import store_campaign
 
 from storage.records import DecisionRecord
-from tasks.answer.derive import answer_of
+from tasks.answer import derive
 from tasks.answer.phrases import NOBODY
 from tasks.answer.words import answer_lines, headline
 from tasks.budgets import Spending
+from tasks.canaries.changes import CanaryChange
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
 
@@ -26,8 +27,8 @@ LABELS = Spending(kind="human_labels", spent=40, limit=40, key="stopping.budget"
 
 WITHIN = "the chance that this is wrong is at most"
 UNSCORED = (
-    "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best; "
-    "winnow query NAME coverage says why they have none"
+    "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best "
+    "(a lacks 2, b lacks 1); winnow query NAME coverage says why"
 )
 POLICY = (
     "heuristic: prompts are given to whoever is thought good at them, so that means say nothing of other "
@@ -37,6 +38,7 @@ CERTIFIED = (
     "the chance that any certified candidate has a higher risk is at most 0.1, whatever the autoevaluator is "
     "worth, if the labelled examples were drawn at random from those that matter"
 )
+LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 ONE_GONE = "but the 1 that was dropped, of which nothing is claimed, "
 TWO_GONE = "but the 2 that were dropped, of which nothing is claimed, "
 
@@ -59,6 +61,10 @@ class Situation(NamedTuple):
     ended: bool = True
     selector: str = "r-autoeval-plus"
     waits: tuple = ()
+    mixed: bool = False
+    """Whether a served model changed on the way."""
+    unread: tuple = (0, 0, 1)
+    """The arms of the comparisons without an outcome; c's has one."""
 
 
 NONE, EXACT, HEURISTIC = ("none", None, ()), ("exact", None, ()), ("heuristic", None, ())
@@ -76,7 +82,7 @@ SITUATIONS = [
     Situation("mean proven at another delta", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1", delta=0.1),
     Situation("mean proven within epsilon", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format('', ' by more than 0.02')}; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02),
     Situation("mean proven, one dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "eliminated")),
-    Situation("mean proven, two dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "dropped")),
+    Situation("mean proven, two of four dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "dropped", "eliminated")),
     Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
     Situation("mean exact", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}"),
     Situation("mean exact without delta", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}", delta=None),
@@ -96,6 +102,8 @@ SITUATIONS = [
     Situation("mean all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     Situation("mean all dropped, no delta", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=None),
     Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05, if which comparisons have no outcome has nothing to do with what it would have been"),
+    Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
+    Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
     Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05"),
@@ -104,9 +112,11 @@ SITUATIONS = [
     Situation("duel proven with two assumptions", "best-duel", "confident", ("proven", 0.05, ("bradley-terry", "missing-at-random")), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if the duels follow the Bradley-Terry model on the features of the candidates and which comparisons have no outcome has nothing to do with what it would have been"),
     Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', ' by more than 0.1')}; {WITHIN} 0.05", epsilon=0.1),
+    Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other", epsilon=0.1),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: no candidate is preferred over these", status=TIED),
-    Situation("duel exhausted in a cycle", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
+    Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
+    Situation("duel exhausted in a circle", "best-duel", "exhausted", EXACT, "none", "exact: no candidate is preferred over, or even with, every other", status=("eliminated",) * 3, unread=()),
     Situation("duel budget, delta asked", "best-duel", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=OPEN, spent=OWN),
     Situation("duel budget, no delta", "best-duel", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN),
     Situation("duel all dropped", "best-duel", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
@@ -131,12 +141,13 @@ SITUATIONS = [
 def decided(situation):
     """The stored decision of a situation."""
     kind, delta, assumptions = situation.claim
+    count = len(situation.status)
     return DecisionRecord(
         round_number=3,
         best=None if situation.best is None else "abc"[situation.best],
-        estimates=[0.2, 0.8, 0.1],
-        lower=[0.1, 0.7, 0.0],
-        upper=[0.3, 0.9, 0.2],
+        estimates=[0.2, 0.8, 0.1, 0.1][:count],
+        lower=[0.1, 0.7, 0.0, 0.0][:count],
+        upper=[0.3, 0.9, 0.2, 0.2][:count],
         status=situation.status,
         claim={"kind": kind, "delta": delta, "assumptions": list(assumptions)},
         stop=situation.reason != "running",
@@ -164,14 +175,31 @@ STANDING = Standing(
 )
 
 
-def answered(database, situation):
-    record = store_campaign(database, delta=situation.delta, epsilon=situation.epsilon).record
-    record = replace(record, objective=situation.objective)
+CHANGED = CanaryChange(
+    model="m",
+    server="http://127.0.0.1:1/v1",
+    found_at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
+    when="during",
+    changed=9,
+    prompts=16,
+    texts_before=3,
+)
+
+
+def answered(database, situation, monkeypatch):
+    if situation.mixed:
+        monkeypatch.setattr(derive, "canary_changes", lambda session, campaign_id: [CHANGED])
+    names = "abcd"[: len(situation.status)]
+    campaign = store_campaign(database, delta=situation.delta, epsilon=situation.epsilon, names=names)
+    arms = [2, *situation.unread]
+    outcomes = [1.0] + [None] * len(situation.unread)
+    campaign.finish(campaign.plan(0, arms, list(range(len(arms)))), outcomes)
+    record = replace(campaign.record, objective=situation.objective)
     with database.reading() as session:
-        return answer_of(
+        return derive.answer_of(
             session,
             record,
-            names="abc",
+            names=names,
             decision=decided(situation),
             has_ended=situation.ended and not situation.waits,
             waits=bool(situation.waits),
@@ -188,8 +216,8 @@ def test_there_are_enough_situations():
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
-def test_what_is_said_follows_from_what_was_decided(database, situation):
-    answer = answered(database, situation)
+def test_what_is_said_follows_from_what_was_decided(database, situation, monkeypatch):
+    answer = answered(database, situation, monkeypatch)
     state = "waiting" if situation.waits else "ended" if situation.ended else "interrupted"
     said = dict(answer_lines(answer))
     assert headline(answer, state) == situation.headline
@@ -197,12 +225,12 @@ def test_what_is_said_follows_from_what_was_decided(database, situation):
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
-def test_no_word_claims_more_than_the_claim(database, situation):
-    answer = answered(database, situation)
+def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
+    answer = answered(database, situation, monkeypatch)
     told = " ".join(sentence for _, sentence in answer_lines(answer))
     words = {
         "exact:": answer.claim.kind == "exact",
-        "the chance that": answer.claim.kind == "proven",
+        "the chance that": answer.claim.kind == "proven" or bool(answer.named("refuted")),
         "heuristic": answer.claim.kind == "heuristic" or answer.outcome == "policy",
     }
     for word, may in words.items():
@@ -210,7 +238,7 @@ def test_no_word_claims_more_than_the_claim(database, situation):
     if answer.outcome not in ("winner", "tied"):
         assert "winner" not in dict(answer_lines(answer)) or "none: " in told
     for name in answer.named("dropped"):
-        assert f"{name}: 0 of its 0 comparisons have no outcome" in told
+        assert f"{name}: {LACKS[name]} comparisons have no outcome" in told
     if answer.claim.kind == "proven":
         assert f"at most {answer.claim.delta:g}" in told
     if answer.outcome == "undecided" and answer.objective != "certify":

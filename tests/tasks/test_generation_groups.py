@@ -4,9 +4,8 @@ from tasks.generating import PlannedGeneration, _missing
 
 def planned(key, name):
     request = Request(prompt=key, sampling=Sampling(), seed=0)
-    return PlannedGeneration(
-        key=key, model=ModelRef(name=name, provider="vllm", model=f"copies/{name}"), request=request
-    )
+    model = ModelRef(name=name, provider="vllm", model=f"copies/{name}")
+    return PlannedGeneration(key=key, model=model, fingerprint="f", request=request)
 
 
 def keys(groups):

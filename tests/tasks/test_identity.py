@@ -30,6 +30,7 @@ BASE = {
     "lora": None,
     "model_base_url": None,
     "api_key": None,
+    "served_identity": None,
     "fingerprint": "0" * 64,
     "prompt": "1+1=",
     "temperature": 1.0,
@@ -66,6 +67,7 @@ DOES_NOT = {
     "lora": "elsewhere/adapter",
     "model_base_url": "http://elsewhere/v1",
     "api_key": "OTHER_KEY",
+    "served_identity": "llama fp16",
 }
 
 

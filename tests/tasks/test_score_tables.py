@@ -2,9 +2,11 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from stored_campaigns import store_campaign
 
 from storage.errors import CampaignNotFound, SchemaMissing
-from tasks.score_tables import ScoreTableError, load_score_table, require_same_examples
+from storage.models import Campaign
+from tasks.score_tables import ScoreTableError, load_ended_table, load_score_table, require_same_examples
 
 NOWHERE = "sqlite:///nowhere.db"
 SCORES = [[1.0, 0.0, 0.5], [0.25, np.nan, 1.0]]
@@ -149,21 +151,82 @@ def test_tables_of_other_examples_are_refused():
         require_same_examples(table, load("table.parquet"))
 
 
-def test_a_finished_campaign_is_a_table(database, campaign):
+def fill(campaign, arms=(0, 1, 2), **fields):
+    """Score these arms on every example, in the order of the grid."""
+    pairs = [(arm, example) for arm in arms for example in range(5)]
+    round_ = campaign.plan(0, [arm for arm, _ in pairs], [example for _, example in pairs])
+    scores = [(arm + example) / 8 for arm, example in pairs]
+    campaign.finish(round_, scores, best=2, stop=True, reason="exhausted", **fields)
+
+
+@pytest.mark.parametrize("loader", [load_score_table, load_ended_table])
+def test_a_campaign_is_a_table_which_says_that_it_lacks_pairs(database, campaign, loader):
     campaign.finish(campaign.plan(0, [0, 1, 1], [4, 0, 1]), [1.0, 0.25, None], best=0)
     campaign.finish(campaign.plan(1, [2], [3]), [0.5], best=0, stop=True, reason="budget")
-    table = load("campaign:letters", database.url)
+    table = loader("campaign:letters", database.url)
     expected = np.full((3, 5), np.nan)
     expected[0, 4], expected[1, 0], expected[2, 3] = 1.0, 0.25, 0.5
     np.testing.assert_array_equal(table.scores, expected)
     assert table.candidates == ("a", "b", "c")
     assert table.examples == ("e0", "e1", "e2", "e3", "e4")
+    assert (table.is_partial, table.filled) == (True, 3 / 15)
 
 
-def test_a_campaign_that_has_not_ended_is_refused_with_how_to_end_it(database, campaign):
-    assert "is not finished; end it first: winnow resume letters" in refusal("campaign:letters", database.url)
+def test_a_campaign_that_asked_for_every_pair_is_a_full_table_also_where_some_are_unscored(
+    database, campaign
+):
+    campaign.finish(campaign.plan(0, [0] * 5 + [1] * 5 + [2] * 5, [*range(5)] * 3), [*[0.5] * 14, None])
+    table = load("campaign:letters", database.url)
+    assert (table.is_partial, table.filled) == (False, 14 / 15)
+
+
+def test_a_dropped_candidate_is_left_out_where_all_others_met_every_example(database, campaign):
+    fill(campaign, arms=(0, 2), status=["tied", "dropped", "best"])
+    table = load("campaign:letters", database.url)
+    assert (table.candidates, table.is_partial, table.filled) == (("a", "c"), False, 1.0)
+    np.testing.assert_array_equal(table.scores[1], (2 + np.arange(5)) / 8)
+
+
+def test_without_a_decision_to_drop_it_a_candidate_that_lacks_pairs_stays(database, campaign):
+    fill(campaign, arms=(0, 2), status=["tied", "active", "best"])
+    table = load("campaign:letters", database.url)
+    assert (table.candidates, table.is_partial) == (("a", "b", "c"), True)
+
+
+def test_the_full_table_of_a_campaign_is_that_of_the_one_that_filled_it(database, campaign):
+    campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0, stop=True, reason="confident")
+    full = store_campaign(database, "letters-exhaustive", delta=None)
+    assert load("campaign:letters", database.url).source == "campaign:letters"  # nothing is there yet
+    fill(full)
+    table = load("campaign:letters", database.url)
+    assert (table.source, table.is_partial, table.filled) == ("campaign:letters-exhaustive", False, 1.0)
+    assert load_ended_table("campaign:letters", database.url).source == "campaign:letters"
+
+
+@pytest.mark.parametrize("other", ["its scores differ", "it is not full"])
+def test_a_campaign_of_that_name_that_does_not_fill_the_table_is_not_taken_for_it(database, campaign, other):
+    campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0, stop=True, reason="confident")
+    full = store_campaign(database, "letters-exhaustive")
+    if other == "its scores differ":
+        fill(full)
+        with database.writing() as session:
+            session.get_one(Campaign, full.record.id).spec = {"judge": {"type": "numeric"}}
+    else:
+        fill(full, arms=(0, 1))
+    assert load("campaign:letters", database.url).source == "campaign:letters"
+
+
+def test_a_campaign_without_a_finished_round_has_no_table(database, campaign):
+    assert "has no finished round yet; go on with it first: winnow resume letters" in refusal(
+        "campaign:letters", database.url
+    )
+
+
+def test_a_history_is_of_a_campaign_that_has_ended(database, campaign):
     campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0)
-    assert "is not finished" in refusal("campaign:letters", database.url)
+    with pytest.raises(ScoreTableError, match="is not finished; end it first: winnow resume letters"):
+        load_ended_table("campaign:letters", database.url)
+    assert load("campaign:letters", database.url).is_partial
 
 
 def test_an_unknown_campaign_or_database_is_named(database, campaign, tmp_path):

@@ -11,6 +11,7 @@ from tasks.errors import SpecError
 from tasks.identity import fingerprint_model
 from tasks.models import model_ref
 from tasks.pair_judges.judge_models import judge_models
+from tasks.server_keys import server_url
 from tasks.spec import CampaignSpec, GenerateConfig, ModelSpec
 
 URL = "http://127.0.0.1:8000/v1"
@@ -126,7 +127,8 @@ def test_another_id_or_revision_is_another_campaign(moving, database, change):
 
 def test_a_campaign_without_servers_is_stored_as_it_was_before_there_were_any(campaign_file, database):
     opened = open_campaign(database, check_campaign_file(campaign_file()))
-    assert set(opened.execution) == {"budget", "execution"}
+    assert set(opened.execution) == {"budget", "reuse", "execution"}
+    assert opened.spec["served_at"] == {}
     assert not {"model_base_url", "api_key"} & opened.spec["models"][0].keys()
 
 
@@ -161,23 +163,60 @@ def test_judges_and_autoevaluators_may_move_too():
         assert CampaignSpec.from_stored(here.identity(), there.execution_fields(), here.storage) == there
 
 
-def test_comparisons_do_not_tell_where_their_judge_was_asked(campaign_file):
-    def judge_id(port, model="q"):
+def test_judges_at_two_servers_are_two_judges_unless_they_are_said_to_be_one(campaign_file):
+    def judge_id(port, model="q", **keys):
         server = f"provider: openai, model: {model}, model_base_url: 'http://h:{port}/v1'"
+        server += "".join(f", {key}: {value}" for key, value in keys.items())
         duel = ["objective=best-duel", "selector={name: llm-po}"]
         judge = f"judge={{type: llm, models: [{{judge_id: j, {server}}}]}}"
         return check_campaign_file(campaign_file(), [*duel, judge]).judge_id
 
-    assert judge_id(1) == judge_id(2) != judge_id(1, "other")
+    assert len({judge_id(1), judge_id(2), judge_id(1, "other")}) == 3
+    said = {"served_identity": "fp16"}
+    assert judge_id(1, **said) == judge_id(2, **said) != judge_id(1)
 
 
-def test_a_served_models_fingerprint_is_its_id_and_revision_wherever_it_is(tmp_path, monkeypatch):
+SERVED = {"name": "m", "provider": "openai", "model": "qwen"}
+
+
+def test_a_served_models_fingerprint_is_its_id_its_revision_and_its_server(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ref = {"name": "m", "provider": "openai", "model": "qwen"}
-    print_ = fingerprint_model(ModelRef(**ref))
-    assert fingerprint_model(ModelRef(**ref, model_base_url=URL, api_key="KEY")) == print_
-    assert fingerprint_model(ModelRef(**ref, revision="2")) != print_
-    assert fingerprint_model(ModelRef(**{**ref, "model": "other"})) != print_
+    print_ = fingerprint_model(ModelRef(**SERVED))
+    assert fingerprint_model(ModelRef(**SERVED, api_key="KEY")) == print_
+    others = [{"revision": "2"}, {"model": "other"}, {"model_base_url": URL}, {"served_identity": "fp16"}]
+    assert len({print_, *(fingerprint_model(ModelRef(**SERVED | other)) for other in others)}) == 5
     (tmp_path / "qwen").mkdir()
     (tmp_path / "qwen" / "config.json").write_text("{}")
-    assert fingerprint_model(ModelRef(**ref)) == print_
+    assert fingerprint_model(ModelRef(**SERVED)) == print_
+
+
+def test_where_people_say_what_is_served_it_does_not_matter_where():
+    said = SERVED | {"served_identity": "llama fp16"}
+    assert fingerprint_model(ModelRef(**said)) == fingerprint_model(ModelRef(**said, model_base_url=URL))
+    other = said | {"served_identity": "llama int4"}
+    assert fingerprint_model(ModelRef(**other)) != fingerprint_model(ModelRef(**said))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (None, "https://api.openai.com/v1/"),
+        ("http://Host:80/v1", "http://host/v1"),
+        ("https://host:443/v1/", "HTTPS://HOST/v1"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1/"),
+    ],
+)
+def test_a_server_has_one_url_however_it_is_written(one, other):
+    assert server_url(one) == server_url(other)
+
+
+@pytest.mark.parametrize(
+    "other", ["https://host/v1", "http://host:8000/v1", "http://host/V1", "http://host.org/v1"]
+)
+def test_another_scheme_host_port_or_path_is_another_server(other):
+    assert server_url(other) != server_url("http://host/v1")
+
+
+def test_what_is_served_is_named_of_served_models_alone(campaign_file):
+    with pytest.raises(SpecError, match=r"models\[0\]\.served_identity: is for provider: openai"):
+        check_campaign_file(campaign_file(), ["models[0].served_identity=fp16"])

@@ -264,3 +264,33 @@ def test_features_reach_those_who_use_them():
 def test_intervals_are_left_out_where_nobody_looks_at_them():
     assert TABLE.settings({"a": 0.5}) == {"intervals": False}
     assert TABLE.settings({"delta": 0.1}) == TABLE.settings({"intervals": True}) == {}
+
+
+def test_coverage_is_the_share_of_the_asked_pairs_that_have_a_score():
+    scores = np.array([[1.0, np.nan, 0.5, np.nan], [np.nan, np.nan, np.nan, 0.0]])
+    world = ScoreWorld(scores=scores, is_partial=True)
+    run = replay(whole_examples(), world, budgets=[1, 2, 4, 8], seed=0)
+    known = ~np.isnan(scores[run.told.arms, run.told.examples])
+    assert run.spent.tolist() == [0, 2, 4, 8]
+    expected = [0.0, known[:2].mean(), known[:4].mean(), 3 / 8]
+    assert measure_by("coverage", world, gap=0.0, level=0.01)(run).tolist() == expected
+
+
+@pytest.mark.parametrize("selector", ["row-mean", "ucb-e", "pulse"])
+def test_where_a_table_is_partial_no_arm_is_dropped_for_what_nobody_asked(selector):
+    scores = np.full((3, 40), np.nan)
+    scores[0, :30], scores[1, :2], scores[2, :4] = 0.5, 1.0, 0.25
+    asked = {
+        is_partial: replay(
+            contestant("it", selector, {"batch_size": 4}),
+            ScoreWorld(scores=scores, is_partial=is_partial),
+            budgets=[scores.size],
+            seed=1,
+        )
+        for is_partial in (True, False)
+    }
+    assert np.bincount(asked[True].told.arms).tolist() == [40, 40, 40]
+    assert np.bincount(asked[False].told.arms, minlength=3).min() < 40
+    chosen = contestant("it", selector, {"batch_size": 4, "max_unscored": 0.5})
+    strict = replay(chosen, ScoreWorld(scores=scores, is_partial=True), budgets=[scores.size], seed=1)
+    assert strict.told == asked[False].told

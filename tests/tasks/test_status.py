@@ -25,6 +25,8 @@ def status(campaign):
 def end(campaign, reason, claim=NOTHING, **fields):
     round_ = campaign.plan(0, [0, 1, 2], [0, 0, 0])
     said = {"stop": reason != "running", "reason": reason, "claim": claim}
+    if claim in (PROVEN, EXACT):
+        said["status"] = ["eliminated", "best", "eliminated"]
     campaign.finish(round_, [1.0, 0.0, None], best=1, **said, **KNOWN | fields)
     return status(campaign)
 

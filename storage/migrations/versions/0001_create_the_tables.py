@@ -27,6 +27,7 @@ TABLES = (
     "loads",
     "rounds",
     "decisions",
+    "canaries",
     "generations",
     "tallies",
     "pins",
@@ -204,6 +205,7 @@ def upgrade() -> None:
         sa.Column("best_lower", sa.Float(), nullable=True),
         sa.Column("best_upper", sa.Float(), nullable=True),
         sa.Column("comparisons", sa.Integer(), nullable=False),
+        sa.Column("answered", sa.Integer(), nullable=False),
         sa.Column("scored", sa.Integer(), nullable=False),
         sa.Column("candidates", sa.Integer(), nullable=False),
         sa.Column("generations", sa.Integer(), nullable=False),
@@ -219,9 +221,34 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
+        "canaries",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("model", sa.String(length=64), nullable=False),
+        sa.Column("campaign_id", sa.Integer(), nullable=True),
+        sa.Column("name", NAME, nullable=False),
+        sa.Column("server", sa.Text(), nullable=False),
+        sa.Column("epoch", sa.Integer(), nullable=False),
+        sa.Column("prompts", sa.String(length=64), nullable=False),
+        sa.Column("texts", sa.JSON(), nullable=False),
+        sa.Column("repeated", sa.JSON(), nullable=False),
+        sa.Column("changed", sa.Integer(), nullable=False),
+        sa.Column("verdict", sa.String(length=8), nullable=False),
+        sa.Column("input_tokens", sa.Integer(), nullable=False),
+        sa.Column("output_tokens", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint("verdict IN ('first', 'same', 'changed')", name=op.f("ck_canaries_verdict_known")),
+        sa.CheckConstraint("changed >= 0 AND epoch >= 0", name=op.f("ck_canaries_counts_not_negative")),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_canaries_campaign_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_canaries"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_canaries_campaign_id", "canaries", ["campaign_id"])
+    op.create_index("ix_canaries_model", "canaries", ["model"])
+    op.create_table(
         "generations",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("request_key", sa.String(length=64), nullable=True),
         sa.Column("round_id", sa.Integer(), nullable=True),
         sa.Column("model", NAME, nullable=False),
         sa.Column("prompt_id", sa.Integer(), nullable=False),
@@ -234,6 +261,7 @@ def upgrade() -> None:
         sa.Column("output_tokens", sa.Integer(), nullable=False),
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("engine", NAME, nullable=False),
+        sa.Column("canary_id", sa.Integer(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint(
             "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0",
@@ -241,6 +269,7 @@ def upgrade() -> None:
         ),
         sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_generations_round_id"),
         sa.ForeignKeyConstraint(["prompt_id"], ["prompts.id"], name="fk_generations_prompt_id"),
+        sa.ForeignKeyConstraint(["canary_id"], ["canaries.id"], name="fk_generations_canary_id"),
         sa.PrimaryKeyConstraint("id", name="pk_generations"),
         sa.UniqueConstraint("key", name="uq_generations_key"),
         sqlite_autoincrement=True,
@@ -260,6 +289,11 @@ def upgrade() -> None:
         sa.Column("reason", sa.String(length=64), nullable=False),
         sa.Column("comparisons", sa.Integer(), nullable=False),
         sa.Column("points", sa.Float(), nullable=False),
+        sa.Column("lowest", sa.Float(), nullable=True),
+        sa.Column("highest", sa.Float(), nullable=True),
+        sa.Column("texts", sa.Integer(), nullable=False),
+        sa.Column("no_answer", sa.Integer(), nullable=False),
+        sa.Column("truncated", sa.Integer(), nullable=False),
         sa.Column("input_tokens", LARGE, nullable=False),
         sa.Column("output_tokens", LARGE, nullable=False),
         sa.Column("seconds", sa.Float(), nullable=False),
@@ -282,9 +316,11 @@ def upgrade() -> None:
         sa.Column("outcome", sa.Float(), nullable=True),
         sa.Column("reason", sa.String(length=64), nullable=True),
         sa.Column("detail", sa.Text(), nullable=True),
+        sa.Column("no_answer", sa.Boolean(), nullable=False),
         sa.Column("human_loss", sa.Float(), nullable=True),
         sa.Column("auto_loss", sa.Float(), nullable=True),
         sa.Column("unlabelled_loss", sa.Float(), nullable=True),
+        sa.Column("unlabelled_missing", sa.Float(), nullable=True),
         sa.CheckConstraint("auto_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_auto_loss_range")),
         sa.CheckConstraint("human_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_human_loss_range")),
         sa.CheckConstraint(
@@ -293,6 +329,9 @@ def upgrade() -> None:
         sa.CheckConstraint("outcome BETWEEN -1 AND 1", name=op.f("ck_comparisons_outcome_range")),
         sa.CheckConstraint(
             "unlabelled_loss BETWEEN 0 AND 1", name=op.f("ck_comparisons_unlabelled_loss_range")
+        ),
+        sa.CheckConstraint(
+            "unlabelled_missing BETWEEN 0 AND 1", name=op.f("ck_comparisons_unlabelled_missing_range")
         ),
         sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_comparisons_round_id"),
         sa.ForeignKeyConstraint(["candidate_a_id"], ["candidates.id"], name="fk_comparisons_candidate_a_id"),

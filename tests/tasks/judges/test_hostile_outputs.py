@@ -49,28 +49,34 @@ def test_odd_characters_are_kept_and_compared(odd):
         (r"(?:ANSWER|RESULT): (\w+)", "no verdict", None),
     ],
 )
-def test_extract_takes_the_last_match_and_without_one_gives_no_score(pattern, output, expected):
+def test_extract_takes_the_last_match_and_says_where_there_is_none(pattern, output, expected):
     verdict = create_judge("exact", extract=pattern).judge(output, ["2"])
-    assert verdict.answer == expected
-    assert (verdict.score, verdict.reason) == ((1.0, None) if expected else (None, "no_answer"))
+    found = expected is not None
+    assert (verdict.answer, verdict.score, verdict.no_answer) == (expected, float(found), not found)
 
 
 @pytest.mark.parametrize(
     ("type", "params", "output"),
     [
         ("exact", {"extract": r"=(\d+)"}, "no idea"),
+        ("regex", {"pattern": r"=(\d+)"}, "no idea"),
         ("numeric", {}, "no idea"),
         ("choice", {"options": ["2", "3"]}, "no idea"),
     ],
 )
-def test_an_output_without_an_answer_is_unscored_or_wrong_as_the_spec_says(type, params, output):
-    assert create_judge(type, **params).judge(output, ["2"]).score is None
-    assert create_judge(type, **params, no_answer="wrong").judge(output, ["2"]).score == 0.0
+def test_an_output_without_an_answer_is_wrong_unless_the_spec_says_otherwise_and_is_marked(
+    type, params, output
+):
+    wrong = create_judge(type, **params).judge(output, ["2"])
+    assert (wrong.score, wrong.reason, wrong.no_answer) == (0.0, None, True)
+    unscored = create_judge(type, **params, no_answer="unscored").judge(output, ["2"])
+    assert (unscored.score, unscored.reason is None, unscored.no_answer) == (None, False, True)
+    assert not create_judge(type, **params).judge("=2", ["2"]).no_answer
 
 
 def test_what_is_not_the_outputs_fault_stays_unscored():
     verdict = create_judge("exact", no_answer="wrong").judge("2", [])
-    assert (verdict.score, verdict.reason) == (None, "no_target")
+    assert (verdict.score, verdict.reason, verdict.no_answer) == (None, "no_target", False)
 
 
 def test_extract_that_backtracks_without_end_is_stopped(monkeypatch):

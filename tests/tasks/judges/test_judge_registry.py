@@ -11,6 +11,9 @@ from tasks.judges.registry import create_judge, describe, judge_names
 
 BUILT_IN = ("choice", "contains", "exact", "normalised", "numeric", "regex")
 MODULE = '''
+from tasks.judges.protocol import Verdict
+
+
 class Length:
     """The output has a given length."""
 
@@ -19,7 +22,7 @@ class Length:
             raise ValueError(f"limit must not be negative, got {limit}")
 
     def judge(self, output, targets):
-        return output
+        return Verdict.scored(True, output) if output.isdigit() else Verdict.unscored("no_number")
 
 
 def hidden(**anything):
@@ -65,7 +68,7 @@ def acme(tmp_path, monkeypatch):
         ("regex", {"pattern": "("}, "judge", "'(' is not a regular expression"),
         ("exact", {"extract": "("}, "judge.extract", "'(' is not a regular expression"),
         ("exact", {"extract": 3}, "judge.extract", "must be a valid string, got 3"),
-        ("exact", {"no_answer": "zero"}, "judge.no_answer", "must be 'unscored' or 'wrong', got 'zero'"),
+        ("exact", {"no_answer": "zero"}, "judge.no_answer", "must be 'wrong' or 'unscored', got 'zero'"),
     ],
 )
 def test_what_is_not_accepted_is_named_with_its_place_and_what_is(type, params, path, sentence):
@@ -97,7 +100,9 @@ def test_a_package_adds_a_judge_and_its_parameters_are_checked_too():
         "extract",
         "no_answer",
     ]
-    assert create_judge("acme-length", limit=3, extract=r"\d").judge("a1b2", ()) == "2"
+    assert create_judge("acme-length", limit=3, extract=r"\d").judge("a1b2", ()).answer == "2"
+    judged = create_judge("acme-length", limit=3).judge("two", ())
+    assert (judged.score, judged.no_answer) == (0.0, True)
     with pytest.raises(JudgeError, match="valid integer, got 'x'"):
         create_judge("acme-length", limit="x")
     with pytest.raises(JudgeError, match="limit must not be negative, got -1"):

@@ -9,7 +9,7 @@ from tasks.judges.registry import create_judge
 
 
 def score_or_reason(type, output, targets, **params):
-    verdict = create_judge(type, **params).judge(output, targets)
+    verdict = create_judge(type, **params, no_answer="unscored").judge(output, targets)
     return verdict.reason if verdict.score is None else verdict.score
 
 
@@ -165,8 +165,11 @@ def test_regex_finds_the_target_or_compares_what_it_captures_last(
 )
 def test_choice_takes_the_last_clear_choice(output, choice):
     verdict = create_judge("choice").judge(output, ["(b)"])
-    assert verdict.answer == choice
-    assert (verdict.score, verdict.reason) == ((1.0, None) if choice else (None, "no_choice"))
+    assert (verdict.answer, verdict.score, verdict.no_answer) == (
+        choice,
+        float(choice == "B"),
+        choice is None,
+    )
 
 
 @pytest.mark.parametrize(

@@ -178,3 +178,23 @@ def test_a_models_own_settings_take_the_place_of_the_judges():
 def test_a_verdict_is_an_outcome_or_a_reason(fields):
     with pytest.raises(ValueError, match=r"a verdict has|an outcome lies"):
         PairVerdict(**fields)
+
+
+@pytest.mark.parametrize(
+    ("params", "is_deterministic"),
+    [
+        ({}, True),
+        ({"read": "choice"}, True),
+        ({"folding": "mean", "max_reasks": 0}, True),
+        ({"temperature": 0.5}, False),
+        ({"position_swap": False}, False),
+    ],
+)
+def test_greedy_judges_that_see_both_orders_always_say_the_same(params, is_deterministic):
+    assert panel("j1", "j2", **params).is_deterministic == is_deterministic
+
+
+def test_one_judge_that_samples_makes_the_panel_random():
+    warm = {**MODEL, "name": "another", "judge_id": "j2", "generate_config": {"temperature": 1.0}}
+    judge = create_pair_judge("llm", models=[{**MODEL, "judge_id": "j1"}, warm])
+    assert not judge.is_deterministic

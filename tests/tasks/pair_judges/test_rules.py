@@ -89,17 +89,26 @@ def test_the_coin_is_fair_and_the_check_would_catch_one_that_is_not():
     ],
 )
 def test_an_answer_that_cannot_be_scored_leaves_the_duel_unscored_and_is_named(a, b, note):
-    unscored = verdict(a, b)
+    unscored = verdict(a, b, scorer={**LAST_NUMBER, "no_answer": "unscored"})
     assert (unscored.outcome, unscored.reason, unscored.answer) == (None, "no_number", note)
 
 
-def test_an_unreadable_answer_is_wrong_where_the_scorer_says_so():
-    strict = {**LAST_NUMBER, "no_answer": "wrong"}
-    assert verdict("none", "42", scorer=strict).outcome == 0.0
-    assert verdict("none", "42", scorer=strict, targets=()).reason == "no_target"
+def test_an_answer_that_cannot_be_read_is_wrong_unless_the_scorer_says_otherwise():
+    assert verdict("none", "42").outcome == 0.0
+    assert verdict("none", "42", targets=()).reason == "no_target"
 
 
 @given(st.text(), st.text(), st.sampled_from(["shorter", "clearer-steps", "tie"]))
 def test_any_two_answers_are_judged_and_their_mirror_image_alike(a, b, both_right):
     rules = {"scorer": {"type": "contains"}, "both_right": both_right, "both_wrong": "tie", "targets": ["a"]}
     assert verdict(a, b, **rules).outcome == 1.0 - verdict(b, a, **rules).outcome
+
+
+def test_rules_without_a_coin_always_say_the_same():
+    assert not create_pair_judge("rules", scorer=LAST_NUMBER).is_deterministic
+    assert create_pair_judge("rules", scorer=LAST_NUMBER, both_wrong="tie").is_deterministic
+    for answers in (("42", "41"), ("41", "40"), ("42", "It is 42")):
+        said = {verdict(*answers, both_wrong="tie", seed=seed).outcome for seed in range(20)}
+        turned = {1.0 - verdict(*answers[::-1], both_wrong="tie", seed=seed).outcome for seed in range(20)}
+        assert said == turned
+        assert len(said) == 1

@@ -1,0 +1,75 @@
+"""Campaigns of models that servers run, without Prefect: their rounds are run by plain calls."""
+
+import json
+from pathlib import Path
+
+from tasks.campaigns import open_campaign, reopen_campaign
+from tasks.checking import check_campaign
+from tasks.deciding import decide_round
+from tasks.objectives.steps import generate_round, judge_round
+from tasks.planning import plan_round
+from tasks.recording import record_round
+from tasks.running import running
+from tasks.spec import CampaignSpec
+
+N_EXAMPLES = 6
+
+
+def write_data(folder: Path) -> None:
+    """Six examples, whose targets are letters."""
+    rows = [{"id": f"e{i}", "input": f"{i} plus", "target": "abcdef"[i]} for i in range(N_EXAMPLES)]
+    (folder / "letters.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def served_model(url, name="one", **keys):
+    """A model that a server runs; greedy unless its `generate_config` says otherwise."""
+    return {"name": name, "provider": "openai", "model": "served", "model_base_url": url} | keys
+
+
+def served_spec(*models, name="letters", prompts=("{{ input }}=", "{{ input }}:"), **keys):
+    """A best-mean campaign that fills its whole grid in rounds of four."""
+    spec = {
+        "name": name,
+        "objective": "best-mean",
+        "seed": 7,
+        "models": list(models),
+        "prompts": [{"name": f"p{i}", "template": text} for i, text in enumerate(prompts)],
+        "dataset": {"path": "letters.jsonl", "fields": {"id": "id", "input": "input", "target": "target"}},
+        "judge": {"type": "contains"},
+        "selector": {"name": "row-mean"},
+        "batch_size": 4,
+        "stopping": {"budget": 1000, "delta": 0.05},
+        "execution": {"max_retries": 0, "max_restarts": 0, "log_folder": "logs"},
+    }
+    return CampaignSpec.model_validate(spec | keys)
+
+
+def begun(database, spec):
+    """Store a campaign, or find it again, as `winnow run` does; the record and the checked campaign."""
+    open_campaign(database, check_campaign(spec))
+    return reopen_campaign(database, spec.name, database.url)
+
+
+def run(database, spec, *, rounds=1000):
+    """Run at most so many rounds, as a process of their own would."""
+    record, checked = begun(database, spec)
+    with running(database, record, checked) as campaign:
+        for _ in range(rounds):
+            round_ = plan_round(campaign)
+            if round_ is None:
+                break
+            texts = generate_round(campaign, round_)
+            comparisons = judge_round(campaign, round_, texts)
+            decision = decide_round(campaign, round_, comparisons)
+            record_round(campaign, round_, comparisons, decision)
+            if decision.stop:
+                break
+    return record
+
+
+def die_before_judging(database, spec):
+    """Begin the next round, and end when its texts are committed."""
+    record, checked = begun(database, spec)
+    with running(database, record, checked) as campaign:
+        generate_round(campaign, plan_round(campaign))
+    return record

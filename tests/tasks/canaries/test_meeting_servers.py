@@ -1,0 +1,408 @@
+"""Served models in campaigns: which texts are one model's, and how a change behind a name is noticed."""
+
+import itertools
+from contextlib import contextmanager
+
+import pytest
+from both_databases import BOTH
+from faulty_server import SERVER_ERROR, Fault, always, faulty_server, is_canary, no_faults, refused
+from served_campaigns import N_EXAMPLES, die_before_judging, run, served_model, served_spec
+from sqlalchemy import select
+
+from storage import campaign_records, canary_records, views
+from storage.models import Generation
+from tasks.auditing import findings
+from tasks.canaries.asking import count_changed, has_changed
+from tasks.canaries.changes import canary_changes
+from tasks.errors import ServedModelDiffers, SpecError
+
+ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
+
+GRID = 2 * N_EXAMPLES
+"""Texts of one model: two prompts on each example."""
+
+
+def right(call):
+    """Knows the letter of every example; what else it is asked, it answers at length."""
+    return f"about {call.prompt}" if is_canary(call.body) else "abcdef"[int(call.prompt[0])]
+
+
+def wrong(call):
+    """Another model: it knows no letter, and says other things."""
+    return f"regarding {call.prompt}" if is_canary(call.body) else "z"
+
+
+def partly(differing):
+    """Knows every letter, and says something else to this many of the canary prompts."""
+    numbers = itertools.count()
+
+    def reply(call):
+        return "else" if is_canary(call.body) and next(numbers) < differing else right(call)
+
+    return reply
+
+
+@contextmanager
+def two_servers(first=right, second=wrong):
+    with faulty_server(reply=first) as one, faulty_server(reply=second) as other:
+        yield one, other
+
+
+def means(database, record):
+    outcomes = {}
+    with database.reading() as session:
+        for row in views.comparisons(session, record.id):
+            outcomes.setdefault(row["candidate"], []).append(row["outcome"])
+    return {candidate: sum(each) / len(each) for candidate, each in outcomes.items()}
+
+
+def changes(database, record):
+    with database.reading() as session:
+        return canary_changes(session, record.id)
+
+
+def canaries(database, record):
+    with database.reading() as session:
+        return canary_records.canaries(session, record.id)
+
+
+def scored(database, record):
+    with database.reading() as session:
+        return [row["outcome"] for row in views.comparisons(session, record.id)]
+
+
+# Which models there are
+
+
+@ON_BOTH
+def test_one_id_at_two_servers_is_two_models_within_a_campaign(database):
+    """The reproduction: they shared texts, so that the better one had the worse one's on some examples."""
+    with two_servers() as (one, other):
+        record = run(database, served_spec(served_model(one.url), served_model(other.url, "two")))
+        assert means(database, record) == {"one/p0": 1.0, "one/p1": 1.0, "two/p0": 0.0, "two/p1": 0.0}
+        assert len(scored(database, record)) == one.answered + other.answered
+
+
+def test_one_served_identity_at_two_servers_is_one_model(database):
+    said = {"served_identity": "letters fp16"}
+    with two_servers(right, right) as (one, other):
+        models = served_model(one.url, **said), served_model(other.url, "two", **said)
+        record = run(database, served_spec(*models))
+        assert len(scored(database, record)) > one.answered + other.answered
+        assert one.answered + other.answered <= GRID
+
+
+def test_two_servers_that_are_said_to_be_one_and_are_not_are_refused(database):
+    said = {"served_identity": "letters fp16"}
+    with two_servers() as (one, other), pytest.raises(ServedModelDiffers) as refusal:
+        run(database, served_spec(served_model(one.url, **said), served_model(other.url, "two", **said)))
+    assert "16 of 16 canary prompts otherwise" in str(refusal.value)
+    assert "served_identity 'letters fp16' says that it and the one at" in str(refusal.value)
+
+
+def test_another_campaign_at_the_same_server_reuses_its_texts_for_sixteen_requests(database):
+    with faulty_server(reply=right) as server:
+        model = served_model(server.url)
+        run(database, served_spec(model))
+        assert (len(server.calls), len(server.canaries)) == (GRID, 32)
+        record = run(database, served_spec(model, name="fork"))
+        assert (len(server.calls), len(server.canaries)) == (GRID, 48)
+    assert [each.verdict for each in canaries(database, record)] == ["same"]
+    assert changes(database, record) == []
+
+
+def test_a_process_asks_for_a_server_only_once_whatever_asks_it(database):
+    with faulty_server(reply=right) as server:
+        run(database, served_spec(served_model(server.url), served_model(server.url, "two")))
+        assert len(server.canaries) == 32
+
+
+@ON_BOTH
+def test_a_text_names_the_canary_it_was_made_under(database):
+    with faulty_server(reply=right) as server:
+        record = run(database, served_spec(served_model(server.url)))
+    [canary] = canaries(database, record)
+    assert (canary.verdict, canary.epoch, canary.changed) == ("first", 0, 0)
+    assert (canary.name, canary.server, len(canary.texts)) == ("one", server.url, 16)
+    assert canary.texts == canary.repeated
+    assert canary.output_tokens == 2 * sum(map(len, canary.texts))
+    with database.reading() as session:
+        assert session.scalars(select(Generation.canary_id).distinct()).all() == [canary.id]
+
+
+def test_the_check_of_a_database_finds_every_text_where_it_should_be_whatever_keeps_it_apart(database):
+    with two_servers(right, right) as (one, other):
+        run(database, served_spec(served_model(one.url)), rounds=1)
+        run(database, served_spec(served_model(other.url)))
+        one.reply = wrong
+        for reuse in ("all", "campaign", "none", {"max_age": "1m"}):
+            run(database, served_spec(served_model(one.url), name=f"with-{len(str(reuse))}", reuse=reuse))
+        assert len(one.calls) > 2 * GRID
+    with database.reading() as session:
+        assert list(findings(session)) == []
+
+
+# A server swapped behind its id
+
+
+@ON_BOTH
+def test_a_model_that_was_exchanged_behind_its_url_is_asked_anew(database):
+    """The reproduction: a nightly campaign sent no request and had the old answer again."""
+    with faulty_server(reply=right) as server:
+        model = served_model(server.url)
+        first = run(database, served_spec(model))
+        server.reply = wrong
+        later = run(database, served_spec(model, name="tonight"))
+        assert set(means(database, first).values()) == {1.0}
+        assert set(means(database, later).values()) == {0.0}
+        [before], [after] = changes(database, later), changes(database, first)
+        third = run(database, served_spec(model, name="tomorrow"))
+        assert len(server.calls) == 2 * GRID
+    assert (before.when, before.changed, before.prompts, before.texts_before) == ("before", 16, 16, 0)
+    assert before.sentence.endswith("no text that it made before is used here")
+    assert (after.when, after.texts_before) == ("after", GRID)
+    assert after.sentence.endswith("this answer is about what it served before")
+    assert changes(database, third) == []
+    assert set(means(database, third).values()) == {0.0}
+
+
+@ON_BOTH
+def test_a_change_in_the_middle_of_a_campaign_is_told_with_how_much_is_of_before(database):
+    with faulty_server(reply=right) as server:
+        spec = served_spec(served_model(server.url))
+        run(database, spec, rounds=1)
+        server.reply = wrong
+        record = run(database, spec)
+    [change] = changes(database, record)
+    assert (change.model, change.when, change.texts_before) == ("one", "during", 4)
+    assert "4 texts of this campaign are of what it served before" in change.sentence
+    assert sum(scored(database, record)) == 4.0
+
+
+def test_a_round_that_was_interrupted_before_a_change_is_made_anew(database):
+    with faulty_server(reply=right) as server:
+        spec = served_spec(served_model(server.url))
+        die_before_judging(database, spec)
+        server.reply = wrong
+        record = run(database, spec)
+        assert len(server.calls) == 4 + GRID
+    assert set(scored(database, record)) == {0.0}
+
+
+@pytest.mark.parametrize(("differing", "verdict"), [(5, "same"), (6, "changed")])
+def test_it_takes_six_other_answers_of_a_steady_server(database, differing, verdict):
+    with faulty_server(reply=right) as server:
+        model = served_model(server.url)
+        run(database, served_spec(model))
+        server.reply = partly(differing)
+        record = run(database, served_spec(model, name="fork"))
+    assert [(each.verdict, each.changed) for each in canaries(database, record)] == [(verdict, differing)]
+
+
+def test_a_server_that_never_says_the_same_twice_has_not_changed(database):
+    numbers = itertools.count()
+
+    def restless(call):
+        return f"{next(numbers)}" if is_canary(call.body) else right(call)
+
+    with faulty_server(reply=restless) as server:
+        model = served_model(server.url)
+        run(database, served_spec(model))
+        record = run(database, served_spec(model, name="fork"))
+        assert len(server.calls) == GRID
+    assert [each.verdict for each in canaries(database, record)] == ["same"]
+
+
+def test_a_server_under_one_served_identity_may_be_exchanged_as_well(database):
+    with two_servers() as (one, other):
+        run(database, served_spec(served_model(one.url, served_identity="letters")))
+        moved = served_model(other.url, served_identity="letters")
+        record = run(database, served_spec(moved, name="fork"))
+    assert set(means(database, record).values()) == {0.0}
+    assert [each.when for each in changes(database, record)] == ["before"]
+
+
+def test_a_change_of_an_autoevaluator_is_told_though_no_comparison_names_its_texts(database):
+    grader = {"name": "grader", "provider": "openai", "model": "served"}
+    with two_servers(right, right) as (one, other):
+        section = {
+            "alpha": 0.5,
+            "cost": "custom",
+            "costs": {"one/p0": 1.0, "one/p1": 2.0},
+            "autoevaluator": {"model": {**grader, "model_base_url": other.url}, "prompt": "{{ input }}?"},
+        }
+        spec = served_spec(
+            served_model(one.url),
+            objective="certify",
+            certify=section,
+            selector={"name": "r-autoeval-plus"},
+            batch_size=1,
+            stopping={"budget": 3, "delta": 0.05},
+        )
+        run(database, spec, rounds=1)
+        asked = len(other.calls)
+        other.reply = wrong
+        record = run(database, spec)
+    [change] = changes(database, record)
+    assert (change.model, change.when, change.texts_before) == ("grader", "during", asked)
+    assert asked > 0
+
+
+# A server that moves
+
+
+def test_a_campaign_goes_on_at_another_server_that_serves_the_same(database):
+    with two_servers(right, right) as (one, other):
+        run(database, served_spec(served_model(one.url)), rounds=1)
+        record = run(database, served_spec(served_model(other.url)))
+        assert (one.answered, other.answered) == (4, GRID - 4)
+        assert len(other.canaries) == 16
+        # Its texts still are those of the first server: a campaign there finds them.
+        run(database, served_spec(served_model(one.url), name="fork"))
+        assert one.answered == 4
+    assert record.spec["served_at"] == {"one": one.url}
+    assert changes(database, record) == []
+
+
+def test_a_campaign_refuses_a_server_that_serves_something_else(database):
+    with two_servers() as (one, other):
+        run(database, served_spec(served_model(one.url)), rounds=1)
+        moved = served_spec(served_model(other.url))
+        with pytest.raises(ServedModelDiffers) as refusal:
+            run(database, moved)
+        assert other.answered == 0
+        said = str(refusal.value)
+        assert f"first asked at {one.url}, and {other.url} answers 16 of 16 canary prompts otherwise" in said
+        assert "set model_base_url back" in said
+        assert "winnow run SPEC --fork NEW_NAME" in said
+        record = run(database, served_spec(served_model(one.url)))
+    assert set(means(database, record).values()) == {1.0}
+    assert changes(database, record) == []
+
+
+def test_a_url_may_be_mended_before_anything_was_answered(database):
+    with faulty_server(always(SERVER_ERROR)) as away, faulty_server(reply=right) as server:
+        run(database, served_spec(served_model(away.url)), rounds=1)
+        record = run(database, served_spec(served_model(server.url)))
+    assert scored(database, record).count(None) == 4
+    assert [each.verdict for each in canaries(database, record)] == ["first"]
+
+
+@ON_BOTH
+def test_a_move_from_a_server_that_answered_no_canary_cannot_be_checked(database):
+    def refuses_canaries(call):
+        return refused(400, "no such prompts here") if is_canary(call.body) else None
+
+    with faulty_server(refuses_canaries, right) as one, faulty_server(reply=right) as other:
+        run(database, served_spec(served_model(one.url)), rounds=1)
+        with pytest.raises(ServedModelDiffers, match="never answered a canary: nobody can say whether"):
+            run(database, served_spec(served_model(other.url)))
+
+
+@pytest.mark.parametrize("said", [None, "other"])
+def test_what_is_served_may_not_be_said_otherwise_later(database, said):
+    with faulty_server(reply=right) as server:
+        run(database, served_spec(served_model(server.url, served_identity="letters")), rounds=1)
+        with pytest.raises(SpecError, match=r"models\[0\]\.served_identity: 'letters' -> "):
+            run(database, served_spec(served_model(server.url, served_identity=said)))
+
+
+def test_a_campaign_that_moved_is_found_again_by_its_name_alone(database):
+    with two_servers(right, right) as (one, other):
+        run(database, served_spec(served_model(one.url)), rounds=1)
+        run(database, served_spec(served_model(other.url)), rounds=1)
+        with database.reading() as session:
+            record = campaign_records.get_campaign(session, "letters")
+        assert record.execution["servers"] == {"models.one": {"model_base_url": other.url}}
+        run(database, served_spec(served_model(other.url)))
+
+
+# A server that gives no canary
+
+
+@ON_BOTH
+def test_texts_are_not_taken_from_other_campaigns_while_nobody_can_say_whose_they_are(database):
+    with faulty_server(reply=right) as server:
+        model = served_model(server.url)
+        run(database, served_spec(model))
+        server.script = always(SERVER_ERROR)
+        record = run(database, served_spec(model, name="fork"), rounds=1)
+        assert set(scored(database, record)) == {None}
+        server.script = no_faults
+        run(database, served_spec(model, name="fork"))
+    assert scored(database, record).count(1.0) == GRID - 4
+
+
+def test_a_campaign_keeps_its_own_texts_while_its_server_is_away(database):
+    with faulty_server(reply=right) as server:
+        spec = served_spec(served_model(server.url))
+        die_before_judging(database, spec)
+        server.script = always(SERVER_ERROR)
+        record = run(database, spec, rounds=1)
+    assert scored(database, record) == [1.0] * 4
+
+
+def test_a_server_that_refuses_canaries_alone_is_asked_anew_by_every_campaign(database):
+    def refuses_canaries(call):
+        return refused(400, "no such prompts here") if is_canary(call.body) else None
+
+    with faulty_server(refuses_canaries, right) as server:
+        model = served_model(server.url)
+        for name in ("letters", "fork", "third"):
+            record = run(database, served_spec(model, name=name))
+            assert set(scored(database, record)) == {1.0}
+        assert len(server.calls) == 3 * GRID
+
+
+def test_a_prompt_that_is_refused_both_times_has_not_changed(database):
+    def refuses_some(call):
+        return refused(400, "not this one") if is_canary(call.body) and "Poem" in call.prompt else None
+
+    with faulty_server(refuses_some, right) as server:
+        model = served_model(server.url)
+        run(database, served_spec(model))
+        record = run(database, served_spec(model, name="fork"))
+    [canary] = canaries(database, record)
+    assert (canary.texts.count(None), canary.verdict, canary.changed) == (4, "same", 0)
+
+
+def test_canaries_that_fail_now_and_then_are_sent_again(database):
+    def stumbles(call):
+        return Fault(status=500, body=b"oops") if is_canary(call.body) and call.attempt == 0 else None
+
+    spec = {"execution": {"max_retries": 2, "log_folder": "logs"}}
+    with faulty_server(stumbles, right) as server:
+        record = run(database, served_spec(served_model(server.url), **spec))
+        assert len(server.canaries) == 48
+    assert [each.verdict for each in canaries(database, record)] == ["first"]
+
+
+# How often an unchanged server is taken for a changed one
+
+
+def test_an_unchanged_server_is_seldom_taken_for_a_changed_one():
+    """Each answer is the usual one or, with a chance, one that is never heard again.
+
+    The two counts share the first answers, which the test does not know of. 20 000 contacts a chance; the
+    level is exceeded significantly (an exact binomial at 1e-4) by a test that forgets the server's own noise.
+    """
+    import numpy as np
+    from scipy.stats import binomtest
+
+    rng = np.random.default_rng(5)
+    for noise in (0.01, 0.1, 0.3, 0.6):
+        odd = rng.random((20_000, 3, 16)) < noise
+        answers = np.where(odd, rng.integers(1, 2**62, odd.shape), 0)
+        first = (answers[:, 0] != answers[:, 1]).sum(axis=1)
+        later = (answers[:, 0] != answers[:, 2]).sum(axis=1)
+        known = {(a, b): has_changed(a, b, 16) for a in range(17) for b in range(17)}
+        alarms = sum(known[pair] for pair in zip(first.tolist(), later.tolist(), strict=True))
+        assert binomtest(alarms, 20_000, 0.01, "greater").pvalue > 1e-4
+    careless = sum(known[0, count] for count in later.tolist())
+    assert binomtest(careless, 20_000, 0.01, "greater").pvalue < 1e-4
+
+
+def test_answers_are_counted_prompt_by_prompt():
+    assert count_changed(["a", None, "b"], ["a", None, "c"]) == 1
+    assert count_changed(["a", None], [None, "a"]) == 2
+    assert count_changed(["a"], []) == 0

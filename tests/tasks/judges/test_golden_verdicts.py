@@ -1,0 +1,92 @@
+"""The verdicts of each version of each built-in judge, held for good.
+
+A campaign that began with a version goes on with it alone. So a verdict that changes here needs a new
+version: raise VERSION in the judge's module, and give it a table of its own in the place of the old one. The
+verdicts of a version are never edited; more rows may be added.
+"""
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tasks.judges.registry import create_judge, judge_code
+from tasks.pair_judges.protocol import GameReply
+from tasks.pair_judges.registry import create_pair_judge, pair_judge_code
+from tests.tasks.pair_judges.scripted_judges import MODEL, duel
+
+TABLES = Path(__file__).parent / "golden"
+JUDGES = ("choice", "contains", "exact", "normalised", "numeric", "regex")
+OPTIONS = ("extract", "no_answer")
+
+
+def table(name, version):
+    path = TABLES / f"{name}-{version}.json"
+    assert path.exists(), f"{name} has version {version} and no table of its verdicts: {path.name}"
+    return json.loads(path.read_text())
+
+
+def verdict(name, row):
+    found = create_judge(name, **row["params"]).judge(row["output"], row["targets"])
+    return [found.score, found.answer, found.reason]
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_judge_gives_the_verdicts_of_its_version(name):
+    rows = table(name, judge_code(name)["version"])
+    assert len(rows) >= 10
+    for row in rows:
+        assert verdict(name, row) == row["verdict"], f"raise VERSION of {name}: {row}"
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_of_all_judges_gives_the_verdicts_of_its_version(option):
+    """With `no_answer` left out too: another default is another version."""
+    rows = table(option, judge_code("exact", extract="x")["options"][option])
+    assert len(rows) >= 5
+    for row in rows:
+        assert verdict(row["judge"], row) == row["verdict"], f"raise VERSION of {option}: {row}"
+
+
+def played(row):
+    """The outcome of a duel whose judge, if it is a model, replies as the row says, in both orders."""
+    judge = create_pair_judge(row["type"], **row["params"])
+    this = duel(*row["answers"], targets=row["targets"], seed=row["seed"])
+    replies = {}
+    while wanted := judge.calls(this, replies):
+        replies |= {call: GameReply(text=row["replies"][call.placement]) for call in wanted}
+    found = judge.verdict(this, replies)
+    return [found.outcome, found.reason]
+
+
+@pytest.mark.parametrize("name", ["llm", "rules"])
+def test_a_judge_of_pairs_gives_the_verdicts_of_its_version(name):
+    rows = table(name, pair_judge_code(name)["version"])
+    assert len(rows) >= 10
+    for row in rows:
+        given = row | ({"params": row["params"] | {"models": [MODEL]}} if name == "llm" else {})
+        assert played(given) == row["verdict"], f"raise VERSION of {name}: {row}"
+
+
+def test_every_built_in_judge_has_a_version():
+    for name in JUDGES:
+        assert judge_code(name)["version"] >= 1
+    assert {"no_answer"} == judge_code("exact")["options"].keys()
+    assert {"no_answer", "extract"} == judge_code("exact", extract="x")["options"].keys()
+
+
+def test_a_judge_of_pairs_by_rules_depends_on_its_scorers_code(monkeypatch):
+    def identity():
+        return create_pair_judge("rules", scorer={"type": "exact"}).identity
+
+    before = identity()
+    monkeypatch.setattr(import_module("tasks.judges.exact"), "VERSION", 99)
+    assert identity() != before
+
+
+def test_tables_that_no_version_has_are_not_kept():
+    known = {f"{name}-{judge_code(name)['version']}" for name in JUDGES}
+    known |= {f"{name}-{pair_judge_code(name)['version']}" for name in ("llm", "rules")}
+    known |= {f"{name}-{code}" for name, code in judge_code("exact", extract="x")["options"].items()}
+    assert {path.stem for path in TABLES.glob("*.json")} == known

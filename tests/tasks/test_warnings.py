@@ -1,0 +1,184 @@
+"""What may be wrong with a campaign is told from its rows, and only where it is."""
+
+from dataclasses import replace
+
+import pytest
+from stored_campaigns import NOW, decision, store_campaign
+
+from storage import outcome_records
+from storage.records import NewComparison
+from tasks.warnings import Gap, campaign_warnings
+
+NO_END = {"stop": False, "reason": "running"}
+END = {"stop": True, "reason": "exhausted", "status": ["best", "eliminated", "eliminated"]}
+KNOWN = {"estimates": [0.9, 0.5, 0.1], "lower": [None] * 3, "upper": [None] * 3}
+
+
+def warnings(campaign):
+    with campaign.database.reading() as session:
+        return campaign_warnings(session, campaign.record)
+
+
+def kinds(campaign):
+    return [each.kind for each in warnings(campaign)]
+
+
+def play(campaign, scores, number=0, **fields):
+    """A round in which each arm meets the first examples with these scores, of which "-" stands for none."""
+    pairs = [(arm, example) for arm, row in enumerate(scores) for example in range(len(row))]
+    round_ = campaign.plan(number, [arm for arm, _ in pairs], [example for _, example in pairs])
+    outcomes = [scores[arm][example] for arm, example in pairs]
+    campaign.finish(round_, [None if each == "-" else each for each in outcomes], best=0, **KNOWN, **fields)
+
+
+def test_a_campaign_without_a_round_has_no_warning(campaign):
+    assert warnings(campaign) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "kind", "words"),
+    [
+        ([[0.0, 0.0], [0.0]], "all-zero", "all 3 scores are 0: check some outputs"),
+        ([[1.0, 1.0], [1.0, "-"]], "all-equal", "all 3 scores are 1: check whether the judge"),
+        ([[0.5], [0.5]], "all-equal", "all 2 scores are 0.5"),
+    ],
+)
+def test_equal_scores_are_told_with_what_to_check(campaign, scores, kind, words):
+    play(campaign, scores, **NO_END)
+    (warning,) = warnings(campaign)
+    assert warning.kind == kind
+    assert warning.sentence.startswith(words)
+
+
+@pytest.mark.parametrize("scores", [[[0.0]], [[0.0, 1.0]], [[0.0], [0.25]], [["-"]]])
+def test_a_single_score_or_two_that_differ_are_no_equal_scores(campaign, scores):
+    play(campaign, scores, **NO_END)
+    assert kinds(campaign) == []
+
+
+def test_scores_that_differ_between_rounds_alone_are_no_equal_scores(campaign):
+    play(campaign, [[1.0], [1.0]], **NO_END)
+    assert kinds(campaign) == ["all-equal"]
+    round_ = campaign.plan(1, [0], [1])
+    campaign.finish(round_, [0.75], best=0, **KNOWN, **NO_END)
+    assert kinds(campaign) == []
+
+
+def test_duels_that_are_all_ties_are_told_and_a_single_win_is_enough_not_to(database):
+    duels = store_campaign(database, objective="best-duel")
+    duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 1]), [(0.5, []), (0.5, [])])
+    (warning,) = warnings(duels)
+    assert warning.sentence.startswith("all 2 scored duels are ties")
+    duels.finish_duels(duels.plan(1, [[0, 1]], [2]), [(1.0, [])])
+    assert warnings(duels) == []
+
+
+@pytest.mark.parametrize(("count", "found"), [(1, []), (2, ["no-answer"])])
+def test_more_than_two_in_a_hundred_texts_without_an_answer_are_told(database, count, found):
+    wide = store_campaign(database, names=[f"c{number}" for number in range(10)])
+    pairs = [(arm, example) for arm in range(10) for example in range(5)]
+    round_ = wide.plan(0, [arm for arm, _ in pairs], [example for _, example in pairs])
+    rows = wide.comparisons(round_, [float(place % 2) for place in range(50)])
+    rows = [replace(row, no_answer=row.position < count) for row in rows]
+    with database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+    assert kinds(wide) == found
+    for warning in warnings(wide):
+        assert warning.sentence.startswith("2 of 50 texts (4.0%) hold no answer that the judge can read")
+        assert "counted as wrong" in warning.sentence
+
+
+def test_texts_without_an_answer_that_are_left_unscored_are_called_that(campaign):
+    record = replace(campaign.record, spec={**campaign.record.spec, "judge": {"no_answer": "unscored"}})
+    round_ = campaign.plan(0, [0, 1], [0, 0])
+    rows = [replace(row, no_answer=row.outcome is None) for row in campaign.comparisons(round_, [1.0, None])]
+    with campaign.database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+        (warning,) = campaign_warnings(session, record)
+    assert "are left unscored" in warning.sentence
+
+
+@pytest.mark.parametrize(("count", "found"), [(1, []), (2, ["truncated"])])
+def test_more_than_two_in_a_hundred_texts_cut_off_are_told_and_keep_their_scores(database, count, found):
+    wide = store_campaign(database, names=[f"c{number}" for number in range(10)])
+    for number, size in enumerate((count, 50 - count)):
+        pairs = [divmod(place, 5) for place in range(50)]
+        pairs = pairs[:count] if number == 0 else pairs[count:]
+        round_ = wide.plan(number, [arm for arm, _ in pairs], [example for _, example in pairs])
+        texts = wide.texts(round_, finish_reason="length" if number == 0 else "stop")
+        rows = [
+            NewComparison(
+                position=position,
+                candidate_a_id=wide.candidate_ids[arm],
+                example_id=wide.example_ids[example],
+                generation_a_id=texts[position],
+                judge="exact",
+                outcome=float(position % 2),
+            )
+            for position, (arm, example) in enumerate(pairs)
+        ]
+        assert len(rows) == size
+        with database.writing() as session:
+            outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+    assert kinds(wide) == found
+    for warning in warnings(wide):
+        assert warning.sentence.startswith("2 of 50 texts (4.0%) were cut off by max_tokens")
+
+
+def test_what_has_no_text_counts_among_no_texts(campaign):
+    play(campaign, [[1.0], [0.0]], **NO_END)
+    round_ = campaign.plan(1, [2] * 5, list(range(5)))
+    rows = [
+        NewComparison(
+            position=position,
+            candidate_a_id=campaign.candidate_ids[2],
+            example_id=campaign.example_ids[position],
+            judge="exact",
+            reason="load_failed",
+        )
+        for position in range(5)
+    ]
+    with campaign.database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+    assert warnings(campaign) == []
+
+
+def test_one_example_that_the_answer_rests_on_is_named_once_the_campaign_has_ended(campaign):
+    play(campaign, [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0, 1.0], [0.0] * 5], **END)
+    (warning,) = warnings(campaign)
+    assert warning.kind == "one-example"
+    assert warning.sentence.startswith("without example 'e1', a would be level with b in the mean of the ")
+    assert "and not 0.2000 ahead of it" in warning.sentence
+
+
+def test_while_a_campaign_runs_nobody_looks_for_such_an_example(campaign):
+    play(campaign, [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0, 1.0], [0.0] * 5], **NO_END)
+    assert warnings(campaign) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status"),
+    [
+        ([1.0] * 5, [0.0] * 5, END["status"]),  # each example is worth the same
+        ([1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], ["tied", "tied", "eliminated"]),  # there is no gap
+        ([1.0, 0.5], [0.0], END["status"]),  # a single score says nothing of the others
+    ],
+)
+def test_no_example_is_named_where_none_is_worth_much(campaign, first, second, status):
+    play(campaign, [first, second], **{**END, "status": status})
+    assert warnings(campaign) == []
+
+
+def test_the_second_is_the_best_of_those_that_were_not_dropped(campaign):
+    scores = [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.5]]
+    play(campaign, scores, **{**END, "status": ["best", "dropped", "eliminated"]})
+    assert warnings(campaign) == []
+
+
+def test_the_gap_without_an_example_is_that_of_the_other_rows():
+    rows = [(1.0, 0.5), (None, 0.25), (0.75, None), (0.0, 1.0)]
+    gap = Gap.of(rows)
+    assert gap.size == pytest.approx(1.75 / 3 - 1.75 / 3)
+    for left_out in range(len(rows)):
+        others = Gap.of(row for place, row in enumerate(rows) if place != left_out)
+        assert gap.without(*rows[left_out]) == pytest.approx(others.size)
