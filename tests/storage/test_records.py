@@ -10,7 +10,7 @@ from stored_campaigns import NOW, decision, generation, store_campaign
 
 from storage import campaign_records, dataset_records, generation_records, outcome_records, round_records
 from storage.database import open_database
-from storage.errors import CampaignNotFound, ConflictingRecord, StorageUnavailable
+from storage.errors import CampaignNotFound, ConflictingRecord, StorageLocked
 from storage.models import Campaign, Comparison, Dataset, Decision, Example, Generation
 from storage.records import NewComparison, NewExample, ToldRound
 
@@ -261,7 +261,7 @@ def test_a_writer_that_waited_too_long_says_so(campaign, monkeypatch):
     impatient = open_database(campaign.database.url)
     with (
         holding_the_lock(campaign.database),
-        pytest.raises(StorageUnavailable, match="database is locked"),
+        pytest.raises(StorageLocked, match=r"is locked: in 0\.05 s .* did not come free"),
         impatient.writing() as session,
     ):
         rename(session, "new")
