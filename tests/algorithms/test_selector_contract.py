@@ -1,7 +1,6 @@
 """What every selector of the registry promises; a new entry is held to it without an edit here."""
 
 from collections import deque
-
 from dataclasses import replace
 
 import numpy as np
