@@ -193,6 +193,9 @@ class Round(Base):
     """Candidate position of each planned comparison, or a pair of positions for duels."""
     examples: Mapped[list[Any]]
     """Example position of each planned comparison."""
+    propensities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    """Probability with which each candidate was drawn, all that was known before given; NULL where nothing
+    was left to chance."""
     planned_at: Mapped[dt.datetime]
 
 

@@ -50,6 +50,8 @@ class RoundRecord:
     arms: Sequence[Any]
     examples: Sequence[int]
     planned_at: dt.datetime
+    propensities: Sequence[float] | None = None
+    """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
 Losses = tuple[float | None, float | None, float | None, float | None]
@@ -67,6 +69,8 @@ class ToldRound:
     outcomes: Sequence[float | None]
     losses: Sequence[Losses]
     """For certify; elsewhere, all of them are None."""
+    propensities: Sequence[float] | None = None
+    """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ def plan_new(campaign: RunningCampaign, ask: Ask) -> RoundRecord | None:
     if len(batch) == 0:
         return None
     arms, examples = batch.arms.tolist(), batch.examples.tolist()
+    propensities = None if batch.propensities is None else batch.propensities.tolist()
     with writing_under(campaign.database, campaign.lease) as session:
         return round_records.add_round(
             session,
@@ -48,5 +49,6 @@ def plan_new(campaign: RunningCampaign, ask: Ask) -> RoundRecord | None:
             number=number,
             arms=arms,
             examples=examples,
+            propensities=propensities,
             now=now(),
         )

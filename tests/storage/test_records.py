@@ -44,7 +44,7 @@ def test_examples_and_candidates_come_back_in_the_order_they_were_given(campaign
 
 
 def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campaign):
-    later, earlier = campaign.plan(1, [2, 0], [1, 1]), campaign.plan(0, [0, 1, 2], [4, 0, 3])
+    later, earlier = campaign.plan(1, [2, 0], [1, 1], [0.1, 1 / 3]), campaign.plan(0, [0, 1, 2], [4, 0, 3])
     campaign.finish(later, [0.5, None])
     backwards = campaign.comparisons(earlier, [0.0, 1.0, 0.25])[::-1]
     with campaign.database.writing() as session:
@@ -64,6 +64,7 @@ def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campa
                 examples=[1, 1],
                 outcomes=[0.5, None],
                 losses=[(None, None, None, None)] * 2,
+                propensities=[0.1, 1 / 3],
             ),
         ]
 

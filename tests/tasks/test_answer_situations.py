@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from stored_campaigns import store_campaign
 
+from algorithms.route.advantage import Advantage
 from storage.records import DecisionRecord
 from tasks.answer import derive
 from tasks.answer.phrases import NOBODY
@@ -171,7 +172,15 @@ def certificate(situation):
 
 
 STANDING = Standing(
-    mean=0.8, scored=40, late_mean=0.9, late_scored=10, single_scored=20, prompts=40, unfinished=False
+    mean=0.8,
+    scored=40,
+    late_mean=0.9,
+    late_scored=10,
+    single_scored=20,
+    prompts=40,
+    unfinished=False,
+    advantage=None,
+    single=None,
 )
 
 
@@ -244,3 +253,15 @@ def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
     if answer.outcome == "undecided" and answer.objective != "certify":
         assert not answer.is_guaranteed
         assert answer.best is None or dict(answer_lines(answer))["leading"] == answer.best
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "word"), [(0.02, 0.2, "yes: "), (-0.02, 0.2, "not shown: "), (-0.2, -0.02, "no: ")]
+)
+def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkeypatch, lower, upper, word):
+    found = Advantage(estimate=(lower + upper) / 2, lower=lower, upper=upper, delta=0.05, single=0)
+    answer = answered(database, next(each for each in SITUATIONS if each.name == "route budget"), monkeypatch)
+    answer = replace(answer, standing=replace(STANDING, advantage=found, single="a"))
+    said = dict(answer_lines(answer))["pays"]
+    assert said.startswith(word)
+    assert said.endswith("against a alone, with probability 95%, at every round at once")

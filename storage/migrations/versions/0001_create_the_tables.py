@@ -181,6 +181,7 @@ def upgrade() -> None:
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("arms", sa.JSON(), nullable=False),
         sa.Column("examples", sa.JSON(), nullable=False),
+        sa.Column("propensities", sa.JSON(), nullable=True),
         sa.Column("planned_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_rounds_campaign_id"),
         sa.PrimaryKeyConstraint("id", name="pk_rounds"),
