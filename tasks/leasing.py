@@ -17,7 +17,7 @@ HEARTBEAT = LIFETIME / 6
 
 
 def now() -> dt.datetime:
-    """The present moment, in UTC: the one clock of everything that is stored."""
+    """The present moment, in UTC: by this clock all is stored but the leases of PostgreSQL, which has one."""
     return dt.datetime.now(dt.UTC)
 
 
