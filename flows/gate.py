@@ -126,6 +126,17 @@ def is_loopback(address: str) -> bool:
         return False
 
 
+def reachable(bound: str) -> str:
+    """Where a server that listens at this address can be reached from here."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)
+
+
+def in_url(bound: str) -> str:
+    """The same as it stands in a URL."""
+    found = reachable(bound)
+    return f"[{found}]" if ":" in found else found
+
+
 def bearer(authorization: str) -> str | None:
     """The token in an Authorization header."""
     scheme, _, token = authorization.partition(" ")

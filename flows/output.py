@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -113,7 +114,9 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{MIDDLE DOT}" for c in text)
 
 
-def _jsonable(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dt.datetime):
+def _jsonable(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
+    if isinstance(value, dt.date):
         return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from flows.commands.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
-from flows.gate import Gate, new_token
+from flows.gate import Gate, in_url, new_token, reachable
 from tasks.errors import WinnowError
 
 FIRST_PORT, PORTS = 8501, 20
@@ -61,7 +61,7 @@ def view(
     server = _start(storage, host, chosen, allow_host or [], secret)
     try:
         _wait_until_up(server, host, chosen)
-        url = f"http://{_in_url(host)}:{chosen}/" + (f"?token={secret}" if secret else "")
+        url = f"http://{in_url(host)}:{chosen}/" + (f"?token={secret}" if secret else "")
         print(f"serving {url}; Ctrl-C ends it", flush=True)
         if browser:
             typer.launch(url)
@@ -109,7 +109,7 @@ def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> Non
     while time.monotonic() < deadline:
         if server.poll() is not None:
             raise _ended(server)
-        with suppress(OSError), socket.create_connection((_reachable(host), port), timeout=1):
+        with suppress(OSError), socket.create_connection((reachable(host), port), timeout=1):
             return
         time.sleep(0.1)
     raise WinnowError(f"the page did not start within {START_TIMEOUT:g} s; try again on a less busy machine")
@@ -136,13 +136,3 @@ def _is_free(host: str, port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _reachable(host: str) -> str:
-    """Where a server that listens at this address can be reached from here."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-
-
-def _in_url(host: str) -> str:
-    reachable = _reachable(host)
-    return f"[{reachable}]" if ":" in reachable else reachable
