@@ -77,7 +77,7 @@ def give_up_after(session: Session, seconds: float) -> Generator[None, None, Non
 
 
 def bound_cells(session: Session, most: int) -> None:
-    """Refuse what makes a text or blob of more bytes; PostgreSQL has a bound of its own, and its own memory."""
+    """Refuse what makes a text or blob of more bytes; PostgreSQL has a bound and memory of its own."""
     driver: Any = session.connection().connection.driver_connection
     if isinstance(driver, sqlite3.Connection):
         driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most, 1_000_000_000))
