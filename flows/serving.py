@@ -34,6 +34,7 @@ async def _serve(scheduled: Scheduled) -> None:
     # Prefect takes SIGTERM for itself when it begins, and ends in a traceback.
     runner.handle_sigterm = stopping.told  # type: ignore[method-assign]
     loop.add_signal_handler(signal.SIGINT, stopping.asked)
+    loop.add_signal_handler(signal.SIGTERM, stopping.told)  # until then
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         loop.add_signal_handler(signal.SIGHUP, stopping.told)
     await serving
@@ -55,7 +56,7 @@ class _Stopping:
             self._serving.cancel()
 
     def told(self, *_: object) -> None:
-        """SIGTERM or SIGHUP, which reached this process alone: the running campaign gets what Ctrl-C sends."""
+        """SIGTERM or SIGHUP, sent to this process alone: the running campaign gets what Ctrl-C is."""
         for process in self._firing():
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGINT)
