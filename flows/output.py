@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +34,7 @@ def print_rows(rows: Iterable[Row], format_: Format, output: Path | None = None)
         pd.DataFrame(rows).to_parquet(output, index=False)
         return
     if output is None:
-        _write(rows, format_, sys.stdout)
+        _write(rows, format_, _stdout(format_))
         return
     with output.open("w", encoding="utf-8", newline="") as file:
         _write(rows, format_, file)
@@ -41,7 +42,24 @@ def print_rows(rows: Iterable[Row], format_: Format, output: Path | None = None)
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON value
     """Print one JSON value."""
-    print(json.dumps(value, default=_jsonable, indent=2, ensure_ascii=False))
+    text = json.dumps(value, default=_jsonable, indent=2, ensure_ascii=False)
+    print(escaped(text) if sys.stdout.isatty() else text)
+
+
+def _stdout(format_: Format) -> Any:  # noqa: ANN401
+    # A table for people is made of printable characters, and of colours.
+    return _OnTerminal(format_) if format_ != "table" and sys.stdout.isatty() else sys.stdout
+
+
+class _OnTerminal:
+    """Standard output as a terminal, which obeys what it is shown; files and pipes get every byte."""
+
+    def __init__(self, format_: Format) -> None:
+        self._shown = printable if format_ == "csv" else escaped
+
+    def write(self, text: str) -> int:
+        """Write what cannot be printed as a dot (csv), or as JSON's own escapes, which are the same value."""
+        return sys.stdout.write(self._shown(text))
 
 
 def _write(rows: Iterable[Row], format_: Format, file: Any) -> None:  # noqa: ANN401
@@ -113,7 +131,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{MIDDLE DOT}" for c in text)
 
 
-def _jsonable(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dt.datetime):
+def escaped(text: str) -> str:
+    """JSON in which what is not printable stands as JSON escapes it, but for the ends of its lines."""
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def _jsonable(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
+    if isinstance(value, dt.date):
         return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+from contextlib import suppress
 
 import psutil
 from prefect.runner import Runner
@@ -29,12 +30,18 @@ async def _serve(scheduled: Scheduled) -> None:
     runner = Runner(name=scheduled.name, limit=1, query_seconds=POLL_S, pause_on_shutdown=True)
     await runner.aadd_deployment(deployment_of(scheduled))
     serving = asyncio.create_task(runner.start())
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _Stopping(serving).asked)
+    stopping, loop = _Stopping(serving), asyncio.get_running_loop()
+    # Prefect takes SIGTERM for itself when it begins, and ends in a traceback.
+    runner.handle_sigterm = stopping.told  # type: ignore[method-assign]
+    loop.add_signal_handler(signal.SIGINT, stopping.asked)
+    loop.add_signal_handler(signal.SIGTERM, stopping.told)  # until then
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, stopping.told)
     await serving
 
 
 class _Stopping:
-    """What Ctrl-C does to a task that serves; a terminal sends it to the running campaign as well."""
+    """What a signal does to a task that serves; a terminal sends Ctrl-C to the running campaign as well."""
 
     def __init__(self, serving: "asyncio.Task[None]") -> None:
         self._serving = serving
@@ -48,8 +55,18 @@ class _Stopping:
         else:
             self._serving.cancel()
 
+    def told(self, *_: object) -> None:
+        """SIGTERM or SIGHUP, sent to this process alone: the running campaign gets what Ctrl-C is."""
+        for process in self._firing():
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGINT)
+        self._serving.get_loop().call_soon_threadsafe(self.asked)
+
+    def _firing(self) -> set[psutil.Process]:
+        return set(psutil.Process().children()) - self._others
+
     async def _stop(self) -> None:
-        firing = set(psutil.Process().children()) - self._others
+        firing = self._firing()
         if firing:
             print("stopping when the running campaign has finished its round", file=sys.stderr)
         while any(process.is_running() for process in firing):

@@ -1,15 +1,14 @@
 """Comparisons one page at a time, chosen by what a reader looks for, and one of them with all its texts.
 
-A person waits for these answers: `give_up_after` bounds the wait.
+A person waits for these answers: `statements.give_up_after` bounds the wait.
 """
 
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, inspect, or_, select, text
+from sqlalchemy import ColumnElement, exists, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
@@ -22,10 +21,6 @@ REPLY = aliased(Generation)
 
 SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
 """Where a reader's words are looked for."""
-
-STEPS_BETWEEN_CLOCKS = 10_000
-"""Instructions of SQLite's machine between two looks at the clock: less than a millisecond."""
-
 
 LOOKED_THROUGH = 20_000
 """Comparisons that tell which judges and reasons there are; a campaign may have millions."""
@@ -62,26 +57,6 @@ class Choices:
 
 Place = tuple[int, int]
 """Round and position of a comparison."""
-
-
-@contextmanager
-def give_up_after(session: Session, seconds: float) -> Generator[None, None, None]:
-    """Have the database break off what the block asks once so much time has passed.
-
-    PostgreSQL measures each statement by itself, and goes on doing so until the transaction ends.
-    """
-    connection = session.connection()
-    if connection.dialect.name == "postgresql":
-        session.execute(text(f"SET LOCAL statement_timeout = {round(seconds * 1_000)}"))
-        yield
-        return
-    until = time.monotonic() + seconds
-    driver: Any = connection.connection.driver_connection
-    driver.set_progress_handler(lambda: time.monotonic() > until, STEPS_BETWEEN_CLOCKS)
-    try:
-        yield
-    finally:
-        driver.set_progress_handler(None, 0)
 
 
 def choices(session: Session, campaign_id: int) -> Choices:

@@ -6,8 +6,8 @@ Readers take no lock that conflicts: they neither wait for a writer nor make it 
 writers that may only SELECT: to lock a table in a mode that conflicts takes the right to change its rows (an
 advisory lock, in contrast, is free to every role).
 
-A read-only engine opens each transaction READ ONLY, and `storage.views.run_sql` sends a user's statement as
-the query of a server-side cursor: the server then accepts one statement that returns rows and nothing else,
+A read-only engine opens each transaction READ ONLY, and `storage.statements.run_sql` sends a user's statement
+as the query of a server-side cursor: the server then accepts one statement that returns rows, nothing else,
 so no SET, COMMIT, COPY or second statement, and refuses to lift READ ONLY by a function once a snapshot is
 taken. What functions reach outside the tables (files, programs, other servers, other sessions) is a question
 of the role's rights: pg_read_file, lo_export and the like are refused to every role that is no superuser.

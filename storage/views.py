@@ -3,12 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import CursorResult, Result, Select, case, func, select, text
-from sqlalchemy.exc import DBAPIError, ResourceClosedError
+from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
-from storage.database import cause
-from storage.errors import QueryRefused
 from storage.loads import load_totals
 from storage.models import (
     Campaign,
@@ -221,37 +218,6 @@ def totals(session: Session, campaign_id: int) -> Row:
 
 def _number(value: Any) -> float:  # noqa: ANN401 -- PostgreSQL's sums of 64-bit integers are of type Decimal
     return value if isinstance(value, float) else int(value)
-
-
-def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    """Run a statement of the user's; the session's connection must be read-only, the text is not looked at.
-
-    Raises:
-        QueryRefused: If the database refuses the statement, writing ones included; also while the rows
-            are read, since some of them may not have been computed before.
-    """
-    try:
-        # On PostgreSQL a streamed statement becomes the query of a cursor, so it can be one SELECT only.
-        streamed = {"yield_per": ROWS_AT_ONCE}
-        result = session.execute(text(statement.replace(":", r"\:")), execution_options=streamed)
-        return list(result.keys()), _rows(result)
-    except DBAPIError as error:
-        raise _refusal(error) from error
-    except ResourceClosedError:
-        raise QueryRefused("the statement returns no rows; only SELECT statements answer questions") from None
-
-
-def _rows(result: Result[Any]) -> Iterator[tuple[Any, ...]]:
-    try:
-        with result:
-            for row in result:
-                yield tuple(row)
-    except DBAPIError as error:
-        raise _refusal(error) from error
-
-
-def _refusal(error: DBAPIError) -> QueryRefused:
-    return QueryRefused(f"the statement was refused: {cause(error)} (statements may only read)")
 
 
 def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:

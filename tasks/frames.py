@@ -96,7 +96,7 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    from storage.views import run_sql
+    from storage.statements import run_sql
 
     with _reading(storage) as session:
         columns, found = run_sql(session, statement)

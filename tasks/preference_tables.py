@@ -17,6 +17,7 @@ from algorithms.arrays import FloatArray
 from storage import campaign_records, duel_views
 from storage.database import open_database
 from storage.schema import require_schema
+from tasks.array_files import DAMAGED
 from tasks.score_tables import CAMPAIGN, ScoreTableError, read_table
 
 SUM = 1e-6
@@ -82,10 +83,13 @@ def _features(source: str, count: int) -> FloatArray | None:
     path = Path(source.rpartition(":")[0] if ".npz:" in source.lower() else source)
     if path.suffix.lower() != ".npz":
         return None
-    with np.load(path, allow_pickle=False) as arrays:
-        if "features" not in arrays:
-            return None
-        features = arrays["features"]
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+            if "features" not in arrays:
+                return None
+            features = arrays["features"]
+    except DAMAGED as error:
+        raise ScoreTableError(f"{path}: features cannot be read ({error}); save it again") from error
     if features.ndim != 2 or len(features) != count or features.dtype.kind not in "biuf":
         found = f"of shape {features.shape} and type {features.dtype}"
         raise ScoreTableError(f"{path}: features are {found}; give a row of numbers for each candidate")

@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from storage import campaign_records, dataset_records, outcome_records, round_re
 from storage.database import open_database
 from storage.records import CampaignRecord
 from storage.schema import require_schema
+from tasks.array_files import DAMAGED
 from tasks.dataset_files import read_rows
 from tasks.errors import DatasetError, SpecError
 from tasks.same_scores import exhaustive_name, has_the_same_scores
@@ -153,7 +153,7 @@ def require_same_examples(table: ScoreTable, other: ScoreTable) -> None:
 
 def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             if not isinstance(arrays, np.lib.npyio.NpzFile):
                 raise ScoreTableError(f"{path} holds one bare array; save it with numpy.savez(scores=...)")
             scores = _npz_scores(path, arrays, key)
@@ -163,7 +163,7 @@ def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
                 examples=None,
                 scores=scores,
             )
-    except (ValueError, BadZipFile, EOFError) as error:
+    except DAMAGED as error:
         raise ScoreTableError(
             f"{path} is not a .npz file of plain arrays ({error}); save it again"
         ) from error

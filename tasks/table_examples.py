@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from storage import campaign_records
 from storage.database import Database
 from storage.records import CampaignRecord
 from storage.schema import require_schema
+from tasks.array_files import DAMAGED
 from tasks.errors import SpecError
 from tasks.score_tables import CAMPAIGN, ScoreTable
 from tasks.suggestions import did_you_mean
@@ -42,7 +42,7 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
             values: np.ndarray = _member(place, loaded, key) if isinstance(loaded, Mapping) else loaded
     except OSError as error:
         raise SpecError(f"{place} cannot be read: {error.strerror or error}; correct the path") from error
-    except (ValueError, BadZipFile, EOFError) as error:
+    except DAMAGED as error:
         raise SpecError(f"{place} is not a file of plain arrays ({error}); save it again") from error
     n_examples = table.scores.shape[1]
     if values.ndim != n_axes or len(values) != n_examples or (n_axes == 2 and values.dtype.kind not in "iuf"):

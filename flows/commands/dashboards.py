@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from types import FrameType
@@ -13,7 +14,8 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, Storage
+from flows.commands.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from flows.gate import Gate, in_url, new_token, reachable
 from tasks.errors import WinnowError
 
 FIRST_PORT, PORTS = 8501, 20
@@ -25,24 +27,6 @@ START_TIMEOUT = 60.0
 STOP_TIMEOUT = 5.0
 """Seconds until a server that does not end is killed."""
 
-SETTINGS = {
-    "browser.gatherUsageStats": "false",
-    "client.showErrorDetails": "none",
-    "client.showErrorLinks": "false",
-    "client.toolbarMode": "viewer",
-    "global.developmentMode": "false",
-    "logger.hideWelcomeMessage": "true",
-    "logger.level": "warning",
-    "runner.magicEnabled": "false",
-    "server.fileWatcherType": "none",
-    "server.headless": "true",
-    "server.showEmailPrompt": "false",
-    # One each: a colour for both would be a theme of its own, which is always light.
-    "theme.light.primaryColor": "#0072b2",
-    "theme.dark.primaryColor": "#56a8dc",
-}
-"""Nothing is sent anywhere, asked for or watched; errors that are bugs go to the terminal."""
-
 
 def view(
     storage: Storage = DEFAULT_STORAGE,
@@ -51,13 +35,22 @@ def view(
         typer.Option(min=1, max=65535, help=f"Port to serve at; the first free one from {FIRST_PORT}."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to serve at; anyone who reaches it can read all results.")
+        str,
+        typer.Option(help="Address to serve at; whoever reaches it and has the token can read all results."),
     ] = "127.0.0.1",
+    allow_host: AllowHost = None,
+    token: TokenOption = True,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Serve a live page on a database: campaigns, figures, single comparisons and SQL. It only reads."""
+    """Serve a live page on a database: campaigns, figures, single comparisons and SQL. It only reads.
+
+    The address that is printed holds a token, which a browser keeps for as long as it is open.
+    """
     if find_spec("streamlit") is None:
         raise WinnowError("view needs Streamlit, which is not installed; run: pip install 'winnow[view]'")
+    secret = new_token() if token else None
+    # Here, where a wrong name ends in a sentence: the server is another process.
+    Gate.at(host, allowed=allow_host or (), token=secret)
     chosen = _first_free_port(host) if port is None else port
     if not _is_free(host, chosen):
         raise WinnowError(f"{host}:{chosen} cannot be served at; is it taken? name another one with --port")
@@ -65,10 +58,10 @@ def view(
     # has what it runs in the background ignore the first of these.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    server = _start(storage, host, chosen)
+    server = _start(storage, host, chosen, allow_host or [], secret)
     try:
         _wait_until_up(server, host, chosen)
-        url = f"http://{_in_url(host)}:{chosen}"
+        url = f"http://{in_url(host)}:{chosen}/" + (f"?token={secret}" if secret else "")
         print(f"serving {url}; Ctrl-C ends it", flush=True)
         if browser:
             typer.launch(url)
@@ -80,19 +73,21 @@ def view(
         _stop(server)
 
 
-def _start(storage: str, host: str, port: int) -> subprocess.Popen[bytes]:
-    from flows.dashboard import SCRIPT, STORAGE_VARIABLE
+def _start(
+    storage: str, host: str, port: int, allowed: Sequence[str], token: str | None
+) -> subprocess.Popen[bytes]:
+    from flows.dashboard import STORAGE_VARIABLE, TOKEN_VARIABLE
 
-    settings = {**SETTINGS, "server.address": host, "server.port": str(port)}
-    options = [f"--{name}={value}" for name, value in settings.items()]
+    environment = {**os.environ, STORAGE_VARIABLE: storage}
+    environment.pop(TOKEN_VARIABLE, None)
     return subprocess.Popen(
         # -P: a folder named `flows` where the user stands must not shadow ours.
-        [sys.executable, "-P", "-m", "flows.dashboard.server", "run", str(SCRIPT), *options],
+        [sys.executable, "-P", "-m", "flows.dashboard.server", host, str(port), *allowed],
         # Closes when this process ends, even by kill -9, and that one ends with it.
         stdin=subprocess.PIPE,
         # A terminal's Ctrl-C reaches this process alone, which then ends that one.
         start_new_session=True,
-        env={**os.environ, STORAGE_VARIABLE: storage},
+        env=environment | ({} if token is None else {TOKEN_VARIABLE: token}),
     )
 
 
@@ -114,7 +109,7 @@ def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> Non
     while time.monotonic() < deadline:
         if server.poll() is not None:
             raise _ended(server)
-        with suppress(OSError), socket.create_connection((_reachable(host), port), timeout=1):
+        with suppress(OSError), socket.create_connection((reachable(host), port), timeout=1):
             return
         time.sleep(0.1)
     raise WinnowError(f"the page did not start within {START_TIMEOUT:g} s; try again on a less busy machine")
@@ -141,13 +136,3 @@ def _is_free(host: str, port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _reachable(host: str) -> str:
-    """Where a server that listens at this address can be reached from here."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-
-
-def _in_url(host: str) -> str:
-    reachable = _reachable(host)
-    return f"[{reachable}]" if ":" in reachable else reachable

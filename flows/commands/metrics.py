@@ -1,11 +1,16 @@
 """metrics: what Prometheus asks of a results database, printed once or served."""
 
-from typing import Annotated
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, Storage
+from flows.commands.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from flows.gate import Gate, in_url, is_loopback, new_token
 from tasks.errors import WinnowError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 
 def metrics(
@@ -20,12 +25,19 @@ def metrics(
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to serve at; anyone who reaches it can read the metrics.")
+        str,
+        typer.Option(
+            help="Address to serve at; beyond this machine, scrapes must bring a token (WINNOW_TOKEN)."
+        ),
     ] = "127.0.0.1",
+    allow_host: AllowHost = None,
+    token: TokenOption = True,
 ) -> None:
     """Metrics of all campaigns of a database, in the text format of Prometheus. It only reads.
 
     Campaigns count whoever runs them, a schedule or another machine. Each scrape reads the database anew.
+    Served at an address that other machines reach, they are given to scrapes that send the header
+    `Authorization: Bearer TOKEN`, which Prometheus calls `authorization: {credentials: TOKEN}`.
     """
     from prometheus_client import CollectorRegistry, generate_latest
 
@@ -39,22 +51,25 @@ def metrics(
     if serve is None:
         print(generate_latest(registry).decode(), end="")
         return
-    _serve(registry, host, serve)
+    secret = new_token() if token and not is_loopback(host) else None
+    gate = Gate.at(host, allowed=allow_host or (), token=secret)
+    _serve(registry, host, serve, gate)
 
 
-def _serve(registry: object, host: str, port: int) -> None:
+def _serve(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> None:
     import sys
 
-    from prometheus_client import start_http_server
+    from flows.serving_metrics import metrics_server
 
     try:
-        server, thread = start_http_server(port, host, registry)
+        server = metrics_server(registry, host, port, gate)
     except OSError as error:
         raise WinnowError(
             f"cannot serve at {host}:{port}: {error.strerror}; name another --serve PORT"
         ) from None
-    print(f"serving metrics at http://{host}:{port}/metrics; stop with Ctrl-C", file=sys.stderr)
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        server.shutdown()
+    asked = f"; the token is {gate.token}" if gate.token else ""
+    print(
+        f"serving metrics at http://{in_url(host)}:{port}/metrics{asked}; stop with Ctrl-C", file=sys.stderr
+    )
+    with server, suppress(KeyboardInterrupt):
+        server.serve_forever()

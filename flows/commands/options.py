@@ -37,6 +37,17 @@ LogLevelOption = Annotated[
         help="The least that is logged; by default warning as text and info as json.",
     ),
 ]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="NAME",
+        help="Answer to this host name too, as behind a proxy; may be repeated.",
+    ),
+]
+TokenOption = Annotated[
+    bool, typer.Option("--token/--no-token", help="Ask readers for a token (WINNOW_TOKEN, or one made anew).")
+]
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 

@@ -9,6 +9,7 @@ import typer
 from flows.commands.options import DEFAULT_STORAGE, Json, Storage
 from flows.output import Format, print_rows
 from flows.reading import reading
+from flows.sql_answers import MIB, Bounds, answered
 from tasks.errors import SpecError
 from tasks.views import VIEWS, ask
 
@@ -31,6 +32,8 @@ def query(
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
     candidate: Annotated[str | None, typer.Option(help="Only this candidate's comparisons.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long --sql may take.")] = 600.0,
+    mebibytes: Annotated[int, typer.Option(min=1, help="Most MiB that --sql may answer.")] = 1024,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
@@ -41,9 +44,10 @@ def query(
     the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
     (agreement), and which labels are given and wanted (labels); campaigns that route, who got which prompts
     (picks). What a schedule began is asked for with --family: one row per campaign, whether the winner
-    changed, and how many generations were made anew and how many reused.
+    changed, and how many generations were made anew and how many reused. A statement of SQL is answered by a
+    process of its own, within --seconds and --mebibytes.
     """
-    from storage import campaign_records, views
+    from storage import campaign_records
 
     chosen: Format = "json" if json else format_.value
     if (sql is not None) + (family is not None) + (name is not None) > 1:
@@ -55,8 +59,8 @@ def query(
             print_rows(family_rows(session, family), chosen, output)
         return
     if sql is not None:
-        with reading(storage) as session:
-            columns, found = views.run_sql(session, sql)
+        bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
+        with answered(storage, sql, bounds) as (columns, found):
             print_rows((dict(zip(columns, row, strict=True)) for row in found), chosen, output)
         return
     if name is None or view is None:

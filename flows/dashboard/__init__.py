@@ -7,3 +7,6 @@ SCRIPT = Path(__file__).parent / "app.py"
 
 STORAGE_VARIABLE = "WINNOW_STORAGE"
 """Holds the URL of the database: on a command line every user of the machine could read its password."""
+
+TOKEN_VARIABLE = "WINNOW_VIEW_TOKEN"
+"""Holds the token that readers must bring, for the same reason; unset where none is asked for."""

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from flows.dashboard import STORAGE_VARIABLE
 from flows.dashboard.showing import show_problem
 from flows.reading import reading
-from storage.browse_views import give_up_after
 from storage.errors import StorageError
+from storage.statements import give_up_after
 from tasks.errors import WinnowError
 
 PATIENCE = 10.0

@@ -1,16 +1,18 @@
-"""Questions in SQL. The connection only reads; the text of a statement is not looked at."""
+"""Questions in SQL, each answered by a process of its own. It only reads; the text is not looked at."""
 
+import os
 from itertools import islice
 from typing import Any
 
 import streamlit as st
 
-from flows.dashboard.asking import PATIENCE, asking, problems_shown
+from flows.dashboard import STORAGE_VARIABLE, asking
 from flows.dashboard.frames import table_frame
 from flows.dashboard.showing import show_rows
-from storage import browse_views, views
+from flows.sql_answers import MIB, Bounds, answered
+from storage import browse_views
 
-MOST_ROWS = 1_000
+MOST_ROWS, MOST_BYTES = 1_000, 32 * MIB
 
 EXAMPLE = """\
 SELECT c.name AS campaign, count(*) AS comparisons, avg(k.outcome) AS mean
@@ -25,16 +27,16 @@ def show() -> None:
     st.title("SQL")
     st.caption(
         f"The database is read-only here. The first {MOST_ROWS:,} rows are shown; what takes longer than "
-        f"{PATIENCE:g} seconds is broken off."
+        f"{asking.PATIENCE:g} seconds is broken off."
     )
     with st.form("sql", border=False, enter_to_submit=False):
         statement = st.text_area("Statement", EXAMPLE, height=180)
         asked = st.form_submit_button("Ask", type="primary")
     if asked and statement.strip():
-        with problems_shown():
+        with asking.problems_shown():
             _answer(statement)
-    with problems_shown(), st.expander("Tables and columns"):
-        with asking() as session:
+    with asking.problems_shown(), st.expander("Tables and columns"):
+        with asking.asking() as session:
             known = browse_views.columns(session)
         show_rows(known, key="columns")
 
@@ -53,8 +55,8 @@ def first_rows(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Columns of an answer, and its rows up to one more than are shown.
 
     Raises:
-        QueryRefused: If the database refuses the statement, or it takes too long.
+        StorageError: If the database cannot be read, refuses the statement, or it meets a bound.
     """
-    with asking() as session:
-        columns, rows = views.run_sql(session, statement)
+    bounds = Bounds(seconds=asking.PATIENCE, bytes=MOST_BYTES)
+    with answered(os.environ[STORAGE_VARIABLE], statement, bounds) as (columns, rows):
         return columns, list(islice(rows, MOST_ROWS + 1))

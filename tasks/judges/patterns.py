@@ -7,17 +7,62 @@ import regex
 TIMEOUT_SECONDS = 2.0  # a linear pattern reads a megabyte in a tenth of this
 TARGET = "{target}"
 
+LONGEST = 10_000
+"""Characters of a pattern; some are compiled, and searched for, in time that grows with the square."""
+
+LARGEST = 20_000
+"""Parts of a pattern whose repeats are written out, as `regex` does up to the least number: (ab){3} has 6."""
+
+_PART = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{ *(\d*) *(?:, *\d* *)?\}|.", regex.DOTALL)
+_CALL = regex.compile(r"\(\?(?:R|[0-9]|&|P>)")
+
 
 def compiled(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
     """The compiled pattern.
 
     Raises:
-        ValueError: If the pattern is not a regular expression.
+        ValueError: If the pattern is not a regular expression, or takes gigabytes.
     """
+    if problem := _problem(pattern):
+        raise ValueError(f"{pattern[:80]!r} {problem}")
     try:
         return regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
-    except regex.error as error:
-        raise ValueError(f"{pattern!r} is not a regular expression ({error})") from error
+    except (regex.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{pattern[:80]!r} is not a regular expression ({error})") from error
+
+
+def _problem(pattern: str) -> str | None:
+    """Why a pattern may not even be compiled; None if it may."""
+    if len(pattern) > LONGEST:
+        return f"has {len(pattern):,} characters; give a pattern of at most {LONGEST:,}"
+    # Only what is neither escaped nor in a set calls.
+    plain = "".join(each[0] for each in _PART.finditer(pattern) if len(each[0]) == 1)
+    if _CALL.search(plain):
+        return "calls a group again, which takes memory without end; write it without (?R), (?1) and (?&name)"
+    if _size(pattern) > LARGEST:
+        return (
+            f"has more than {LARGEST:,} parts once its repeats are written out; repeat less, or use + and *"
+        )
+    return None
+
+
+def _size(pattern: str) -> int:
+    """Parts of a pattern whose repeats are written out to their least number."""
+    finished, last = [0], [0]
+    """By depth of groups: parts before the last one, and of the last one."""
+    for part in _PART.finditer(pattern):
+        if part[1]:
+            last[-1] *= max(1, int(part[1]))
+            continue
+        finished[-1] += last[-1]
+        last[-1] = 1
+        if part[0] == "(":
+            finished.append(0)
+            last.append(0)
+        elif part[0] == ")" and len(finished) > 1:
+            inside = finished.pop() + last.pop()
+            last[-1] = max(1, inside - 1)
+    return finished[0] + last[0] + sum(finished[1:]) + sum(last[1:])
 
 
 def last_answer(pattern: regex.Pattern[str], text: str) -> str | None:
@@ -28,9 +73,12 @@ def last_answer(pattern: regex.Pattern[str], text: str) -> str | None:
     settles on.
 
     Raises:
-        TimeoutError: If all matches together took longer than `TIMEOUT_SECONDS`.
+        TimeoutError: If all matches together took longer than `TIMEOUT_SECONDS`, or memory that there is not.
     """
-    last = deque(pattern.finditer(text, timeout=TIMEOUT_SECONDS), maxlen=1)
+    try:
+        last = deque(pattern.finditer(text, timeout=TIMEOUT_SECONDS), maxlen=1)
+    except MemoryError as error:
+        raise TimeoutError("the pattern takes too much memory") from error
     if not last:
         return None
     said: str | None = last[0].group(1) if pattern.groups else None

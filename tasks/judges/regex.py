@@ -36,7 +36,7 @@ class RegexJudge:
             return Verdict.unscored("no_target")
         try:
             return self._found(output, targets) if TARGET in self.pattern else self._captured(output, targets)
-        except TimeoutError:
+        except (TimeoutError, MemoryError):
             return Verdict.unscored("pattern_timeout")
 
     def _found(self, output: str, targets: Sequence[str]) -> Verdict:

@@ -49,6 +49,11 @@ class Route(CheckedCampaign):
             raise SpecError(
                 "is the length of the embedder's vectors; leave it out", path="selector.params.dim"
             )
+        reserved = sorted(spec.selector.params.keys() & {"name", "n_arms", "n_examples"})
+        if reserved:
+            raise SpecError(
+                "is no parameter of a selector; leave it out", path=f"selector.params.{reserved[0]}"
+            )
         return cls(
             spec=spec,
             dataset=dataset,

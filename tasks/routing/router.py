@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 
 from algorithms.arrays import FloatArray
 from algorithms.errors import AlgorithmError
 from algorithms.route.policy import Policy
+from tasks.array_files import DAMAGED
 from tasks.embedding.protocol import Embedder, of_unit_length
 from tasks.embedding.registry import create_embedder
 from tasks.embedding.sentence_model import Precision
@@ -22,13 +22,9 @@ ARRAYS, PARAMETERS = "policy.npz", "policy.json"
 FORMAT, VERSION = "winnow-policy", 1
 
 UNREADABLE = (
+    *DAMAGED,
     OSError,
-    EOFError,
-    ValueError,
-    LookupError,
-    TypeError,
     AttributeError,
-    BadZipFile,
     AlgorithmError,
 )
 """What files that are missing, cut short, or of another kind may raise."""
@@ -85,16 +81,14 @@ class Router:
                 raise ValueError(f"it names {len(names)} candidates of {len(arrays['usable'])}")
             spec = EmbedderSpec.model_validate(described["embedder"])
             template = compile_template(spec.text, described["fields"])
+            identity = described["embedder_identity"]
         except UNREADABLE as error:
             why = " ".join(str(error).split())
             raise WinnowError(
                 f"{folder} holds no policy that can be read ({why}); export it again with winnow route"
             ) from error
         embedder = None if spec.type == "precomputed" else create_embedder(spec, precision)
-        if (
-            embedder is not None
-            and {**embedder.identity, "text": spec.text} != described["embedder_identity"]
-        ):
+        if embedder is not None and {**embedder.identity, "text": spec.text} != identity:
             raise WinnowError(
                 f"the embedder of {folder} is not the one that its policy was learned with; bring back the "
                 "checkpoint, or export the policy of a campaign with the new one"

@@ -10,7 +10,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, fail
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 
 
 @fault("an engine is killed within a batch", "workers", codes=DONE, states=SETTLED)

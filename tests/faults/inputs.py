@@ -12,7 +12,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, die
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 REFUSED = (2,)
 KILLED = (-9,)
 

@@ -9,7 +9,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, die
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 
 
 @fault("a judge never answers", "judged", codes=DONE, states=SETTLED)

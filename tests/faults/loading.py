@@ -9,7 +9,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, fail
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 REFUSED = 2
 
 

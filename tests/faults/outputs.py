@@ -9,7 +9,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import closed, disk_of, onto, without_reader
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 LARGEST = 4_000_000
 """Bytes."""
 

@@ -16,7 +16,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, hold, impatient
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 ERROR = (1,)
 POSTGRESQL = ("postgresql",)
 IN_A_BATCH = At("before a batch", 3, hold)

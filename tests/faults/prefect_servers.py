@@ -12,7 +12,7 @@ from tests.faults.runs import PATIENCE, Run
 from tests.faults.scenes import Scene
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 NONE = {"PREFECT_API_URL": ""}
 """A process of this environment starts a server of its own."""
 

@@ -27,7 +27,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, hold, soon_again
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 TERMINATED = 143
 SPENT = 5
 """Attempts that one engine, which makes four, does not live to see."""

@@ -16,7 +16,7 @@ from tests.faults.scenes import Scene
 from tests.faults.tampering import At, disk_of, hold, impatient
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 ERROR = (1,)
 PATIENCE_MS = 800
 IN_A_BATCH = At("before a batch", 3, hold)

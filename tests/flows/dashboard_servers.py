@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def serving(storage: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
-    """The process, which leads a group of its own as a terminal's does, and the URL of its page."""
+def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
+    """The process, which leads a group of its own as a terminal's does, and the URL that it printed."""
     server = subprocess.Popen(
-        [sys.executable, "-m", "flows.main", "view", "--no-browser", "--storage", storage],
+        [sys.executable, "-m", "flows.main", "view", "--no-browser", "--storage", storage, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

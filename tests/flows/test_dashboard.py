@@ -239,7 +239,7 @@ def test_an_endless_statement_is_broken_off(tmp_path, monkeypatch):
     scored_campaign(tmp_path)
     monkeypatch.setattr(asking, "PATIENCE", 0.2)
     page = asked("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
-    assert any("interrupted" in each for each in texts(page))
+    assert any("took longer than 0.2 s and was broken off" in each for each in texts(page))
 
 
 def test_a_frame_holds_whatever_a_database_holds(monkeypatch):
@@ -280,7 +280,8 @@ TERMINATE = {"kill": os.kill, "number": signal.SIGTERM}
 @pytest.mark.parametrize("way", [CTRL_C, TERMINATE], ids=["ctrl-c", "terminate"])
 def test_the_server_answers_and_ends_without_a_traceback(tmp_path, way):
     with serving(f"sqlite:///{tmp_path}/winnow.db") as (server, url):
-        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=10) as answer:
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(url.replace("?", "_stcore/health?"), timeout=10) as answer:
             assert answer.read() == b"ok"
         way["kill"](server.pid, way["number"])
         said, complaints = server.communicate(timeout=20)

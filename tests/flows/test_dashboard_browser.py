@@ -63,6 +63,8 @@ def browser(folder):
     ):
         context = chrome.new_context(base_url=url, viewport={"width": 1400, "height": 1000})
         context.set_default_timeout(PATIENCE)
+        # The token is exchanged for a cookie, which the pages of the tests then have.
+        context.new_page().goto(url)
         yield context
 
 

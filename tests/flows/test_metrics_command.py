@@ -1,16 +1,24 @@
 """What Prometheus reads of a database: parsed by its own parser, and true."""
 
+import http.client
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import urllib.request
+from contextlib import closing, contextmanager
 
 import pytest
 from hostile_texts import HOSTILE_TEXTS
-from prometheus_client import CollectorRegistry, generate_latest, start_http_server
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from stored_campaigns import game, new_database, store_campaign
 from test_command_line import one_message, winnow
 
+from flows.gate import Gate
 from flows.metrics import CampaignMetrics
+from flows.serving_metrics import metrics_server
 
 
 @pytest.fixture
@@ -99,21 +107,15 @@ def test_a_database_that_does_not_answer_is_down_and_no_error(tmp_path):
 
 def test_the_command_names_a_database_that_is_not_there_and_a_port_that_is_taken(storage, tmp_path):
     assert winnow(tmp_path, "metrics", "--storage", "sqlite:///nowhere.db").returncode == 1
-    server, thread = start_http_server(0, "127.0.0.1")
-    try:
-        refused = winnow(tmp_path, "metrics", "--storage", storage, "--serve", str(server.server_port))
-    finally:
-        stop(server, thread)
-    assert refused.returncode == 1
-    assert "name another --serve PORT" in one_message(refused)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = winnow(tmp_path, "metrics", "--storage", storage, "--serve", port)
+    assert result.returncode == 1
+    assert "name another --serve PORT" in one_message(result)
 
 
 def test_scrapes_see_what_came_meanwhile_also_several_at_once(storage, tmp_path):
-    registry = CollectorRegistry()
-    registry.register(CampaignMetrics(storage))
-    server, thread = start_http_server(0, "127.0.0.1", registry)
-    try:
-        url = f"http://127.0.0.1:{server.server_port}/metrics"
+    with served(storage, Gate.at("127.0.0.1", allowed=[], token=None)) as url:
         found = []
         scrapers = [threading.Thread(target=lambda: found.append(fetched(url))) for _ in range(4)]
         for each in scrapers:
@@ -123,16 +125,76 @@ def test_scrapes_see_what_came_meanwhile_also_several_at_once(storage, tmp_path)
         assert found == [scraped(storage)] * 4
         (tmp_path / "winnow.db").unlink()
         assert fetched(url) == {("winnow_database_up", ()): 0.0}
+
+
+def test_a_foreign_name_or_page_is_refused_with_and_without_a_token(storage):
+    with served(storage, Gate.at("127.0.0.1", allowed=["box"], token=None)) as url:
+        at = url.split("/")[2]
+        assert refused(url, Host="evil.example")
+        assert refused(url, Origin="http://evil.example")
+        assert refused(url, Origin="http://localhost:1")
+        assert not refused(url, Origin=f"http://{at}")
+        assert not refused(url, Host="box:80")
+
+
+def test_beyond_this_machine_a_scrape_brings_the_token(storage):
+    with served(storage, Gate.at("0.0.0.0", allowed=[], token="abcdefgh-1234567")) as url:
+        assert refused(url)
+        assert refused(url, Authorization="Bearer abcdefgh-123456")
+        assert refused(url, Authorization="abcdefgh-1234567")
+        assert refused(f"{url}?token=a")
+        assert not refused(url, Authorization="Bearer abcdefgh-1234567")
+        assert not refused(f"{url}?token=abcdefgh-1234567")
+        assert refused(url, Authorization="Bearer abcdefgh-1234567", Host="evil.example")
+
+
+@pytest.mark.parametrize(
+    ("options", "asks"),
+    [((), False), (("--host", "0.0.0.0"), True), (("--host", "0.0.0.0", "--no-token"), False)],
+)
+def test_the_command_asks_for_a_token_where_others_reach_it(storage, options, asks):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "flows.main", "metrics", "--storage", storage, "--serve", str(port)]
+    server = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    try:
+        said = server.stderr.readline()
+        url = f"http://127.0.0.1:{port}/metrics"
+        assert said.startswith(f"serving metrics at {url}; ")
+        assert ("the token is" in said) == asks == refused(url)
     finally:
-        stop(server, thread)
+        server.send_signal(signal.SIGINT)
+        assert server.communicate(timeout=30)[1] == ""
+    assert server.returncode == 0
+
+
+@contextmanager
+def served(storage, gate):
+    registry = CollectorRegistry()
+    registry.register(CampaignMetrics(storage))
+    server = metrics_server(registry, "127.0.0.1", 0, gate)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def refused(url, **headers):
+    connection = http.client.HTTPConnection(url.split("/")[2])
+    with closing(connection):
+        connection.request(
+            "GET", url.partition("/metrics")[1] + url.partition("/metrics")[2], headers=headers
+        )
+        reply = connection.getresponse()
+        assert reply.status in (200, 403)
+        assert (b"winnow_database_up" in reply.read()) == (reply.status == 200)
+        return reply.status == 403
 
 
 def fetched(url):
     with urllib.request.urlopen(url) as reply:
         return parsed(reply.read().decode())
-
-
-def stop(server, thread):
-    server.shutdown()
-    server.server_close()
-    thread.join()

@@ -6,8 +6,10 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import campaign_processes as processes
+import pytest
 import work_pools
 from test_command_line import winnow
 
@@ -42,6 +44,38 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     rows = json.loads(winnow(tmp_path, "query", "--family", "survivor", "--json").stdout)
     assert [row["changed"] for row in rows[:2]] == [None, False]
     assert all(re.fullmatch(r"survivor-\d{8}T\d{6}Z", row["campaign"]) for row in rows)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_path, number):
+    processes.write_campaign(tmp_path)
+    out = tmp_path / "out"
+    with out.open("wb") as output:
+        serving = subprocess.Popen(
+            [sys.executable, "-m", "flows.main", "schedule", "campaign.yaml", "--interval", "86400"],
+            cwd=tmp_path,
+            env=work_pools.environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        work_pools.until(lambda: "stop with Ctrl-C" in out.read_text() and catches(serving.pid, number))
+        serving.send_signal(number)
+        assert serving.wait(work_pools.PATIENCE_S) == 0
+    finally:
+        if serving.poll() is None:
+            work_pools.kill(serving)
+    told = out.read_text()
+    assert "Traceback" not in told
+    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
+    assert len(told.splitlines()) < 8
+
+
+def catches(pid, number):
+    """Whether a process has a handler of its own for a signal."""
+    (line,) = re.findall(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return bool(int(line, 16) >> (number - 1) & 1)
 
 
 def made_anew(told):

@@ -8,7 +8,7 @@ from stored_campaigns import NOW, game, generation, new_database, store_campaign
 from storage import browse_views, generation_records
 from storage.browse_views import Filters
 from storage.errors import QueryRefused
-from storage.views import run_sql
+from storage.statements import give_up_after, run_sql
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_an_endless_statement_is_broken_off(duelled):
     begun = time.monotonic()
     with (
         duelled.database.reading() as session,
-        browse_views.give_up_after(session, 0.1),
+        give_up_after(session, 0.1),
         pytest.raises(QueryRefused, match=r"interrupted|timeout"),
     ):
         run_sql(session, ENDLESS)
@@ -139,10 +139,10 @@ def test_an_endless_statement_is_broken_off(duelled):
 
 def test_a_search_that_takes_too_long_says_so_and_the_next_one_may_take_its_time(tmp_path, monkeypatch):
     duelled = duels_in(new_database(tmp_path / "winnow.db"))
-    monkeypatch.setattr(browse_views, "STEPS_BETWEEN_CLOCKS", 1)
+    monkeypatch.setattr("storage.statements.STEPS_BETWEEN_CLOCKS", 1)
     with duelled.database.reading() as session:
         with (
-            browse_views.give_up_after(session, -1.0),
+            give_up_after(session, -1.0),
             pytest.raises(QueryRefused, match="the search was broken off"),
         ):
             browse_views.choices(session, duelled.record.id)

@@ -4,7 +4,7 @@ import pytest
 from hostile_texts import HOSTILE_TEXTS
 from stored_campaigns import NOW, decision, generation
 
-from storage import campaign_records, generation_records, outcome_records, views
+from storage import campaign_records, generation_records, outcome_records, statements, views
 from storage.records import NewComparison
 
 
@@ -68,5 +68,5 @@ def test_a_prompt_is_stored_once_however_often_it_is_shown(campaign):
                 session, round_.id, [*made, generation(portion, prompt=portion)], NOW
             )
     with campaign.database.reading() as session:
-        _, rows = views.run_sql(session, "SELECT text FROM prompts ORDER BY text")
+        _, rows = statements.run_sql(session, "SELECT text FROM prompts ORDER BY text")
         assert list(rows) == [("one",), ("the same",), ("two",)]

@@ -12,7 +12,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import event, inspect, text, update
 
-from storage import views
+from storage import statements
 from storage.database import open_database
 from storage.errors import (
     SchemaMissing,
@@ -96,7 +96,7 @@ def test_every_id_is_one_that_is_never_given_twice(opened):
 def definitions(database):
     """Every table and index with the set of its clauses; Alembic's own check does not see all constraints."""
     with database.reading() as session:
-        _, rows = views.run_sql(
+        _, rows = statements.run_sql(
             session, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type <> 'view'"
         )
         return {

@@ -8,7 +8,7 @@ from postgres_server import postgres_server
 from sqlalchemy import text
 from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
 
-from storage import campaign_records, generation_records, outcome_records, round_records, views
+from storage import campaign_records, generation_records, outcome_records, round_records, statements, views
 from storage.database import open_database
 from storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
 from storage.models import Base
@@ -109,10 +109,10 @@ def test_a_role_that_may_only_select_can_ask_and_reach_no_file(postgresql, campa
     reader = open_database(postgresql.url(name, user="reader"), read_only=True)
     require_schema(reader)
     with reader.reading() as session:
-        assert list(views.run_sql(session, "SELECT name FROM campaigns")[1]) == [("letters",)]
+        assert list(statements.run_sql(session, "SELECT name FROM campaigns")[1]) == [("letters",)]
     for reach in ("pg_read_file('/etc/passwd')", "lo_export(1, '/tmp/x')", "pg_ls_dir('/')"):
         with reader.reading() as session, pytest.raises(QueryRefused, match="permission denied"):
-            views.run_sql(session, f"SELECT {reach}")
+            statements.run_sql(session, f"SELECT {reach}")
     reader.close()
     postgresql.execute("DROP ROLE reader")
 

@@ -17,6 +17,7 @@ from storage import (
     pruning,
     reuse_views,
     spending,
+    statements,
     views,
 )
 from storage.errors import LeaseHeld, TextsLost
@@ -176,7 +177,7 @@ def test_what_a_pruned_campaign_had_paid_for_is_reused_and_costs_nobody_anything
     assert spent() == before
     with reusing.database.reading() as session:
         [row] = reuse_views.reuse(session, reusing.record.id)
-        _, rows = views.run_sql(session, "SELECT campaign, taken_from, generations FROM v_reuse")
+        _, rows = statements.run_sql(session, "SELECT campaign, taken_from, generations FROM v_reuse")
         assert [tuple(each) for each in rows] == [("other", None, 1)]
     assert (row["taken_from"], row["generations"]) == (None, 1)
 

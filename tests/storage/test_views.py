@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import inspect, select, text
 from stored_campaigns import NOW, decision, generation, store_campaign
 
-from storage import duel_views, generation_records, outcome_records, spending, views
+from storage import duel_views, generation_records, outcome_records, spending, statements, views
 from storage.database import open_database
 from storage.errors import QueryRefused
 from storage.models import Tally
@@ -251,10 +251,10 @@ def sql(played):
     """Run statements of a user's, one after the other, on one read-only connection."""
     reader = open_database(played.database.url, read_only=True)
 
-    def run(*statements):
+    def run(*asked):
         with reader.reading() as session:
-            for statement in statements:
-                names, rows = views.run_sql(session, statement)
+            for statement in asked:
+                names, rows = statements.run_sql(session, statement)
                 answer = names, list(rows)
             return answer
 
@@ -365,9 +365,9 @@ def test_a_statement_that_would_write_is_refused(played, sql, tmp_path, statemen
 )
 def test_no_statement_opens_the_door_for_a_later_one(played, sql, opening):
     before = content(played)
-    for statements in ([opening], [opening, "DELETE FROM comparisons"], ["COMMIT", "VACUUM"]):
+    for asked in ([opening], [opening, "DELETE FROM comparisons"], ["COMMIT", "VACUUM"]):
         with pytest.raises(QueryRefused):
-            sql(*statements)
+            sql(*asked)
     assert content(played) == before
 
 
@@ -377,9 +377,9 @@ def test_settings_that_a_statement_may_change_do_not_let_the_next_one_write(play
     lifted = "SELECT set_config('default_transaction_read_only', 'off', false)"
     written = "SELECT nextval('rounds_id_seq')"
     assert sql(lifted)[1] == [("off",)]
-    for statements in ([written], [lifted, written]):
+    for asked in ([written], [lifted, written]):
         with pytest.raises(QueryRefused, match="read-only transaction"):
-            sql(*statements)
+            sql(*asked)
     assert content(played) == before
 
 

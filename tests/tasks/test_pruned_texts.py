@@ -17,7 +17,7 @@ from stepwise_campaigns import (
     write_duels,
 )
 
-from storage import campaign_records, leases, maintenance, pruning, round_records, views
+from storage import campaign_records, leases, maintenance, pruning, round_records, statements, views
 from storage.errors import CampaignDeleted, LeaseHeld, TextsLost
 from tasks import generating
 from tasks.auditing import findings
@@ -64,7 +64,7 @@ def _duels(session, campaign_id):
         "SELECT prompt, example FROM v_comparisons WHERE campaign = 'new' UNION ALL "
         "SELECT prompt_b, example FROM v_comparisons WHERE campaign = 'new'"
     )
-    names, rows = views.run_sql(session, query)
+    names, rows = statements.run_sql(session, query)
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 

@@ -185,6 +185,25 @@ def rewritten(**changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
+def without(key):
+    path = Path("policy") / "policy.json"
+    path.write_text(
+        json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != key})
+    )
+
+
+def repacked(policy, *, flag=0, method=0):
+    """The arrays with other words in their archive's headers: encrypted (flag 1), or packed otherwise."""
+    changed = bytearray((policy / "policy.npz").read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = changed.find(signature)
+        while at >= 0:
+            changed[at + offset] |= flag
+            changed[at + offset + 2] = method
+            at = changed.find(signature, at + 4)
+    (policy / "policy.npz").write_bytes(changed)
+
+
 SPOILT = {
     "nothing there": lambda policy: shutil.rmtree(policy),
     "no arrays": lambda policy: (policy / "policy.npz").unlink(),
@@ -194,6 +213,10 @@ SPOILT = {
     ),
     "other arrays": lambda policy: np.savez(policy / "policy.npz", usable=np.ones(3, dtype=bool)),
     "pickled arrays": lambda policy: np.savez(policy / "policy.npz", usable=np.array([{}], dtype=object)),
+    "encrypted arrays": lambda policy: repacked(policy, flag=1),
+    "arrays packed in an unknown way": lambda policy: repacked(policy, method=99),
+    "arrays that are not packed as they say": lambda policy: repacked(policy, method=8),
+    "no identity of the embedder": lambda policy: without("embedder_identity"),
     "no description": lambda policy: (policy / "policy.json").write_text(""),
     "a description of something else": lambda policy: (policy / "policy.json").write_text("[1, 2]"),
     "another format": lambda policy: rewritten(format="model"),

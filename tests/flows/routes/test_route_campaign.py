@@ -148,6 +148,13 @@ REFUSED = {
         {"selector": {"name": "pak-ucb", "params": {"dim": 3}}},
         "selector.params.dim: is the length",
     ),
+    **{
+        f"the selector's {name}": (
+            {"selector": {"name": "pak-ucb", "params": {name: "x"}}},
+            f"selector.params.{name}: is no parameter",
+        )
+        for name in ("name", "n_arms", "n_examples")
+    },
 }
 
 

@@ -1,0 +1,179 @@
+"""Who may read what is served over HTTP: the names it answers to, its own pages, and those who hold a token.
+
+A browser sends whatever any page tells it to. A page of another origin can point a name of its own at this
+machine (DNS rebinding), after which the browser takes both for one origin; the name in the Host header is
+then still the other page's, which is why only known names are answered. A page can also open WebSockets to
+other origins, and cookies do not tell ports apart, which is why an Origin must be the very host and port that
+was asked. Processes and people who send no such header are told apart by the token alone.
+"""
+
+import hmac
+import ipaddress
+import os
+import re
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+from tasks.errors import WinnowError
+
+TOKEN_VARIABLE = "WINNOW_TOKEN"
+"""Holds a token of the user's own: on a command line every user of the machine could read it."""
+
+SHORTEST_TOKEN = 16
+"""Characters of a token of the user's own."""
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+EVERYWHERE = ("0.0.0.0", "::")
+"""Addresses that mean all of a machine's."""
+
+_HOST = re.compile(
+    r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)\.?)(?::[0-9]{1,5})?", re.ASCII
+)
+
+WRONG_HOST = (
+    "this server does not answer to the name that was asked for; "
+    "use the address that it printed, or start it with --allow-host NAME"
+)
+WRONG_ORIGIN = "a page of another origin asked for this, which is refused; open the address that was printed"
+WRONG_TOKEN = (
+    "a token is needed; open the address that was printed, which ends in ?token=..., "
+    "or send the header Authorization: Bearer TOKEN"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What a request must bring."""
+
+    hosts: frozenset[str]
+    """Names and addresses that are answered to, in lower case, without ports and brackets."""
+    takes_any_address: bool
+    """Whether every address is answered to that is no name: no page can point one of those elsewhere."""
+    token: str | None
+    """None lets in whoever asks by a right name."""
+
+    @classmethod
+    def at(cls, bound: str, *, allowed: Sequence[str], token: str | None) -> Self:
+        """The gate of a server that listens at an address.
+
+        Args:
+            bound: The address; `EVERYWHERE` answers to every address and to the machine's name.
+            allowed: Further names.
+            token: See the attribute.
+
+        Raises:
+            WinnowError: If one of the further names is none.
+        """
+        everywhere = bound in EVERYWHERE
+        names = {*LOOPBACK, bound.lower(), *map(_checked_name, allowed)}
+        return cls(
+            hosts=frozenset(names | {socket.gethostname().lower()} if everywhere else names),
+            takes_any_address=everywhere,
+            token=token,
+        )
+
+    def refusal(self, hosts: Sequence[str], origins: Sequence[str], tokens: Sequence[str]) -> str | None:
+        """Why a request is refused, in a sentence for who made it; None if it is not.
+
+        Args:
+            hosts: Values of its Host headers, of which there must be one.
+            origins: Values of its Origin headers; browsers send one where pages of others might ask.
+            tokens: All that it offers as the token.
+        """
+        if len(hosts) != 1 or not self._answers_to(hosts[0]):
+            return WRONG_HOST
+        if any(not _is_same(origin, hosts[0]) for origin in origins):
+            return WRONG_ORIGIN
+        return None if self.token is None or any(map(self.knows, tokens)) else WRONG_TOKEN
+
+    def knows(self, token: str) -> bool:
+        """Whether this is the token; how long the answer takes does not tell how much of it is right."""
+        return self.token is not None and hmac.compare_digest(_bytes(token), _bytes(self.token))
+
+    def _answers_to(self, host: str) -> bool:
+        name = _name(host)
+        return name is not None and (name in self.hosts or (self.takes_any_address and _is_address(name)))
+
+
+def new_token() -> str:
+    """The user's own token where the environment holds one, else one that nobody can guess.
+
+    Raises:
+        WinnowError: If the user's own is short, or cannot stand in an address.
+    """
+    own = os.environ.get(TOKEN_VARIABLE)
+    if own is None:
+        return secrets.token_urlsafe(32)
+    if not re.fullmatch(rf"[A-Za-z0-9_.~-]{{{SHORTEST_TOKEN},}}", own):
+        raise WinnowError(
+            f"{TOKEN_VARIABLE} is no token: give {SHORTEST_TOKEN} or more letters, digits and -._~, "
+            "or unset it to have one made"
+        )
+    return own
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches what listens at an address."""
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def reachable(bound: str) -> str:
+    """Where a server that listens at this address can be reached from here."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)
+
+
+def in_url(bound: str) -> str:
+    """The same as it stands in a URL."""
+    found = reachable(bound)
+    return f"[{found}]" if ":" in found else found
+
+
+def bearer(authorization: str) -> str | None:
+    """The token in an Authorization header."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _checked_name(name: str) -> str:
+    found = _name(f"[{name}]" if ":" in name and _is_address(name) else name)
+    if found is None or re.search(r"(?<!:):[0-9]+$", name):
+        raise WinnowError(
+            f"--allow-host {name!r} is no host: give a name or an address without http:// and port"
+        )
+    return found
+
+
+def _name(host: str) -> str | None:
+    """The name or address in a Host header, in lower case; None if it is not well formed."""
+    found = _HOST.fullmatch(host.strip().lower())
+    return (found[1] or found[2]) if found else None
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_same(origin: str, host: str) -> bool:
+    """Whether an origin is the host, port included, that was asked."""
+    try:
+        found = urlsplit(origin.strip().lower())
+    except ValueError:
+        return False
+    return found.scheme in ("http", "https") and found.netloc == host.strip().lower()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
