@@ -66,7 +66,8 @@ Assumption = Literal[
 ]
 """What a claim takes for granted beside the design of the sampling:
 
-* winner-exists: some arm beats or ties every other one.
+* winner-exists: some arm beats or ties every other one; where arms were dropped, some arm of those that are
+  left beats all others that are left.
 * bradley-terry: the log-odds of a duel are linear in the difference of the arms' features.
 * missing-at-random: which outcomes are missing has nothing to do with what they would have been.
 * random-labels: the labelled examples, and the unlabelled ones, are drawn at random from those that matter.

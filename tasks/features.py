@@ -1,6 +1,6 @@
 """What a Bradley-Terry model is told of each candidate: by default, which choices it is made of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,16 @@ def chosen_features(spec: CampaignSpec, candidates: Sequence[Candidate]) -> dict
     Raises:
         SpecError: If it is anything else.
     """
-    if spec.objective != "best-duel":
+    if not has_features(spec.objective, {"name": spec.selector.name, "params": spec.selector.params}):
         return {}
-    given = spec.selector.params.get(FEATURES, FACTORS if spec.selector.name == NEEDS_FEATURES else None)
-    if given is None:
-        return {}
+    given = spec.selector.params.get(FEATURES, FACTORS)
     return {FEATURES: factor_features(candidates) if given == FACTORS else _table(given, candidates)}
+
+
+def has_features(objective: str, selector: Mapping[str, Any]) -> bool:
+    """Whether the selector of a spec, its name and parameters, has a model of the candidates' features."""
+    default = FACTORS if selector["name"] == NEEDS_FEATURES else None
+    return objective == "best-duel" and selector["params"].get(FEATURES, default) is not None
 
 
 def factor_features(candidates: Sequence[Candidate]) -> FloatArray:

@@ -194,7 +194,10 @@ def store_campaign(
             objective=objective,
             dataset_id=dataset_id,
             seed=7,
-            spec={"stopping": {"delta": delta, "epsilon": epsilon}},
+            spec={
+                "stopping": {"delta": delta, "epsilon": epsilon},
+                "selector": {"name": "ucb-e", "params": {}},
+            },
             execution={"budget": budget},
             versions={"winnow": "0"},
             candidates=[NewCandidate(name=each, model={}, prompt={}, sampling={}) for each in names],

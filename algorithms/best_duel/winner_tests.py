@@ -88,5 +88,5 @@ def product_level(delta: float, n_arms: int, epsilon: float) -> float:
 
 
 def error_bound(delta: float, n_dropped: int, *, assume_winner: bool) -> float:
-    """The probability that an arm is named wrongly is at most this, once `n_dropped` arms are dropped."""
+    """The probability that an arm is named wrongly with at most `n_dropped` arms dropped is at most this."""
     return ((2 if assume_winner else 1) * n_dropped + 1) * delta

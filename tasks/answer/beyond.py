@@ -3,9 +3,10 @@
 A benchmark is finite, and "the best on these 150 examples" says nothing of the 151st. If its examples are a
 random sample of those that matter, the differences of two candidates on the examples that both were scored
 on are a sample too, and their mean has an interval. Which two candidates are looked at follows from the same
-scores: so the interval holds for all pairs of candidates at once, at the price of a union bound. That which
-examples were scored for both depends on earlier scores is not covered by the proof for a sample of fixed
-size; `tests/tasks/test_beyond.py` measures that it does no harm.
+scores: so the interval holds for all pairs of candidates at once, at the price of a union bound. The proof is
+for a sample of fixed size, and how many examples were scored for both depends on earlier scores;
+`tests/tasks/test_beyond.py` measures that it does no harm where examples are drawn uniformly. Where a
+selector chooses them by what it predicts, they are no sample: nothing is said unless all were scored.
 """
 
 from dataclasses import dataclass
@@ -14,10 +15,13 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from algorithms.mean_interval import mean_interval
+from algorithms.registry import SELECTORS
 from storage import paired_views
 
 LEVEL = 0.05
 """Error probability of the interval, over all pairs of candidates."""
+CHOOSING = ("ucb-e-lrf",)
+"""Selectors of ours that choose examples by what they predict; what others do is not known."""
 LEAST = 30
 """Examples scored for both; of fewer, the interval would say next to nothing."""
 
@@ -30,15 +34,25 @@ class Beyond:
     rival: str
     n: int
     """Examples that both were scored on."""
+    is_sample: bool
+    """Whether those are a random sample of the benchmark's, or all of them."""
     difference: float | None
     """Mean difference on those, in [-1, 1]; for duels, in [0, 1], the share that the winner won. None where
-    there are too few examples."""
+    there are too few examples or they are no sample."""
     lower: float | None
     upper: float | None
 
 
 def beyond_of(
-    session: Session, campaign_id: int, *, winner: str, rival: str, n_candidates: int, duels: bool
+    session: Session,
+    campaign_id: int,
+    *,
+    winner: str,
+    rival: str,
+    n_candidates: int,
+    n_examples: int,
+    selector: str,
+    duels: bool,
 ) -> Beyond:
     """Compare two candidates on the examples that both were scored on.
 
@@ -48,12 +62,23 @@ def beyond_of(
         winner: The candidate that the answer names.
         rival: Its closest rival.
         n_candidates: K; the interval holds for all K (K - 1) / 2 pairs at once.
+        n_examples: Of the benchmark.
+        selector: Who asked for the examples.
         duels: Whether candidates met in duels; an example then counts once, by the mean of its duels.
     """
     read = paired_views.duel_outcomes if duels else paired_views.score_differences
     found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
-    if len(found) < LEAST:
-        return Beyond(winner=winner, rival=rival, n=len(found), difference=None, lower=None, upper=None)
+    is_sample = len(found) == n_examples or draws_examples(selector, "best-duel" if duels else "best-mean")
+    if len(found) < LEAST or not is_sample:
+        return Beyond(
+            winner=winner,
+            rival=rival,
+            n=len(found),
+            is_sample=is_sample,
+            difference=None,
+            lower=None,
+            upper=None,
+        )
     alpha = LEVEL / (n_candidates * (n_candidates - 1) / 2)
     scale, shift = (1.0, 0.0) if duels else (2.0, -1.0)
     lower, upper = mean_interval((found - shift) / scale, alpha)
@@ -61,7 +86,13 @@ def beyond_of(
         winner=winner,
         rival=rival,
         n=len(found),
+        is_sample=True,
         difference=float(found.mean()),
         lower=scale * lower + shift,
         upper=scale * upper + shift,
     )
+
+
+def draws_examples(selector: str, objective: str) -> bool:
+    """Whether a selector is known to draw examples uniformly from those that are left."""
+    return selector in SELECTORS[objective] and selector not in CHOOSING

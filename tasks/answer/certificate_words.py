@@ -1,6 +1,6 @@
 """The sentences that may be said of an answer that certifies."""
 
-from tasks.answer.model import Answer
+from tasks.answer.model import Answer, AnswerClaim
 from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
 from tasks.certifying.certificate import Certificate
 
@@ -37,7 +37,9 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     if answer.best is not None:
         so_far = "" if answer.outcome == "winner" else " so far"
         cost = certificate.costs[answer.best]
-        return f"{answer.best}, the cheapest candidate{so_far} with {allowed}; cost {cost:g}"
+        return (
+            f"{answer.best}, the cheapest candidate{so_far} that was shown to have {allowed}; cost {cost:g}"
+        )
     if answer.outcome == "none":
         others = " of those that are not refuted" if answer.named("refuted") else ""
         return (
@@ -67,9 +69,11 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
     if answer.best is None:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
+    # It holds at every moment, also before a campaign ends and claims it.
+    claim = answer.claim if answer.claim.assumptions else AnswerClaim(assumptions=("random-labels",))
     return (
         f"the chance that any certified candidate has a higher risk is at most {delta:g}, whatever the "
-        f"autoevaluator is worth{assumed(answer.claim)}"
+        f"autoevaluator is worth{assumed(claim)}"
     )
 
 

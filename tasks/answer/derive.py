@@ -21,6 +21,7 @@ from tasks.answer.model import (
 from tasks.budgets import Spending
 from tasks.canaries.changes import canary_changes
 from tasks.certifying.certificate import Certificate
+from tasks.features import has_features
 from tasks.routing.standing import Standing
 
 HEURISTIC = AnswerClaim(kind="heuristic")
@@ -74,6 +75,9 @@ def answer_of(
         n_examples=n_examples,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
+        intervals_if=("bradley-terry",)
+        if has_features(campaign.objective, campaign.spec["selector"])
+        else (),
         ended_by=spent.sentence if spent and reason == "budget" else None,
         servers=servers,
         more_by=spent.key if spent else "stopping.budget",
@@ -107,6 +111,8 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         winner=answer.best,
         rival=closest.name,
         n_candidates=len(answer.candidates),
+        n_examples=answer.n_examples,
+        selector=campaign.spec["selector"]["name"],
         duels=answer.objective == "best-duel",
     )
 

@@ -81,6 +81,8 @@ class Answer:
     epsilon: float = 0.0
     servers: tuple[CanaryChange, ...] = ()
     """Served models that were found to have changed."""
+    intervals_if: tuple[Assumption, ...] = ()
+    """What the intervals take for granted, whether anything is claimed or not."""
     ended_by: str | None = None
     """The limit that ended it without a decision, as a sentence."""
     more_by: str = "stopping.budget"

@@ -26,9 +26,20 @@ IF: dict[Assumption, str] = {
 """What a claim takes for granted, as the end of a sentence that begins with "if"."""
 
 
-def assumed(claim: AnswerClaim) -> str:
+WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
+"""What "winner-exists" is once candidates were dropped: the winner may have been one of them, and the rest
+may go in circles."""
+
+
+def assumed(claim: AnswerClaim, *, n_dropped: int = 0) -> str:
     """All that a claim takes for granted, as the end of a sentence; empty where that is nothing."""
-    return ", if " + " and ".join(IF[each] for each in claim.assumptions) if claim.assumptions else ""
+    found = IF | {"winner-exists": WINNER_OF_THE_REST} if n_dropped else IF
+    return ", if " + " and ".join(found[each] for each in claim.assumptions) if claim.assumptions else ""
+
+
+def percent(delta: float) -> str:
+    """1 - delta in percent, with as many digits as it has: 99.9% is not 100%."""
+    return f"{100.0 * (1.0 - delta):.10g}%"
 
 
 def spent(answer: Answer) -> str:

@@ -2,8 +2,8 @@
 
 from tasks.answer.beyond import LEVEL
 from tasks.answer.certificate_words import certificate_lines
-from tasks.answer.model import Answer
-from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
+from tasks.answer.model import Answer, AnswerClaim
+from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, percent, spent
 from tasks.answer.policy_words import policy_lines
 
 
@@ -47,8 +47,9 @@ def _who(answer: Answer) -> list[Line]:
     if answer.outcome == "tied":
         return [("tied", list_of(answer.tied))]
     if answer.outcome == "none":
+        left = " that was not dropped" if answer.dropped else ""
         return [
-            ("winner", "none: every candidate is beaten by another one"),
+            ("winner", f"none: every candidate{left} is beaten by another one"),
             ("closest", answer.best or "nobody"),
         ]
     if answer.best is None:
@@ -77,7 +78,8 @@ def _held(answer: Answer) -> str:
     if best.lower == best.upper:
         return " (known exactly)"
     return (
-        f" (all intervals hold at once, at every round, with probability {1 - (answer.delta or LEVEL):.0%})"
+        f" (all intervals hold at once, at every round, with probability "
+        f"{percent(answer.delta or LEVEL)}{assumed(AnswerClaim(assumptions=answer.intervals_if))})"
     )
 
 
@@ -103,7 +105,7 @@ def _bounded(said: str, answer: Answer) -> str:
     bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
     if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
         bound += f" ({answer.delta:g} was asked for; candidates that were dropped on the way raise it)"
-    return bound + assumed(claim)
+    return bound + assumed(claim, n_dropped=len(answer.dropped))
 
 
 def _what(answer: Answer) -> str:
@@ -116,7 +118,8 @@ def _what(answer: Answer) -> str:
         if answer.outcome == "tied":
             return f"no candidate{whom} is preferred over these{within}"
         if answer.epsilon and "winner-exists" in answer.claim.assumptions:
-            return f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
+            said = f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
+            return f"of all{whom} {said}" if whom else said
         return f"no candidate{whom} is preferred over {answer.best}{within}"
     here = f"on these {answer.n_examples} examples"
     if answer.outcome == "tied":
@@ -159,6 +162,9 @@ def _beyond(answer: Answer) -> list[Line]:
     if found is None:
         return []
     pair = f"{found.winner} and {found.rival}"
+    if not found.is_sample:
+        why = f"the examples that were scored for both {pair} were chosen and are no random sample"
+        return [("beyond", f"nothing follows for new examples: {why}")]
     if found.difference is None:
         few = f"only {found.n} examples were scored for both {pair}"
         return [("beyond", f"nothing follows for new examples: {few}")]
@@ -168,5 +174,5 @@ def _beyond(answer: Answer) -> list[Line]:
     else:
         said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
     sample = f"{found.n} examples, taken as a random sample of those that matter"
-    sure = f"{1 - LEVEL:.0%}, for all pairs of candidates at once"
+    sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]

@@ -100,7 +100,7 @@ def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_
         (name, 3.0 - n) for n, name in enumerate(CANDIDATES)
     ]
     told = done(finished, "status", "survivor")
-    assert "certified medium/plain, the cheapest candidate with a risk of at most 0.15; cost 2" in told
+    assert "medium/plain, the cheapest candidate that was shown to have a risk of at most 0.15" in told
     assert "higher risk is at most 0.1" in told
     assert "would say medium/plain" in told
 

@@ -114,6 +114,8 @@ SITUATIONS = [
     Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', ' by more than 0.1')}; {WITHIN} 0.05", epsilon=0.1),
     Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other", epsilon=0.1),
+    Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated")),
+    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: no candidate is preferred over these", status=TIED),
     Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
@@ -265,3 +267,45 @@ def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkey
     said = dict(answer_lines(answer))["pays"]
     assert said.startswith(word)
     assert said.endswith("against a alone, with probability 95%, at every round at once")
+
+
+def said_of(database, monkeypatch, situation):
+    return answered(database, situation, monkeypatch)
+
+
+@pytest.mark.parametrize("waits", [(), ("e1",)])
+def test_a_certificate_before_the_end_takes_as_much_for_granted(database, monkeypatch, waits):
+    running = next(each for each in SITUATIONS if each.name == "certify running")
+    answer = said_of(
+        database,
+        monkeypatch,
+        running._replace(best=1, status=("certified", "certified", "active"), waits=waits),
+    )
+    assert dict(answer_lines(answer))["sure"] == CERTIFIED
+    assert "that was shown to have a risk of at most" in dict(answer_lines(answer))["certified"]
+
+
+def test_the_probability_of_intervals_is_not_rounded_up(database, monkeypatch):
+    situation = next(each for each in SITUATIONS if each.name == "mean proven")
+    told = dict(answer_lines(said_of(database, monkeypatch, situation._replace(delta=0.001))))
+    assert told["mean"].endswith("with probability 99.9%)")
+
+
+def test_intervals_of_a_model_say_that_they_take_it_for_granted(database, monkeypatch):
+    situation = next(each for each in SITUATIONS if each.name == "duel budget, delta asked")
+    answer = said_of(database, monkeypatch, situation)
+    told = dict(answer_lines(replace(answer, intervals_if=("bradley-terry",))))
+    assert "95%, if the duels follow the Bradley-Terry model" in told["wins"]
+
+
+def test_in_a_circle_only_candidates_that_are_left_are_said_to_be_beaten(database, monkeypatch):
+    situation = next(each for each in SITUATIONS if each.name == "duel exhausted in a circle")
+    answer = said_of(
+        database,
+        monkeypatch,
+        situation._replace(status=("eliminated", "eliminated", "dropped", "eliminated"), unread=(2,)),
+    )
+    assert (
+        dict(answer_lines(answer))["winner"]
+        == "none: every candidate that was not dropped is beaten by another one"
+    )

@@ -1,8 +1,13 @@
 """What an answer says of new examples."""
 
+import numpy as np
 import pytest
 from stored_campaigns import store_campaign
 
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.ucb_e import UcbE
+from algorithms.mean_interval import mean_interval
+from algorithms.protocols import round_rng
 from tasks.answer import beyond
 from tasks.answer.model import AnswerClaim
 from tasks.answer.words import answer_lines
@@ -64,3 +69,41 @@ def test_a_campaign_that_goes_on_says_nothing_of_it(campaign):
     campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0], best=0, estimates=[1.0, 0.0, None])
     answer = full(campaign)
     assert (answer.beyond, answer.claim) == (None, AnswerClaim())
+
+
+def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkeypatch):
+    monkeypatch.setattr(beyond, "draws_examples", lambda selector, objective: False)
+    found = full(ended).beyond
+    assert (found.is_sample, found.n) == (True, 5)
+    monkeypatch.setattr(beyond.np, "array", lambda values, dtype: np.asarray(values[:-1], dtype))
+    answer = full(ended)
+    assert (answer.beyond.is_sample, answer.beyond.difference) == (False, None)
+    assert dict(answer_lines(answer))["beyond"] == (
+        "nothing follows for new examples: the examples that were scored for both b and a were chosen and "
+        "are no random sample"
+    )
+
+
+@pytest.mark.parametrize(("selector", "draws"), [("ucb-e", True), ("ucb-e-lrf", False), ("theirs", False)])
+def test_only_selectors_known_to_draw_examples_leave_a_sample(selector, draws):
+    assert beyond.draws_examples(selector, "best-mean") == draws
+
+
+@pytest.mark.parametrize("risks", [(0.5, 0.5), (0.8, 0.5)])
+def test_that_an_adaptive_campaign_ends_it_does_the_interval_no_harm(risks):
+    # 100 campaigns that stop when they are confident. At a true rate of 5%, 13 misses or more have
+    # probability 0.1%; 0.8 against 0.5 ends with about 40 examples of 200.
+    rng, missed = np.random.default_rng(4), 0
+    for seed in range(100):
+        scores = (rng.random((2, 200)) < np.array(risks)[:, np.newaxis]).astype(float)
+        selector = UcbE(Setting(n_arms=2, n_examples=200, batch_size=16, delta=0.2))
+        seen, number = np.full(scores.shape, np.nan), 0
+        while len(batch := selector.ask(round_rng(seed, number))):
+            seen[batch.arms, batch.examples] = scores[batch.arms, batch.examples]
+            selector.tell(batch, seen[batch.arms, batch.examples])
+            number += 1
+        differences = seen[0] - seen[1]
+        differences = differences[~np.isnan(differences)]
+        lower, upper = (2.0 * end - 1.0 for end in mean_interval((differences + 1.0) / 2.0, beyond.LEVEL))
+        missed += not lower <= risks[0] - risks[1] <= upper
+    assert missed < 13
