@@ -21,14 +21,18 @@ MAY_IMPORT = {
         "flows", "tasks", "algorithms", "storage", "infra",
         "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas",
         "plotly", "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich",
-        "sqlalchemy", "streamlit", "typer", "uvicorn", "yaml",
+        "sqlalchemy", "starlette", "streamlit", "typer", "uvicorn", "yaml",
     },
     "infra": {"infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
 
 ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm_worker.py"}
 
-ONE_FOLDER_ONLY = {"ray": "tasks/engines/on_ray", "streamlit": "flows/dashboard"}
+ONE_FOLDER_ONLY = {
+    "ray": "tasks/engines/on_ray",
+    "starlette": "flows/dashboard",
+    "streamlit": "flows/dashboard",
+}
 """Extras: whoever does without them can still use everything outside of their folders."""
 
 
