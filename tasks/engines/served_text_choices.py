@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from tasks.engines.openai_answers import Generated, read_generated
-from tasks.engines.openai_requests import generation_body, generation_path
+from tasks.engines.openai_requests import answer_bytes, generation_body, generation_path
 from tasks.engines.probabilities import why_unusable
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
 from tasks.engines.server_calls import AskAll, ServerCalls
@@ -57,7 +57,10 @@ class TextChoices:
         body.pop("top_k", None)
         try:
             return await self._calls.post(
-                generation_path(self._model), body, partial(read_generated, chat=self._model.chat)
+                generation_path(self._model),
+                body,
+                partial(read_generated, chat=self._model.chat),
+                most_bytes=answer_bytes(body),
             )
         except RequestRefused as error:
             return error.failure
