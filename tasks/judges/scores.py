@@ -19,7 +19,7 @@ def checked_score(value: object, what: str) -> float:
     Raises:
         InvalidScore: If it is not a number in [0, 1]; NaN is not.
     """
-    if not isinstance(value, Real) or not 0.0 <= value <= 1.0:
+    if not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
         raise InvalidScore(f"{what} lies in [0, 1], got {value!r}")
     return float(value)
 
