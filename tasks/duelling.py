@@ -13,6 +13,7 @@ from tasks.datasets import Example
 from tasks.engines.protocol import GenerationFailure, Request
 from tasks.generating import PlannedGeneration, Texts, have_texts
 from tasks.identity import generation_key, request_content, request_seed
+from tasks.pair_judges.outcomes import verdict_of
 from tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairJudge, PairVerdict, Reply
 from tasks.running import RunningCampaign
 
@@ -110,7 +111,7 @@ def _comparison(
     match: _Match | None,
 ) -> NewComparison:
     arms = round_.arms[position]
-    verdict = _unanswered(sides) if match is None else judge.verdict(match.duel, match.replies)
+    verdict = _unanswered(sides) if match is None else verdict_of(judge, match.duel, match.replies)
     failures = [
         f"{campaign.checked.candidates[arm].name}: {side.detail}"
         for arm, side in zip(arms, sides, strict=True)

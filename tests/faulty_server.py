@@ -40,11 +40,16 @@ class Fault:
     """Which share of the body is sent, in [0, 1]."""
     drop: bool = False
     """Close the connection in the place of what is missing of the answer; with `keep` 0, of all of it."""
+    drip: float = 0.0
+    """Seconds before each byte of the body."""
+    endless: bool = False
+    """Send the body again and again, without a length, until whoever asked has given up."""
 
     @property
     def is_truth(self) -> bool:
         """Whether the true answer is given, late or not."""
-        return self.status == 200 and self.body is None and self.keep == 1.0 and self.delay < float("inf")
+        whole = self.keep == 1.0 and self.delay < float("inf") and not self.drip and not self.endless
+        return self.status == 200 and self.body is None and whole
 
 
 def refused(status: int, sentence: str, **headers: str) -> Fault:
@@ -181,6 +186,8 @@ class FaultyServer:
         self.calls: list[Call] = []
         self.canaries: list[Call] = []
         """Calls for canary prompts, which are not among `calls`."""
+        self.sent = 0
+        """Bytes of all bodies that were sent to calls."""
         self.answered = 0
         """Calls to which the truth was sent."""
         self.most_in_flight = 0
@@ -196,6 +203,11 @@ class FaultyServer:
     def url(self) -> str:
         """Base URL, as a spec names it."""
         return f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the test has ended."""
+        return self._closing.is_set()
 
     def close(self) -> None:
         """Stop listening, and let calls that hang go."""
@@ -299,7 +311,27 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 if not kept:
                     return
-            self._send(fault.status, fault.headers, kept, len(whole) if fault.drop else len(kept))
+            if fault.endless:
+                self._send_forever(fault, kept)
+            elif fault.drip:
+                self._send(fault.status, fault.headers, b"", len(kept))
+                for byte in kept:
+                    server.wait(fault.drip)
+                    self._write(bytes([byte]))
+            else:
+                self._send(fault.status, fault.headers, kept, len(whole) if fault.drop else len(kept))
+                server.sent += len(kept)
+
+        def _send_forever(self, fault: Fault, body: bytes) -> None:
+            self.send_response(fault.status)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            while not server.is_closing:
+                self._write(body)
+
+        def _write(self, body: bytes) -> None:
+            self.wfile.write(body)
+            server.sent += len(body)
 
         def _send(
             self, status: int, headers: Mapping[str, str], body: bytes, length: int | None = None

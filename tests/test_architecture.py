@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "storage": {"storage", "sqlalchemy", "alembic", "psycopg"},
     "tasks": {
         "tasks", "algorithms", "storage",
-        "anyio", "jinja2", "numpy", "openai", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core",
+        "anyio", "httpx", "jinja2", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core",
         "ray", "regex", "sqlalchemy", "torch", "transformers", "vllm", "yaml",
     },
     "flows": {
@@ -83,7 +83,7 @@ def test_a_quick_command_imports_nothing_slow(command):
     code = (
         "import sys; from flows.main import main; sys.argv = ['winnow', *sys.argv[1:]]\n"
         "try: main()\n"
-        "finally: print(sorted({'openai', 'torch', 'vllm', 'prefect', 'transformers', 'pandas'}"
+        "finally: print(sorted({'httpx', 'torch', 'vllm', 'prefect', 'transformers', 'pandas'}"
         " & set(sys.modules)), file=sys.stderr)"
     )
     result = subprocess.run(

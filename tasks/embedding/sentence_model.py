@@ -68,7 +68,8 @@ class SentenceModel:
         torch.set_num_threads(1)
         try:
             with torch.inference_mode():
-                return np.array([self._vector(text) for text in texts]).reshape(len(texts), self.dim)
+                vectors = [self._vector(text) for text in texts]
+                return np.array(vectors) if vectors else np.empty((0, self.dim))
         finally:
             torch.set_num_threads(threads)
 
@@ -120,9 +121,16 @@ def _trained_length(folder: str) -> int:
     """Tokens that a sentence-embedding model was trained on, where its folder says so."""
     try:
         settings = json.loads((Path(folder) / "sentence_bert_config.json").read_text(encoding="utf-8"))
-        return int(settings["max_seq_length"])
+        return _size(settings["max_seq_length"])
     except (OSError, ValueError, KeyError, TypeError):
         return MOST_TOKENS
+
+
+def _size(value: object) -> int:
+    """A whole number from 1 on, as a checkpoint's files should hold it; raises `ValueError`."""
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{value!r} is no size")
+    return value
 
 
 def hidden_size(folder: str) -> int:
@@ -139,6 +147,6 @@ def hidden_size(folder: str) -> int:
             path="embedder.model",
         )
     try:
-        return int(json.loads(config.read_text(encoding="utf-8"))["hidden_size"])
+        return _size(json.loads(config.read_text(encoding="utf-8"))["hidden_size"])
     except (ValueError, KeyError, TypeError):
         raise SpecError(f"{config} names no hidden_size; give another checkpoint", "embedder.model") from None

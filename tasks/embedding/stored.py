@@ -9,7 +9,7 @@ import numpy as np
 from algorithms.arrays import FloatArray
 from storage import embeddings
 from storage.database import Database
-from tasks.embedding.protocol import MOST_TEXTS, Embedder, of_unit_length
+from tasks.embedding.protocol import MOST_TEXTS, Embedder, EmbeddingFailed, of_unit_length
 from tasks.identity import sha256
 
 
@@ -29,12 +29,23 @@ def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str])
     missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
     with closing(embedder):
         for group in _groups(list(missing.items())):
-            rows = of_unit_length(embedder.embed([text for _, text in group]), [text for _, text in group])
+            rows = _embedded(embedder, [text for _, text in group])
             new = {digest: row.tobytes() for (digest, _), row in zip(group, rows, strict=True)}
             with database.writing() as session:
                 embeddings.add_vectors(session, name, new)
                 known |= embeddings.vectors(session, name, list(new))
     return np.array([np.frombuffer(known[digest], dtype="<f4") for digest in digests]).astype(np.float64)
+
+
+def _embedded(embedder: Embedder, texts: list[str]) -> np.ndarray:
+    """One row per text, shape (B, d), of length 1."""
+    vectors = embedder.embed(texts)
+    if vectors.shape != (len(texts), embedder.dim):
+        raise EmbeddingFailed(
+            f"the embedder made vectors of shape {vectors.shape}, not {(len(texts), embedder.dim)}; the "
+            "checkpoint does not make the vectors that its config.json says"
+        )
+    return of_unit_length(vectors, texts)
 
 
 def _groups(items: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:

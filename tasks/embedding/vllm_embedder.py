@@ -9,6 +9,7 @@ import numpy as np
 from algorithms.arrays import FloatArray
 from tasks.embedding.protocol import EmbeddingFailed
 from tasks.embedding.sentence_model import hidden_size
+from tasks.engines.errors import one_sentence
 from tasks.engines.protocol import ModelRef
 from tasks.engines.vllm_engine import WORKER_ENVIRONMENT
 from tasks.engines.worker_process import WorkerEnded, WorkerProcess
@@ -49,10 +50,15 @@ class VllmEmbedder:
             worker = self._loaded()
             worker.send({"texts": list(texts)})
             reply = worker.receive(BATCH_TIMEOUT)
+            return np.array(reply["vectors"], dtype=np.float64)
         except (WorkerEnded, TimeoutError) as error:
             self.close()
             raise EmbeddingFailed(f"vLLM made no vectors: {error}; its log is {LOG}") from error
-        return np.array(reply["vectors"], dtype=np.float64).reshape(len(texts), self.dim)
+        except (KeyError, TypeError, ValueError) as error:
+            self.close()
+            raise EmbeddingFailed(
+                f"the vLLM process wrote what are no vectors: {one_sentence(error)}; its log is {LOG}"
+            ) from error
 
     def close(self) -> None:
         """See `Embedder`."""

@@ -49,7 +49,10 @@ class Channel:
             self._received += self._next_chunk()
         line = bytes(self._received[:end])
         del self._received[: end + 1]
-        message = json.loads(line)
+        try:
+            message = json.loads(line)
+        except RecursionError as error:
+            raise ValueError("a message has too many brackets within brackets") from error
         if not isinstance(message, dict):
             raise ValueError(f"a message is a JSON object, not {type(message).__name__}")
         return message

@@ -1,6 +1,5 @@
 """Answering requests that give choices: the same for every engine that can tell next-token probabilities."""
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from itertools import islice
 import torch
 
 from tasks.engines.choices import ChoiceEncoder, ChoiceTree
+from tasks.engines.probabilities import why_unusable
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, Request
 from tasks.engines.token_choice import choose_token
 
@@ -99,10 +99,8 @@ def _logprobs(tree: ChoiceTree, told: Sequence[TokenLogprobs]) -> dict[str, floa
     for fork, answer in zip(tree.forks, told, strict=True):
         if isinstance(answer, GenerationFailure):
             return answer
-        if missing := [token for token in fork.options if not math.isfinite(answer.get(token, math.nan))]:
-            return GenerationFailure(
-                reason="no_logprobs", detail=f"the engine gave no log-probability of token {missing[0]}"
-            )
+        if why := why_unusable(answer, fork.options):
+            return GenerationFailure(reason="no_logprobs", detail=f"of the next token the engine gave {why}")
         known.append(answer)
     return tree.logprobs(known)
 

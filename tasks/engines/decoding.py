@@ -3,6 +3,7 @@
 B is the number of requests, V the size of the vocabulary, S the length of the sequences so far.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -10,7 +11,7 @@ from operator import itemgetter
 import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
 
-from tasks.engines.protocol import Request
+from tasks.engines.protocol import GenerationFailure, Request
 from tasks.engines.token_choice import choose_token
 
 
@@ -24,6 +25,12 @@ class FinishedRow:
     """"stop" or "length"."""
     length: int
     """Tokens generated, the last one included."""
+
+
+NOT_A_NUMBER = GenerationFailure(
+    reason="bad_logits",
+    detail="the model's logits are not numbers (NaN or infinite); its weights or its dtype are broken",
+)
 
 
 class Decoding:
@@ -49,10 +56,17 @@ class Decoding:
         self._ends = ends
         self._generators = [torch.Generator().manual_seed(request.seed) for request in requests]
         self._tokens: list[list[int]] = [[] for _ in requests]
-        self._finished: list[FinishedRow | None] = [None] * len(requests)
+        self._finished: list[FinishedRow | GenerationFailure | None] = [None] * len(requests)
 
     def draw(self, logits: torch.Tensor) -> list[int]:
-        """Next token of every request from logits of shape (B, V) on the CPU; 0 for those that are done."""
+        """Next token of every request from logits of shape (B, V) on the CPU; 0 for those that are done.
+
+        A request whose logits say nothing is done, and has failed: minus infinity is a token that the model
+        rules out, but NaN, plus infinity or nothing else than minus infinity are no distribution.
+        """
+        for i, highest in enumerate(logits.amax(dim=-1).tolist()):  # NaN where a logit is
+            if self._finished[i] is None and not math.isfinite(highest):
+                self._finished[i] = NOT_A_NUMBER
         return [
             0 if done else choose_token(row, request.sampling, generator)
             for row, request, generator, done in zip(
@@ -68,8 +82,8 @@ class Decoding:
                 self._finished[i] = self._ending(i)
         return [row is not None for row in self._finished]
 
-    def finished_rows(self) -> list[FinishedRow]:
-        """How each request ended, shape (B,)."""
+    def finished_rows(self) -> list[FinishedRow | GenerationFailure]:
+        """How each request ended, or why it has no text, shape (B,)."""
         return [row for row in self._finished if row is not None]
 
     def _ending(self, i: int) -> FinishedRow | None:

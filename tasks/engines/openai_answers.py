@@ -1,12 +1,19 @@
 """What an OpenAI-compatible server answers, read with care: all of it comes from elsewhere."""
 
+import json
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tasks.engines.protocol import Answer, Completion, GenerationFailure
+from tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
 from tasks.engines.server_setbacks import Server, Unreadable
+
+MOST_DIGITS = 100
+"""Of a whole number. Python takes time that grows with their square."""
+
+MOST_LISTED = 10_000
+"""Models that are read of a server's list."""
 
 
 class _Part(BaseModel):
@@ -18,8 +25,8 @@ class _Part(BaseModel):
 class Usage(_Part):
     """Tokens that were counted by the server."""
 
-    prompt_tokens: int = Field(ge=0, lt=2**31)
-    completion_tokens: int = Field(ge=0, lt=2**31)
+    prompt_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
+    completion_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
 
 
 class Message(_Part):
@@ -39,14 +46,14 @@ class TokenLogprob(_Part):
 class TokenPosition(_Part):
     """The most probable tokens at one place of a chat's answer."""
 
-    top_logprobs: list[TokenLogprob] = []
+    top_logprobs: list[TokenLogprob] = Field(default=[], fail_fast=True)
 
 
 class Logprobs(_Part):
     """Log-probabilities in the form of chats (`content`) or of plain completions (`top_logprobs`)."""
 
-    content: list[TokenPosition] | None = None
-    top_logprobs: list[dict[str, float] | None] | None = None
+    content: list[TokenPosition] | None = Field(default=None, fail_fast=True)
+    top_logprobs: list[dict[str, float] | None] | None = Field(default=None, fail_fast=True)
 
     def first(self) -> dict[str, float]:
         """Log-probability of each known token at the first place, by the token as the server writes it."""
@@ -67,7 +74,7 @@ class Choice(_Part):
 class Generated(_Part):
     """A completion or a chat completion."""
 
-    choices: list[Choice] = Field(min_length=1)
+    choices: list[Choice] = Field(min_length=1, fail_fast=True)
     usage: Usage
 
     @property
@@ -82,7 +89,7 @@ class ServedModel(_Part):
 
     id: str
     owned_by: str | None = None
-    max_model_len: int | None = Field(default=None, ge=1)
+    max_model_len: int | None = Field(default=None, ge=1, lt=TOKEN_LIMIT)
 
 
 class Version(_Part):
@@ -94,8 +101,24 @@ class Version(_Part):
 class Tokens(_Part):
     """A text as the ids of its tokens; only vLLM tells."""
 
-    tokens: list[int]
-    token_strs: list[str] | None = None
+    tokens: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(fail_fast=True)
+    token_strs: list[str] | None = Field(default=None, fail_fast=True)
+
+
+def json_value(body: bytes) -> Any:  # noqa: ANN401 -- whatever JSON there is
+    """What a body holds; raises `Unreadable` if that is no JSON, or none of the sizes that answers have."""
+    try:
+        return json.loads(body, parse_int=_whole_number)
+    except ValueError as error:
+        raise Unreadable(f"no JSON: {error}") from error
+    except RecursionError as error:
+        raise Unreadable("brackets within brackets without an end") from error
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise Unreadable(f"a whole number of {len(digits)} digits")
+    return int(digits)
 
 
 def read(kind: type[_Part], value: Any) -> Any:  # noqa: ANN401 -- JSON in, one of the classes above out
@@ -112,7 +135,7 @@ def read_listing(value: Any) -> list[ServedModel]:  # noqa: ANN401 -- JSON
     """The models that a server lists, in whichever form; what cannot be read is left out."""
     listed = value.get("data") if isinstance(value, dict) else value
     found = []
-    for each in listed if isinstance(listed, list) else []:
+    for each in listed[:MOST_LISTED] if isinstance(listed, list) else []:
         with suppress(ValidationError):
             found.append(ServedModel.model_validate(each))
     return found

@@ -11,7 +11,7 @@ from anyio.from_thread import start_blocking_portal
 
 from tasks.engines.errors import EngineLoadFailed, EngineTimeout
 from tasks.engines.openai_answers import Generated, answer_of, read_generated
-from tasks.engines.openai_requests import RESERVED, generation_body, generation_path
+from tasks.engines.openai_requests import RESERVED, answer_bytes, generation_body, generation_path
 from tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
 from tasks.engines.providers import EngineSettings
 from tasks.engines.server_calls import ServerCalls, answers_of
@@ -137,7 +137,10 @@ class OpenaiEngine:
         )
         try:
             return await self._calls.post(
-                generation_path(self._model), body, partial(read_generated, chat=self._model.chat)
+                generation_path(self._model),
+                body,
+                partial(read_generated, chat=self._model.chat),
+                most_bytes=answer_bytes(body),
             )
         except RequestRefused as error:
             return error.failure

@@ -1,12 +1,20 @@
 """What an OpenAI-compatible server is sent for a request."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.server_line import bytes_for
 from tasks.engines.spelled_tokens import without_turns
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
 """Keys of a body that `model_args` may not set."""
+
+TOKEN_KEYS = ("max_tokens", "max_completion_tokens")
+"""Keys of a body that say how many tokens the answer may have; `model_args` may put one for the other."""
+
+DEFAULT_TOKENS = 2**17
+"""What a body without either of them may be answered with."""
 
 PLAIN_VLLM = {"min_p": 0.0, "repetition_penalty": 1.0}
 """What vLLM would otherwise take from the checkpoint's generation_config."""
@@ -44,6 +52,12 @@ def generation_body(
     if sampling.stop:
         body["stop"] = list(sampling.stop)
     return {key: value for key, value in body.items() if value is not None}
+
+
+def answer_bytes(body: Mapping[str, Any]) -> int:
+    """The longest answer to such a body, in bytes: it follows from the tokens that it allows."""
+    allowed = [body[key] for key in TOKEN_KEYS if type(body.get(key)) is int]
+    return bytes_for(max(allowed, default=DEFAULT_TOKENS))
 
 
 def prompt_fields(model: ModelRef, prompt: str) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
+from math import isfinite
 from typing import Protocol, runtime_checkable
 
 JsonScalar = str | int | float | bool | None
 
 SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
+TOKEN_LIMIT = 2**26  # beyond any context window; a database adds up 32 of them, of canaries, in 32 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,20 @@ class Completion:
     choice_logprobs: Mapping[str, float] | None = None
     """Where choices were given, the log-probability of each, as `tasks.engines.choices` defines it."""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ValueError(f"text must be a string, got {self.text!r}")
+        if self.finish_reason not in ("stop", "length"):
+            raise ValueError(f"finish_reason must be 'stop' or 'length', got {self.finish_reason!r}")
+        for name, count in (("input_tokens", self.input_tokens), ("output_tokens", self.output_tokens)):
+            if type(count) is not int or not 0 <= count < TOKEN_LIMIT:
+                raise ValueError(f"{name} must be a whole number in [0, 2**26), got {count!r}")
+        if not isfinite(self.seconds) or self.seconds < 0.0:
+            raise ValueError(f"seconds must be 0 or more, got {self.seconds!r}")
+        for choice, logprob in (self.choice_logprobs or {}).items():
+            if not isfinite(logprob):
+                raise ValueError(f"the log-probability of {choice!r} must be finite, got {logprob!r}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationFailure:
@@ -121,10 +137,15 @@ class GenerationFailure:
 
     reason: str
     """One machine-readable word. The prompt's fault: "empty_prompt", "prompt_too_long", "bad_prompt" (cannot
-    be encoded); the choices' fault: "bad_choices"; the engine would not: "refused", "no_logprobs"; the
-    model's: "load_failed", "engine_failed"."""
+    be encoded); the choices' fault: "bad_choices"; the engine would not: "refused", "no_logprobs" (or none
+    that can be used); the model's: "load_failed", "engine_failed", "bad_logits" (they are no
+    numbers)."""
     detail: str
     """One sentence for people."""
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.reason, str) and self.reason and isinstance(self.detail, str)):
+            raise ValueError(f"a failure has a reason and a detail, got {self.reason!r}, {self.detail!r}")
 
 
 Answer = Completion | GenerationFailure

@@ -10,7 +10,8 @@ from functools import partial
 import torch
 
 from tasks.engines.openai_answers import Generated, read_generated
-from tasks.engines.openai_requests import generation_body, generation_path
+from tasks.engines.openai_requests import answer_bytes, generation_body, generation_path
+from tasks.engines.probabilities import why_unusable
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
 from tasks.engines.server_calls import AskAll, ServerCalls
 from tasks.engines.server_setbacks import RequestRefused
@@ -56,7 +57,10 @@ class TextChoices:
         body.pop("top_k", None)
         try:
             return await self._calls.post(
-                generation_path(self._model), body, partial(read_generated, chat=self._model.chat)
+                generation_path(self._model),
+                body,
+                partial(read_generated, chat=self._model.chat),
+                most_bytes=answer_bytes(body),
             )
         except RequestRefused as error:
             return error.failure
@@ -65,11 +69,11 @@ class TextChoices:
 def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
     known = generated.first_logprobs
     choices = request.sampling.choices
-    if missing := [choice for choice in choices if choice not in known]:
+    if why := why_unusable(known, choices):
         return GenerationFailure(
             reason="no_logprobs",
-            detail=f"the server tells no log-probability of {missing[0]!r} as the next token; choices must "
-            "be single tokens among its most probable ones",
+            detail=f"of the next token the server tells {why}; choices must be single tokens among its most "
+            "probable ones",
         )
     logprobs: Mapping[str, float] = {choice: known[choice] for choice in choices}
     values = torch.tensor(list(logprobs.values()), dtype=torch.float64)  # (C,)

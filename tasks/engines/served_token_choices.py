@@ -3,20 +3,23 @@
 Its answers are those of the same model in a process of ours; see `tasks.engines.choices`.
 """
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from tasks.engines.choices import ChoiceEncoder
 from tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
 from tasks.engines.openai_answers import Tokens, read, read_generated
-from tasks.engines.openai_requests import prompt_fields
+from tasks.engines.openai_requests import answer_bytes, prompt_fields
 from tasks.engines.protocol import Answer, GenerationFailure, ModelRef, Request
 from tasks.engines.server_calls import AskAll, ServerCalls
+from tasks.engines.server_line import MIB
 from tasks.engines.server_setbacks import RequestRefused
 
 UNKNOWN = -1  # stands for the token of unknown characters, of which a server tells only the name
+TOKEN_BYTES = 16  # of a token in a list of ids, at the most
 UNKNOWN_NAMES = frozenset({"<unk>", "[UNK]", "<UNK>", "<|unk|>"})
 
 
@@ -80,7 +83,9 @@ class TokenChoices:
     async def _tokens(self, fields: dict[str, Any]) -> Tokens | GenerationFailure:
         body = {"model": self._model.model, **fields}
         try:
-            return await self._calls.post(self._tokenize_url, body, partial(read, Tokens))
+            return await self._calls.post(
+                self._tokenize_url, body, partial(read, Tokens), most_bytes=_tokens_bytes(fields)
+            )
         except RequestRefused as error:
             return GenerationFailure(reason="bad_prompt", detail=error.failure.detail)
 
@@ -98,9 +103,16 @@ class TokenChoices:
             "return_tokens_as_token_ids": True,
         }
         try:
-            generated = await self._calls.post("/completions", body, partial(read_generated, chat=False))
+            generated = await self._calls.post(
+                "/completions", body, partial(read_generated, chat=False), most_bytes=answer_bytes(body)
+            )
         except RequestRefused as error:
             return error.failure
         known = generated.first_logprobs
         names = {token: f"token_id:{token}" for token in question.options}
         return {token: known[name] for token, name in names.items() if name in known}
+
+
+def _tokens_bytes(fields: Mapping[str, Any]) -> int:
+    """The longest list of a text's tokens: each has a byte of the text, or is of a chat's template."""
+    return MIB + TOKEN_BYTES * len(json.dumps(fields))

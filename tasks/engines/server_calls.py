@@ -1,14 +1,16 @@
 """Calls to one server: as many at once as it takes, each sent again a bounded number of times."""
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any, Protocol, TypeVar
 
 import anyio
-from openai import AsyncOpenAI
 
 from tasks.engines.adaptive_concurrency import AdaptiveConcurrency
 from tasks.engines.errors import EngineDied, EngineTimeout
+from tasks.engines.openai_answers import json_value
+from tasks.engines.server_line import LISTING_BYTES, ServerLine
 from tasks.engines.server_setbacks import Server, Setback, setback
 
 Answer = TypeVar("Answer")
@@ -16,8 +18,6 @@ Item = TypeVar("Item")
 
 FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
-
-NO_KEY = "EMPTY"  # the client insists on a key; a server that wants none passes over it
 
 
 class AskAll(Protocol):
@@ -45,24 +45,25 @@ class ServerCalls:
         self._max_retries = max_retries
         self._places = AdaptiveConcurrency(max_connections)
         self._jitter = Random(0)  # moves moments, and nothing that is stored
-        self._client = AsyncOpenAI(
-            base_url=server.url,
-            api_key=server.key or NO_KEY,
-            timeout=request_timeout,
-            max_retries=0,  # a server that has too much is to be asked less by all requests, not by one
-        )
+        self._line = ServerLine(server, max_connections=max_connections)
 
     async def get(self, path: str, read: Callable[[Any], Answer]) -> Answer:
-        """Like `post`, without a body."""
-        return await self._until_answered(lambda: self._client.get(path, cast_to=object), read)
+        """Like `post`, without a body, for what has the length of a list of models at the most."""
+        url = self._url(path)
+        return await self._until_answered(
+            lambda: self._line.send("GET", url, None, most_bytes=LISTING_BYTES), read
+        )
 
-    async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Answer]) -> Answer:
+    async def post(
+        self, path: str, body: dict[str, Any], read: Callable[[Any], Answer], *, most_bytes: int
+    ) -> Answer:
         """Send a body and return what `read` makes of the answer.
 
         Args:
             path: After the base URL, or a URL of the same server.
             body: What is sent, as JSON values.
             read: Turns the JSON value of an answer into ours; an `Unreadable` says that it is none.
+            most_bytes: The longest answer that is read.
 
         Raises:
             RequestRefused: If the request itself is at fault.
@@ -70,19 +71,27 @@ class ServerCalls:
             EngineDied: If it was not answered after all retries.
             EngineTimeout: If the server wants to be left alone for longer than there is time.
         """
-        return await self._until_answered(lambda: self._client.post(path, body=body, cast_to=object), read)
+        url, content = self._url(path), json.dumps(body).encode("ascii")
+        return await self._until_answered(
+            lambda: self._line.send("POST", url, content, most_bytes=most_bytes), read
+        )
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.close()
+        await self._line.close()
 
-    async def _until_answered(self, send: Callable[[], Any], read: Callable[[Any], Answer]) -> Answer:
+    def _url(self, path: str) -> str:
+        return f"{self._server.url}{path}" if path.startswith("/") else path
+
+    async def _until_answered(
+        self, send: Callable[[], Awaitable[bytes]], read: Callable[[Any], Answer]
+    ) -> Answer:
         retries = 0
         while True:
             async with self._places.turn() as cuts:
                 try:
                     with anyio.fail_after(self._timeout):
-                        answer = read(await send())
+                        answer = read(json_value(await send()))
                     self._places.widen()
                     return answer
                 except Exception as error:  # `setback` raises what it does not know

@@ -5,14 +5,14 @@
 * anything that may be over when it is sent again       a Setback
 """
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from json import JSONDecodeError
 
-import openai
+import httpx
 
 from tasks.engines.errors import EngineLoadFailed
 from tasks.engines.protocol import GenerationFailure
@@ -68,17 +68,18 @@ class NotThere(EngineLoadFailed):
 
 
 class Unreadable(Exception):
-    """The server answered, but not as the API says."""
+    """The server answered, but not as the API says; the message is what it sent in the place of an answer."""
 
 
-UNREADABLE = (
-    Unreadable,
-    openai.APIResponseValidationError,
-    JSONDecodeError,
-    UnicodeDecodeError,
-    RecursionError,
-)
-"""What comes of reading something that is no answer; the last one of brackets without an end."""
+class StatusError(Exception):
+    """The server answered with a status that says that this is no answer."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], said: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.said = said
+        """The beginning of the body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,22 +102,22 @@ def setback(error: Exception, server: Server) -> Setback:
         EngineLoadFailed: If no request can be answered.
         Exception: The error itself, if it is none that a server causes.
     """
-    if isinstance(error, TimeoutError | openai.APITimeoutError):
+    if isinstance(error, TimeoutError):
         return Setback(why="did not answer in time", too_much=True)
-    if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__ or error
-        return Setback(why=f"gave no answer: {server.shown(f'{type(cause).__name__}: {cause}')}")
-    if isinstance(error, UNREADABLE):
+    if isinstance(error, httpx.RequestError):
+        return Setback(why=f"gave no answer: {server.shown(f'{type(error).__name__}: {error}')}")
+    if isinstance(error, Unreadable):
         return Setback(why=f"sent what is no answer: {server.shown(str(error))}")
-    if isinstance(error, openai.APIStatusError):
+    if isinstance(error, StatusError):
         return _of_status(error, server)
     raise error
 
 
-def _of_status(error: openai.APIStatusError, server: Server) -> Setback:
-    status, said = error.status_code, server.shown(_sentence(error))
+def _of_status(error: StatusError, server: Server) -> Setback:
+    status, (code, sentence) = error.status, _words(error.said)
+    said = server.shown(sentence)
     if status >= 500 or status in PASSING:
-        wait = seconds_to_wait(error.response.headers)
+        wait = seconds_to_wait(error.headers)
         return Setback(why=f"answered {status}: {said}", too_much=status in TOO_MUCH, wait=wait)
     if status in (401, 402, 403):
         refused = f"the key in ${server.variable}" if server.variable else "requests without a key"
@@ -127,17 +128,23 @@ def _of_status(error: openai.APIStatusError, server: Server) -> Setback:
             server.model,
             f"{server.url} does not know it ({status}: {said}); look at `model` and `model_base_url`",
         )
-    too_long = any(word in f"{error.code} {said}".lower() for word in CONTEXT_WORDS)
+    too_long = any(word in f"{code} {said}".lower() for word in CONTEXT_WORDS)
     reason = "prompt_too_long" if too_long else "refused"
     raise RequestRefused(GenerationFailure(reason=reason, detail=f"the server says {status}: {said}"))
 
 
-def _sentence(error: openai.APIStatusError) -> str:
-    """The server's own words: `error` of the body, which the client has taken out, or its `detail`."""
-    body = error.body
-    if isinstance(body, Mapping):
-        return str(body.get("message") or body.get("detail") or dict(body))
-    return str(body or error.message)
+def _words(said: bytes) -> tuple[str, str]:
+    """The server's own code and sentence, where the body has them in `error`, or else the body itself."""
+    text = said.decode(errors="replace")
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return "", text or "nothing more"
+    body = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(body, dict):
+        return "", body if isinstance(body, str) else text
+    sentence = body.get("message") or body.get("detail")
+    return str(body.get("code", ""))[:SHOWN], sentence if isinstance(sentence, str) else text
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
@@ -148,7 +155,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         try:
             date = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
         seconds = (date - datetime.now(UTC)).total_seconds()

@@ -25,7 +25,7 @@ from transformers import (
 from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from tasks.engines.choices import ChoiceEncoder
 from tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
-from tasks.engines.decoding import Decoding, FinishedRows, NextTokenLogprobs, OwnDraws
+from tasks.engines.decoding import Decoding, FinishedRow, FinishedRows, NextTokenLogprobs, OwnDraws
 from tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
 from tasks.engines.prompts import PromptEncoder
 from tasks.engines.protocol import (
@@ -139,7 +139,7 @@ class TransformersEngine:
         for start in range(0, len(by_length), self._batch_size):
             yield by_length[start : start + self._batch_size]
 
-    def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Completion]:
+    def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
         started = time.perf_counter()
         room = [
             min(request.sampling.max_tokens, self._window - len(ids))
@@ -149,13 +149,7 @@ class TransformersEngine:
         self._decode(prompts, max(room), OwnDraws(decoding), FinishedRows(decoding))
         share = (time.perf_counter() - started) / len(requests)
         return [
-            Completion(
-                text=row.text,
-                finish_reason=row.finish_reason,
-                input_tokens=len(ids),
-                output_tokens=row.length,
-                seconds=share,
-            )
+            row if isinstance(row, GenerationFailure) else _completion(row, len(ids), share)
             for ids, row in zip(prompts, decoding.finished_rows(), strict=True)
         ]
 
@@ -197,6 +191,16 @@ class TransformersEngine:
         self._model = None
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def _completion(row: FinishedRow, input_tokens: int, seconds: float) -> Completion:
+    return Completion(
+        text=row.text,
+        finish_reason=row.finish_reason,
+        input_tokens=input_tokens,
+        output_tokens=row.length,
+        seconds=seconds,
+    )
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:

@@ -1,6 +1,7 @@
 """Our side of a vLLM engine: a process that is started, asked, watched and closed. vLLM is not imported."""
 
 import dataclasses
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -94,7 +95,10 @@ class VllmEngine:
         timeout = self._settings.batch_timeout
         reply = self._receive(timeout, f"did not answer {len(requests)} requests within {timeout} s")
         try:
-            return [_answer(fields) for fields in reply["answers"]]
+            answers = [_answer(fields) for fields in reply["answers"]]
+            if len(answers) != len(requests):
+                raise ValueError(f"{len(answers)} answers to {len(requests)} requests")
+            return answers
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise self._unreadable(error) from error
 
@@ -111,6 +115,8 @@ class VllmEngine:
                 raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(self._name, why)
             if not reply.keys() >= GREETING:
                 raise self._unreadable("it says neither that it is ready nor why not")
+            if not (isinstance(reply["at"], int | float) and math.isfinite(reply["at"])):
+                raise self._unreadable(f"it was ready at {reply['at']!r}, which is no time")
             self._ready = reply
         return self._ready
 

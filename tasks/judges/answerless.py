@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tasks.judges.protocol import Judge, Verdict
+from tasks.judges.scores import INVALID_SCORE, InvalidScore, checked_kind
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -26,8 +27,14 @@ class AnswerlessJudge:
     would raise the mean of whoever answers only what it knows."""
 
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
-        """The inner judge's verdict; marked, and with `wrong` a zero, where it found no answer."""
-        verdict = self.inner.judge(output, targets)
+        """The inner judge's verdict; marked, and with `wrong` a zero, where it found no answer.
+
+        Every judge is asked through here, so this is where what is no verdict becomes a reason.
+        """
+        try:
+            verdict = checked_kind(self.inner.judge(output, targets), Verdict)
+        except InvalidScore as error:
+            return Verdict.unscored(INVALID_SCORE, str(error))
         if verdict.reason not in ANSWERLESS:
             return verdict
         if self.no_answer == "unscored":

@@ -9,6 +9,7 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * no_choice          the output names no option, or several without saying which
 * no_target          the example has no target to compare with
 * unreadable_target  the example has targets, but none that this judge can read
+* invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
 
 An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.answerless`.
@@ -17,6 +18,8 @@ judge's option `no_answer` is "unscored"; see `tasks.judges.answerless`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
+
+from tasks.judges.scores import InvalidScore, checked_score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +37,11 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.reason is None):
-            raise ValueError(
+            raise InvalidScore(
                 f"a verdict has a score or a reason, got score={self.score!r}, reason={self.reason!r}"
             )
-        if self.score is not None and not 0.0 <= self.score <= 1.0:
-            raise ValueError(f"a score lies in [0, 1], got {self.score!r}")
+        if self.score is not None:
+            object.__setattr__(self, "score", checked_score(self.score, "a score"))
 
     @classmethod
     def scored(cls, right: bool, answer: str | None) -> Self:

@@ -14,7 +14,7 @@ from tasks.pair_judges.prompts import BUILT_IN, load_template
 from tasks.pair_judges.verdicts import Read, VerdictFormat, VerdictFormatName, mapped_format, named_format
 from tasks.spec import GenerateConfig
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 

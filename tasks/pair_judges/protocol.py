@@ -9,9 +9,10 @@ A verdict is an outcome or a reason, never both and never neither. The reasons o
 
 * verdict_missing    the reply ends in no verdict that can be read
 * pattern_timeout    the judge's own pattern took too long on this reply
-* no_probabilities   the engine gave no probabilities of the labels
+* no_probabilities   the engine gave no probabilities of the labels, or none that can be used
 * prompt_failed      the template could not be rendered for this duel
 * too_few_judges     of several judges, fewer than `min_valid_judges` have an opinion
+* invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
 * and those of a `GenerationFailure` (one judge) or of the scorer (`rules`).
 """
 
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
+from tasks.judges.scores import InvalidScore, checked_score
 
 Placement = Literal["original", "swapped"]
 """Whether answer A is shown first or second."""
@@ -94,6 +96,14 @@ class Game:
     reason: str | None
     """Why there is no verdict; None when there is one."""
 
+    def __post_init__(self) -> None:
+        if (self.verdict is None) == (self.reason is None):
+            raise InvalidScore(
+                f"a game has a verdict or a reason, got verdict={self.verdict!r}, reason={self.reason!r}"
+            )
+        if self.verdict is not None:
+            object.__setattr__(self, "verdict", checked_score(self.verdict, "a game's verdict"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVerdict:
@@ -110,11 +120,11 @@ class PairVerdict:
 
     def __post_init__(self) -> None:
         if (self.outcome is None) == (self.reason is None):
-            raise ValueError(
+            raise InvalidScore(
                 f"a verdict has an outcome or a reason, got outcome={self.outcome!r}, reason={self.reason!r}"
             )
-        if self.outcome is not None and not 0.0 <= self.outcome <= 1.0:
-            raise ValueError(f"an outcome lies in [0, 1], got {self.outcome!r}")
+        if self.outcome is not None:
+            object.__setattr__(self, "outcome", checked_score(self.outcome, "an outcome"))
 
 
 class PairJudge(Protocol):

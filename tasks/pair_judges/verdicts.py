@@ -11,6 +11,7 @@ from typing import Literal
 
 import regex
 
+from tasks.engines.probabilities import why_unusable
 from tasks.errors import JudgeError
 from tasks.judges.patterns import compiled, last_answer
 
@@ -60,9 +61,10 @@ class VerdictFormat:
         """The mean score under the verdicts' probabilities, normalised over the verdicts.
 
         With two verdicts of 1 and 0 it is the probability of the first, as AlpacaEval computes it; each
-        tie counts half of its probability for either answer.
+        tie counts half of its probability for either answer. None where no probabilities were told, or
+        none that can be used, see `why_unusable`: that is not a tie.
         """
-        if logprobs is None or not self.scores.keys() <= logprobs.keys():
+        if logprobs is None or why_unusable(logprobs, self.scores):
             return None
         highest = max(logprobs[choice] for choice in self.scores)
         weights = {choice: math.exp(logprobs[choice] - highest) for choice in self.scores}

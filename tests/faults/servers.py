@@ -1,5 +1,6 @@
 """OpenAI-compatible servers that fail, refuse, garble, hang, are away or are killed; see `model_servers`."""
 
+import gzip
 import math
 import signal
 from collections.abc import Generator
@@ -91,6 +92,26 @@ def wrong_shape(scene: Scene) -> Meeting:
 @fault("a server's answer holds no text", "served", codes=DONE, states=SETTLED)
 def no_choices(scene: Scene) -> Meeting:
     yield _met(scene, NO_CHOICES)
+
+
+@fault("a server's answer has no end", "served", codes=DONE, states=SETTLED)
+def endless(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(body=b" " * 65_536, endless=True))
+
+
+@fault("a server's answer is compressed a thousandfold", "served", codes=DONE, states=SETTLED)
+def compressed(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(body=gzip.compress(b" " * (1 << 26)), headers={"Content-Encoding": "gzip"}))
+
+
+@fault("a server's answer holds a number of 5 000 digits", "served", codes=DONE, states=SETTLED)
+def long_number(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(body=b'{"usage": %s}' % (b"9" * 5_000)))
+
+
+@fault("a server's answer comes with a flood of headers", "served", codes=DONE, states=SETTLED)
+def flooded(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(headers={"x-flood": "x" * 300_000}))
 
 
 @fault("a server hangs", "served", codes=DONE, states=SETTLED)

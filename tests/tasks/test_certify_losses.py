@@ -1,5 +1,7 @@
 """Losses of answers: what cannot be read is a loss of 1, and only what an engine did not give is missing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import regex
@@ -14,10 +16,11 @@ from tasks.certifying.scoring import Scorer
 from tasks.certifying.selector import as_losses
 from tasks.engines.protocol import GenerationFailure
 from tasks.judges.numeric import NumericJudge
+from tasks.judges.protocol import Verdict
 
 FAILED = GenerationFailure(reason="engine_failed", detail="it died")
 NUMBERED = Autoevaluator(
-    model=None, fingerprint="", template=None, sampling=None, pattern=regex.compile("(?:answer|guess): (.+)")
+    model=None, template=None, sampling=None, pattern=regex.compile("(?:answer|guess): (.+)")
 )
 
 
@@ -137,3 +140,15 @@ def test_an_autoevaluator_that_cannot_be_read_now_and_then_costs_no_certificate(
         each[each[:, 1] == 1.0, 1] = np.nan
         each[each[:, 2] > 0.0, 2] = np.nan
     assert sum(map(is_certified, losses)) == 0
+
+
+def test_a_judge_that_gave_no_score_is_a_loss_of_one_on_either_side():
+    """Of a baseline it would be a loss of 0: the best that a candidate can have, for nothing."""
+
+    class OnlyReadable:
+        def judge(self, output, targets):
+            return Verdict.unscored("invalid_score") if output == "unread" else Verdict.scored(True, output)
+
+    for mine, standard in (("7", "unread"), ("unread", "7"), ("unread", "unread")):
+        given = scorer({(0, 0): mine, (1, 0): standard}, baseline=1)
+        assert replace(given, judge=OnlyReadable()).loss(0, 0, ["7"]) == 1.0

@@ -1,6 +1,7 @@
 """Texts become vectors of length 1: the same ones whatever stands beside them, made once, kept as float32."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from tasks.embedding.protocol import EmbeddingFailed, of_unit_length
 from tasks.embedding.registry import create_embedder
 from tasks.embedding.sentence_model import SentenceModel
 from tasks.embedding.stored import stored_vectors
+from tasks.embedding.vllm_embedder import VllmEmbedder
 from tasks.errors import SpecError, TemplateError
 from tasks.spec import EmbedderSpec
 
@@ -163,7 +165,7 @@ def test_checkpoints_that_are_none_are_refused_in_a_sentence(tmp_path, tiny):
         create_embedder(EmbedderSpec(model="nowhere"))
     with pytest.raises(SpecError, match="there is no checkpoint"):
         create_embedder(EmbedderSpec(type="vllm", model="nowhere"))
-    for content in ("{}", "[1]", '{"hidden_size": "wide"}', "not JSON"):
+    for content in ("{}", "[1]", '{"hidden_size": "wide"}', '{"hidden_size": 1e999}', "not JSON"):
         (tmp_path / "config.json").write_text(content)
         with pytest.raises(SpecError, match=r"config.json names no hidden_size; give another checkpoint"):
             SentenceModel(str(tmp_path), "mean")
@@ -282,3 +284,28 @@ def given_vectors(folder, rows, suffix="jsonl"):
     else:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return EmbedderSpec(type="precomputed", path=str(path))
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (np.array([[1.0, np.nan]]), "is not finite"),
+        (np.array([[1.0, np.inf]]), "is not finite"),
+        (np.array([[1.0, 2.0, 3.0]]), r"vectors of shape \(1, 3\), not \(1, 2\)"),
+        (np.array([[1.0, 2.0]] * 2), r"vectors of shape \(2, 2\), not \(1, 2\)"),
+    ],
+)
+def test_vectors_that_nobody_could_use_are_not_stored(database, made, sentence):
+    embedder = CountingModel()
+    embedder.embed = lambda texts: made
+    with pytest.raises(EmbeddingFailed, match=sentence):
+        stored_vectors(database, embedder, ["one"])
+
+
+@pytest.mark.parametrize("reply", [{}, {"vectors": [[1.0], [2.0, 3.0]]}, {"vectors": [["wide"]]}])
+def test_a_vllm_process_that_writes_no_vectors_is_named(tiny, monkeypatch, reply):
+    embedder = VllmEmbedder(tiny)
+    worker = SimpleNamespace(send=lambda message: None, receive=lambda timeout: reply, close=lambda: None)
+    monkeypatch.setattr(embedder, "_loaded", lambda: worker)
+    with pytest.raises(EmbeddingFailed, match="the vLLM process wrote what are no vectors"):
+        embedder.embed(["one"])

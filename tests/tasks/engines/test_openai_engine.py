@@ -1,5 +1,6 @@
 """The engine of served models against a server of ours that misbehaves on purpose."""
 
+import math
 import threading
 import time
 from concurrent.futures import CancelledError
@@ -245,8 +246,8 @@ def test_a_key_is_sent_and_never_repeated(serve, monkeypatch):
     assert failure.detail == "the server says 400: you sent ***"
     keyless, engine = serve()
     engine.generate(ask("1"))
-    sent = [call.headers["authorization"] for call in (*server.calls, *keyless.calls)]
-    assert sent == ["Bearer sk-very-secret", "Bearer EMPTY"]
+    sent = [call.headers.get("authorization") for call in (*server.calls, *keyless.calls)]
+    assert sent == ["Bearer sk-very-secret", None]
 
 
 def test_a_server_that_has_too_much_is_asked_for_half_as_much_at_once(serve):
@@ -350,11 +351,25 @@ def test_choices_are_drawn_by_the_probabilities_that_the_server_tells(serve, cha
     assert body["top_logprobs" if chat else "logprobs"] == (20 if chat else 5)
 
 
-@pytest.mark.parametrize("known", [None, {"A": -0.5}])
-def test_choices_that_the_server_tells_nothing_of_have_no_logprobs(serve, known):
-    _, engine = serve(next_tokens=known)
+@pytest.mark.parametrize("chat", [False, True])
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        {"A": -0.5},
+        {"A": math.nan, "B": -0.5},
+        {"A": -math.inf, "B": -0.5},
+        {"A": math.inf, "B": -0.5},
+        {"A": -9999.0, "B": -9999.0},
+        {"A": 0.0, "B": 0.0},
+    ],
+)
+def test_choices_of_which_the_server_tells_nothing_usable_have_no_logprobs(serve, known, chat):
+    """The reproduction: NaN and infinity were certain verdicts, and two placeholders were a tie."""
+    _, engine = serve(next_tokens=known, chat=chat)
     (failure,) = engine.generate(ask("1", choices=("A", "B")))
     assert failure.reason == "no_logprobs"
+    assert failure.detail.startswith("of the next token the server tells ")
 
 
 def test_the_identity_is_the_model_where_the_server_does_not_tell_its_software(serve):

@@ -15,6 +15,11 @@ from tasks.engines.vllm_engine import VllmEngine
 ASKED = [Request(prompt="a", sampling=Sampling(), seed=0)]
 READY = b'{"ready": "scripted 1", "at": 0.0, "can_sleep": false}\n'
 
+ANSWER = (
+    b'{"text": "a", "finish_reason": "stop", "input_tokens": 1, "output_tokens": 1, "seconds": 0.5, '
+    b'"choice_logprobs": null}'
+)
+
 
 class ScriptedProcess:
     """In the place of a worker: it has written all it is going to."""
@@ -60,12 +65,36 @@ def engine_that_wrote(tmp_path, monkeypatch):
         b'{"answers": 7}\n',
         b'{"answers": [7]}\n',
         b'{"answers": [{"sentence": "no answer"}]}\n',
+        b'{"answers": []}\n',
+        b'{"answers": [%s, %s]}\n' % (ANSWER, ANSWER),
+        b'{"answers": [%s]}\n' % ANSWER.replace(b"0.5", b"NaN"),
+        b'{"answers": [%s]}\n' % ANSWER.replace(b"0.5", b"1e999"),
+        b'{"answers": [%s]}\n' % ANSWER.replace(b'"input_tokens": 1', b'"input_tokens": -1'),
+        b'{"answers": [%s]}\n' % ANSWER.replace(b'"input_tokens": 1', b'"input_tokens": %s' % (b"9" * 5000)),
+        b'{"answers": [%s]}\n' % ANSWER.replace(b"null", b'{"A": -Infinity}'),
+        b'{"answers": [{"reason": 7, "detail": null}]}\n',
+        b"[" * 100_000 + b"\n",
     ],
-    ids=["bytes", "a list", "no answers", "a number", "numbers", "strange fields"],
+    ids=[
+        *("bytes", "a list", "no answers", "a number", "numbers", "strange fields", "too few", "too many"),
+        *("NaN seconds", "infinite seconds", "negative tokens", "5 000 digits", "infinite log-probability"),
+        *("a failure without words", "deep nesting"),
+    ],
 )
 def test_what_is_no_answer_is_the_end_of_the_engine(engine_that_wrote, written):
     with pytest.raises(EngineDied, match="model 'm': the vLLM process wrote what cannot be read"):
         engine_that_wrote(READY + written).generate(ASKED)
+
+
+def test_an_answer_that_can_be_read_is_one(engine_that_wrote):
+    (answer,) = engine_that_wrote(READY + b'{"answers": [%s]}\n' % ANSWER).generate(ASKED)
+    assert (answer.text, answer.seconds) == ("a", 0.5)
+
+
+@pytest.mark.parametrize("at", ["NaN", "1e999", '"now"', "null"])
+def test_a_greeting_at_no_time_is_the_end_of_the_engine(engine_that_wrote, at):
+    with pytest.raises(EngineDied, match="which is no time"):
+        _ = engine_that_wrote(READY.replace(b"0.0", at.encode())).load_seconds
 
 
 def test_a_greeting_that_says_nothing_is_the_end_of_the_engine(engine_that_wrote):

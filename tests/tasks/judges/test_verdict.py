@@ -1,13 +1,25 @@
 """A verdict is a score or a reason."""
 
+import math
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
+from tasks.judges.answerless import AnswerlessJudge
 from tasks.judges.protocol import Verdict
 
 
 @pytest.mark.parametrize(
     "parts",
-    [{}, {"answer": "x"}, {"score": 1.0, "reason": "no_answer"}, {"score": 1.5}, {"score": float("nan")}],
+    [
+        {},
+        {"answer": "x"},
+        {"score": 1.0, "reason": "no_answer"},
+        {"score": 1.5},
+        {"score": math.nan},
+        {"score": "1"},
+    ],
 )
 def test_neither_both_or_a_score_outside_the_unit_interval_is_refused(parts):
     with pytest.raises(ValueError, match="got"):
@@ -17,3 +29,28 @@ def test_neither_both_or_a_score_outside_the_unit_interval_is_refused(parts):
 def test_an_unscored_verdict_is_not_a_zero():
     assert Verdict.unscored("no_number").score is None
     assert Verdict.scored(False, "5").score == 0.0
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda: Verdict(score=math.nan),
+        lambda: Verdict(score=-math.inf),
+        lambda: Verdict(score=1.0000001),
+        lambda: Verdict(score="1"),
+        lambda: 1.0,
+        lambda: None,
+        lambda: SimpleNamespace(score=math.nan, reason=None, answer=None),
+    ],
+)
+@pytest.mark.parametrize("no_answer", ["wrong", "unscored"])
+def test_a_plug_in_that_gives_no_score_leaves_the_output_unscored(say, no_answer):
+    plug_in = SimpleNamespace(judge=lambda output, targets: say())
+    verdict = AnswerlessJudge(inner=plug_in, no_answer=no_answer).judge("x", ["y"])
+    assert (verdict.score, verdict.reason, verdict.no_answer) == (None, "invalid_score", False)
+    assert verdict.answer
+
+
+def test_numbers_of_other_kinds_become_plain_ones():
+    for value in (np.float32(0.5), np.float64(0.5), True):
+        assert type(Verdict(score=value).score) is float

@@ -1,10 +1,15 @@
 """Which calls an LLM judge wants, when, and what it keeps of them."""
 
+import math
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from scripted_judges import BROKEN, MODEL, duel, outcome, panel, play
 
 from tasks.engines.protocol import Completion, Request, Sampling
-from tasks.pair_judges.protocol import GameReply, PairVerdict
+from tasks.pair_judges.outcomes import verdict_of
+from tasks.pair_judges.protocol import Game, GameReply, PairVerdict
 from tasks.pair_judges.registry import create_pair_judge
 
 
@@ -174,7 +179,17 @@ def test_a_models_own_settings_take_the_place_of_the_judges():
     assert [ref.model for ref in judge.models] == ["owner/judge"] * 2
 
 
-@pytest.mark.parametrize("fields", [{}, {"outcome": 1.0, "reason": "x"}, {"outcome": 1.1}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"outcome": 1.0, "reason": "x"},
+        {"outcome": 1.1},
+        {"outcome": -0.1},
+        {"outcome": math.nan},
+        {"outcome": "1"},
+    ],
+)
 def test_a_verdict_is_an_outcome_or_a_reason(fields):
     with pytest.raises(ValueError, match=r"a verdict has|an outcome lies"):
         PairVerdict(**fields)
@@ -198,3 +213,32 @@ def test_one_judge_that_samples_makes_the_panel_random():
     warm = {**MODEL, "name": "another", "judge_id": "j2", "generate_config": {"temperature": 1.0}}
     judge = create_pair_judge("llm", models=[{**MODEL, "judge_id": "j1"}, warm])
     assert not judge.is_deterministic
+
+
+def played(verdict):
+    return Game(judge="j", placement="original", repeat=0, attempt=0, reply="", verdict=verdict, reason=None)
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda: PairVerdict(outcome=math.nan),
+        lambda: PairVerdict(outcome=math.inf),
+        lambda: PairVerdict(outcome=0.5, games=(played(math.nan),)),
+        lambda: PairVerdict(outcome=0.5, games=(played(None),)),
+        lambda: 0.5,
+        lambda: None,
+        lambda: SimpleNamespace(outcome=math.nan, reason=None, answer=None, games=()),
+    ],
+)
+def test_a_plug_in_that_gives_no_outcome_leaves_the_duel_unscored(say):
+    plug_in = SimpleNamespace(verdict=lambda duel, replies: say())
+    verdict = verdict_of(plug_in, duel(), {})
+    assert (verdict.outcome, verdict.reason) == (None, "invalid_score")
+    assert verdict.answer
+
+
+def test_numbers_of_other_kinds_become_plain_ones():
+    for value in (np.float32(0.25), np.float64(0.25)):
+        assert type(PairVerdict(outcome=value).outcome) is float
+        assert type(played(value).verdict) is float

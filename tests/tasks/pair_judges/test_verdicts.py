@@ -149,7 +149,19 @@ def test_the_probability_of_the_first_is_normalised_and_a_tie_counts_half(name, 
         assert named_format(name).expected(logprobs) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("logprobs", [None, {}, {"m": -1.0}])
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        None,
+        {},
+        {"m": -1.0},
+        {"m": math.nan, "M": -1.0},
+        {"m": -math.inf, "M": -math.inf},
+        {"m": math.inf, "M": -1.0},
+        {"m": -9999.0, "M": -9999.0},
+        {"m": 0.0, "M": 0.0},
+    ],
+)
 def test_without_probabilities_the_duel_is_unscored_and_not_asked_again(logprobs):
     judge = panel(template="alpaca", read="probabilities")
     verdict, batches = play(judge, duel(), lambda call: GameReply(text="m", choice_logprobs=logprobs))

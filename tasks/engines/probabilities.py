@@ -1,0 +1,40 @@
+"""Whether log-probabilities that were told are such that something follows from them.
+
+They come from elsewhere: a model with broken weights has NaN, a server may write a placeholder where it knows
+nothing. What follows from those would be a certain verdict or a tie that nobody gave.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+Option = TypeVar("Option")
+
+PLACEHOLDER = -9999.0
+"""What OpenAI's API writes for a token that is not among the most probable ones, and vLLM's server in the
+place of minus infinity."""
+
+MOST = 1.01
+"""What the probabilities of different continuations may add up to; some servers round to two digits."""
+
+
+def why_unusable(logprobs: Mapping[Option, float], options: Iterable[Option]) -> str | None:
+    """Why the log-probabilities of these options say nothing, as the end of a sentence; None where they do.
+
+    Each must be a finite number above `PLACEHOLDER`, and together they may not be more probable than 1. How
+    small they are does not matter: their ratios count.
+
+    Args:
+        logprobs: Natural log-probabilities of continuations of which none begins another.
+        options: Those that are needed, each once.
+    """
+    wanted = list(options)
+    for option in wanted:
+        if option not in logprobs:
+            return f"no log-probability of {option!r}"
+        if not PLACEHOLDER < logprobs[option] < math.inf:  # NaN is in no interval
+            return f"{logprobs[option]} as the log-probability of {option!r}"
+    highest = max(logprobs[option] for option in wanted)
+    if highest > 1.0 or math.fsum(math.exp(logprobs[option]) for option in wanted) > MOST:
+        return "probabilities that add up to more than 1"
+    return None

@@ -1,0 +1,14 @@
+"""The verdict of any pair judge, as far as it can be stored."""
+
+from collections.abc import Mapping
+
+from tasks.judges.scores import INVALID_SCORE, InvalidScore, checked_kind
+from tasks.pair_judges.protocol import Duel, GameCall, PairJudge, PairVerdict, Reply
+
+
+def verdict_of(judge: PairJudge, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
+    """The judge's verdict; unscored as `invalid_score` where it is none, as a plug-in's may be."""
+    try:
+        return checked_kind(judge.verdict(duel, replies), PairVerdict)
+    except InvalidScore as error:
+        return PairVerdict(reason=INVALID_SCORE, answer=str(error))

@@ -1,0 +1,336 @@
+"""What a server of foreign hands may do to whoever asks it: nothing but give no answer, in one sentence."""
+
+import gzip
+import json
+import threading
+import tracemalloc
+import zlib
+from contextlib import contextmanager
+
+import pytest
+from faulty_server import MODEL, Fault, always, faulty_server, in_order
+
+from tasks.engines import server_calls
+from tasks.engines.errors import EngineDied, EngineLoadFailed
+from tasks.engines.openai_answers import MOST_LISTED, json_value, read_generated, read_listing
+from tasks.engines.openai_requests import answer_bytes
+from tasks.engines.protocol import ModelRef, Request, Sampling
+from tasks.engines.providers import EngineSettings, start_engine
+from tasks.engines.server_line import ServerLine, bytes_for
+from tasks.engines.server_setbacks import Server, Unreadable, seconds_to_wait
+
+MIB = 1 << 20
+TOKENS = 16
+ASKED = [Request(prompt="1", sampling=Sampling(max_tokens=TOKENS), seed=0)]
+ANSWER = {
+    "choices": [{"finish_reason": "stop", "text": "a"}],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1},
+}
+
+
+@pytest.fixture(autouse=True)
+def _short_delays(monkeypatch):
+    monkeypatch.setattr(server_calls, "FIRST_DELAY", 0.001)
+
+
+@contextmanager
+def asking(script, **model):
+    """A server and an engine that asks it, each request twice at the most."""
+    with faulty_server(script) as server:
+        ref = ModelRef(
+            **{"name": "m", "provider": "openai", "model": MODEL, "model_base_url": server.url} | model
+        )
+        settings = EngineSettings(log_folder=None, max_retries=1, request_timeout=20.0)
+        engine = start_engine(ref, settings)
+        try:
+            yield server, engine
+        finally:
+            engine.close()
+
+
+def answer(**fields):
+    return json.dumps(ANSWER | fields).encode()
+
+
+def padded(length):
+    """An answer of this many bytes."""
+    body = answer(padding="")
+    return body.replace(b'"padding": ""', b'"padding": "%s"' % (b"x" * (length - len(body))))
+
+
+def test_a_body_may_have_a_kibibyte_for_each_token_and_a_mebibyte_and_not_a_byte_more():
+    most = TOKENS * 1024 + MIB
+    with asking(in_order(Fault(body=padded(most)))) as (server, engine):
+        assert engine.generate(ASKED)[0].text == "a"
+        assert len(server.calls) == 1
+    with asking(always(Fault(body=padded(most + 1)))) as (server, engine):
+        with pytest.raises(EngineDied, match=rf"a body of more than {most} bytes.*\(after 2 attempts\)$"):
+            engine.generate(ASKED)
+        assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "tokens"),
+    [
+        ({}, 16),
+        ({"max_tokens": 64}, 64),
+        ({"max_tokens": None, "max_completion_tokens": 99}, 99),
+        ({"max_tokens": True}, 2**17),
+        ({"max_tokens": None}, 2**17),
+    ],
+)
+def test_how_much_is_allowed_follows_from_what_is_sent(args, tokens):
+    assert answer_bytes({"max_tokens": 16} | args) == bytes_for(tokens)
+
+
+def test_a_body_without_an_end_is_given_up():
+    """The reproduction: it was read for as long as there was memory."""
+    with asking(always(Fault(body=b" " * 65_536, endless=True))) as (server, engine):
+        with pytest.raises(EngineDied, match="a body of more than"):
+            engine.generate(ASKED)
+        assert server.sent < 64 * MIB  # what fits into the sockets' buffers included
+
+
+@pytest.mark.parametrize(
+    ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", bytes)]
+)
+def test_a_compressed_body_is_not_unpacked(encoding, compress):
+    bomb = compress(b" " * (64 * MIB)) if encoding != "br" else b"\x00"
+    fault = Fault(body=bomb, headers={"Content-Encoding": encoding})
+    with asking(always(fault)) as (server, engine):
+        _ = engine.identity
+        tracemalloc.start()
+        try:
+            with pytest.raises(
+                EngineDied, match=f"a body compressed by '{encoding}', which was not asked for"
+            ):
+                engine.generate(ASKED)
+            assert tracemalloc.get_traced_memory()[1] < 8 * MIB
+        finally:
+            tracemalloc.stop()
+        assert server.calls[0].headers["accept-encoding"] == "identity"
+
+
+def test_a_compressed_refusal_is_a_refusal_without_words():
+    fault = Fault(status=400, body=gzip.compress(b"x" * MIB), headers={"Content-Encoding": "gzip"})
+    with asking(always(fault)) as (_, engine):
+        (failure,) = engine.generate(ASKED)
+    assert (failure.reason, failure.detail) == ("refused", "the server says 400: nothing more")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"[" * 500_000, "brackets within brackets"),
+        (b'{"a":' * 100_000, "brackets within brackets"),
+        (b'{"choices": 1%s}' % (b"0" * 5_000), "a whole number of 5001 digits"),
+        (b'{"usage": -%s}' % (b"9" * 1_000_000), "a whole number of 1000001 digits"),
+        (answer(usage={"prompt_tokens": -1, "completion_tokens": 1}), "usage.prompt_tokens"),
+        (answer(usage={"prompt_tokens": 2**31, "completion_tokens": 1}), "usage.prompt_tokens"),
+        (answer(usage={"prompt_tokens": 1, "completion_tokens": float("nan")}), "usage.completion_tokens"),
+        (answer(usage={"prompt_tokens": 1, "completion_tokens": 10**90}), "usage.completion_tokens"),
+        (answer(usage={"prompt_tokens": True, "completion_tokens": 1}), "usage.prompt_tokens"),
+        (answer(choices=[1] * 300_000), r"choices\.0"),
+    ],
+)
+def test_what_is_no_answer_is_named_in_one_sentence(body, said):
+    with asking(always(Fault(body=body))) as (_, engine), pytest.raises(EngineDied, match=said) as caught:
+        engine.generate(ASKED)
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 500_000,
+        b'{"error": {"message": %s1%s}}' % (b"[" * 300, b"]" * 300),
+        b'{"error": {"message": 1%s}}' % (b"0" * 5_000),
+        b'{"error": {"code": 1%s, "message": "no"}}' % (b"0" * 900),
+        b"x" * (8 * MIB),
+        b"\xff\xfe\x00",
+        b"",
+    ],
+)
+def test_what_a_server_says_of_an_error_is_bounded(status, body):
+    with asking(always(Fault(status=status, body=body))) as (_, engine):
+        if status == 400:
+            (failure,) = engine.generate(ASKED)
+            assert failure.reason == "refused"
+            sentence = failure.detail
+        else:
+            with pytest.raises(EngineDied) as caught:
+                engine.generate(ASKED)
+            sentence = str(caught.value)
+    assert f"{status}: " in sentence
+    assert len(sentence) < 500
+    assert sentence.isprintable()
+
+
+def test_a_body_that_drips_ends_with_the_time_of_a_request(monkeypatch):
+    fault = Fault(drip=0.05)  # never silent, and done after ten seconds and more
+    with asking(always(fault)) as (server, engine):
+        monkeypatch.setattr(engine._calls, "_timeout", 0.3)
+        with pytest.raises(EngineDied, match="did not answer in time"):
+            engine.generate(ASKED)
+        assert 0 < server.sent < 100
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-flood": "x" * 300_000},
+        {f"x-{i}": "x" * 1000 for i in range(300)},
+        {f"x-{i}": "" for i in range(40_000)},
+    ],
+    ids=["a long one", "some hundreds", "very many"],
+)
+def test_a_flood_of_headers_is_no_answer(headers):
+    with asking(always(Fault(headers=headers))) as (_, engine), pytest.raises(EngineDied, match="no answer"):
+        engine.generate(ASKED)
+
+
+def test_cookies_are_neither_kept_nor_sent_back():
+    cookies = Fault(headers={"Set-Cookie": "a=" + "x" * 4000})
+    with asking(always(cookies)) as (server, engine):
+        for _ in range(3):
+            engine.generate(ASKED)
+    assert not [call for call in server.calls if "cookie" in {name.lower() for name in call.headers}]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_nothing_is_sent_on_to_another_server(monkeypatch, status):
+    """The reproduction: the prompt, and the key at another port of the same host, went on."""
+    monkeypatch.setenv("TEST_KEY", "sk-secret")
+    with faulty_server() as other:
+        fault = Fault(status=status, body=b"", headers={"Location": f"{other.url}/completions"})
+        with asking(always(fault), api_key="TEST_KEY") as (server, engine):
+            said = f"sends requests on to {other.url}/completions, which gets neither prompts nor keys"
+            with pytest.raises(EngineLoadFailed, match=said):
+                engine.generate(ASKED)
+        assert len(server.calls) == 1
+        assert not other.calls
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["https://127.0.0.1:{port}/v1/completions", "//localhost:{port}/v1/completions", "//evil.example/"],
+)
+def test_another_scheme_or_host_is_another_server(place):
+    def script(call):
+        port = call.headers["Host"].rpartition(":")[2]
+        return Fault(status=307, body=b"", headers={"Location": place.format(port=port)})
+
+    with asking(script) as (_, engine), pytest.raises(EngineLoadFailed, match="sends requests on to"):
+        engine.generate(ASKED)
+
+
+def test_a_server_may_send_on_to_itself_but_not_for_ever():
+    there = Fault(status=308, body=b"", headers={"Location": "/v1/completions?again"})
+    with asking(in_order(there, there)) as (server, engine):
+        assert len(engine.generate(ASKED)[0].text) == 12
+        assert [call.path for call in server.calls] == ["/v1/completions", *["/v1/completions?again"] * 2]
+    with asking(always(there)) as (server, engine):
+        with pytest.raises(EngineDied, match="more than 5 redirects"):
+            engine.generate(ASKED)
+        assert len(server.calls) == 12
+
+
+@pytest.mark.parametrize("place", ["http://[", "ftp://x/", "http://" + "x" * 70_000, "\x01", "/" * 9000])
+def test_a_place_that_is_none_is_no_answer(place):
+    fault = Fault(status=307, body=b"", headers={"Location": place})
+    with (
+        asking(always(fault)) as (_, engine),
+        pytest.raises((EngineDied, EngineLoadFailed), match=r"^model 'm': http://127") as caught,
+    ):
+        engine.generate(ASKED)
+    assert len(str(caught.value)) < 600
+
+
+AMBIENT = {
+    "OPENAI_API_KEY": "sk-ambient",
+    "OPENAI_ADMIN_KEY": "sk-admin",
+    "OPENAI_ORG_ID": "org-ambient",
+    "OPENAI_PROJECT_ID": "proj-ambient",
+    "OPENAI_CUSTOM_HEADERS": "x-ambient: ambient",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/ambient",
+    "OPENAI_WEBHOOK_SECRET": "whsec-ambient",
+}
+
+
+def test_what_the_environment_says_of_openai_goes_to_no_other_server(monkeypatch):
+    """The reproduction: the organization and the project went to every server."""
+    for name, value in AMBIENT.items():
+        monkeypatch.setenv(name, value)
+    with asking(always(Fault())) as (server, engine):
+        engine.generate(ASKED)
+    headers = server.calls[0].headers
+    assert not [each for each in (*headers, *headers.values()) if "ambient" in each or "admin" in each]
+    assert set(map(str.lower, headers)) == {
+        *("host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length")
+    }
+
+
+def test_openai_itself_is_told_of_the_account(monkeypatch):
+    for name, value in AMBIENT.items():
+        monkeypatch.setenv(name, value)
+    openai = Server(model="m", url="https://api.openai.com/v1", key="sk-given", variable="GIVEN")
+    sent = ServerLine(openai, max_connections=1)._client.headers
+    assert sent["authorization"] == "Bearer sk-given"
+    assert (sent["openai-organization"], sent["openai-project"]) == ("org-ambient", "proj-ambient")
+    assert "x-ambient" not in sent
+
+
+@pytest.mark.parametrize("key", ["sk-\nHost: evil", "sk-clé", "sk-\x00"])
+def test_a_key_that_no_header_can_hold_is_named_by_its_variable(monkeypatch, key):
+    monkeypatch.setattr("tasks.engines.openai_engine.key_in", lambda variable: key)
+    with (
+        pytest.raises(EngineLoadFailed, match=r"^model 'm': \$TEST_KEY holds characters") as caught,
+        asking(always(Fault()), api_key="TEST_KEY"),
+    ):
+        pass
+    assert key not in str(caught.value)
+    assert not [each for each in threading.enumerate() if each.name == "openai m"]
+
+
+@pytest.mark.parametrize("url", ["http://[::1/v1", "http://x:y/v1"])
+def test_a_url_that_is_none_is_named(url):
+    with (
+        pytest.raises(EngineLoadFailed, match=r"no connection to .* can be set up"),
+        asking(always(Fault()), model_base_url=url),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1e999",
+        "-inf",
+        "9" * 5000,
+        "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Mon, 01 Jan 0000 99:99:99",
+    ],
+)
+def test_a_wait_that_is_no_time_is_none(value):
+    assert seconds_to_wait({"retry-after": value}) is None
+
+
+@pytest.mark.parametrize("choices", [[7] * 10**5, [{"logprobs": {"content": [7] * 10**5}}]])
+def test_many_wrong_parts_are_one_complaint(choices):
+    with pytest.raises(Unreadable) as caught:
+        read_generated({**ANSWER, "choices": choices}, chat=False)
+    assert caught.value.__cause__.error_count() < 5
+
+
+def test_a_list_of_models_is_read_to_a_bound():
+    assert len(read_listing([{"id": "a"}] * 10**5)) == MOST_LISTED
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff\xfe", b"{", b"\x00", b'"\xff"', b"1" * 101, b"[" * 99_999, b"-", b"NaNs"]
+)
+def test_no_bytes_are_worse_than_unreadable(body):
+    with pytest.raises(Unreadable):
+        json_value(body)
