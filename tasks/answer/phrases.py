@@ -61,7 +61,7 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     if standing.lower is None or standing.upper is None:
         return said
     what = ESTIMATED[answer.objective]
-    return f"{said}; its {what} lies between {standing.lower:.3f} and {standing.upper:.3f}"
+    return f"{said}; the interval of its {what} is {standing.lower:.3f} to {standing.upper:.3f}"
 
 
 def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:

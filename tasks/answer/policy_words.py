@@ -1,7 +1,7 @@
 """The sentences that may be said of an answer that routes prompts to candidates."""
 
 from tasks.answer.model import Answer
-from tasks.answer.phrases import NOBODY, Line, dropped_lines, spent
+from tasks.answer.phrases import NOBODY, Line, dropped_lines, percent, spent
 from tasks.routing.standing import Standing
 
 
@@ -12,7 +12,7 @@ def _pays(standing: Standing) -> str:
         return "not known: whether routing scores more than one candidate needs selector.params.explore"
     between = f"{found.estimate:+.3f}, between {found.lower:.3f} and {found.upper:.3f}"
     said = f"on these prompts routing scores {between}, against {standing.single} alone"
-    sure = f"with probability {1.0 - found.delta:.0%}, at every round at once"
+    sure = f"with probability {percent(found.delta)}, at every round at once"
     if found.lower > 0.0:
         return f"yes: {said}, {sure}"
     return f"{'no' if found.upper < 0.0 else 'not shown'}: {said}, {sure}"
