@@ -34,13 +34,18 @@ class SpecFile:
         `--set KEY` where the value does not come from the file.
         """
         parts = parse_key(key)
-        if any(parts[: len(path)] == path for path in self.overridden):
+        if self.is_overridden(key):
             return f"--set {key}"
         while parts and parts not in self.lines:
             parts = parts[:-1]
         line = self.lines.get(parts)
         where = f"{self.path}:{line}" if line else str(self.path)
         return f"{where}: {key}" if key else where
+
+    def is_overridden(self, key: str) -> bool:
+        """Whether the value of a dotted key came from `--set`."""
+        parts = parse_key(key)
+        return any(parts[: len(path)] == path for path in self.overridden)
 
 
 def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> CampaignSpec:
