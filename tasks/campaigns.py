@@ -13,6 +13,7 @@ from tasks.checking import check_campaign
 from tasks.datasets import Dataset, Example
 from tasks.differences import differences
 from tasks.errors import SpecError
+from tasks.file_digests import keep_digests, recall_digests
 from tasks.joining import joining_candidates
 from tasks.leasing import is_gone, now, this_process
 from tasks.objectives.checked import CheckedCampaign
@@ -52,6 +53,7 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
         LeaseHeld: If another live process runs it; nothing is written.
     """
     spec = checked.spec
+    keep_digests(database)
     with database.writing() as session:
         stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
@@ -106,8 +108,10 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
         names = campaign_records.candidate_names(session, campaign.id)
         first_rounds = campaign_records.first_rounds(session, campaign.id)
     dataset = stored_dataset(campaign, examples)
+    recall_digests(database)
     checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
     checked = checked.begun_at(campaign.spec["served_at"])
+    keep_digests(database)
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
 
