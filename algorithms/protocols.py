@@ -4,7 +4,7 @@ K arms and n examples are the integers 0..K-1 and 0..n-1; a pair is one arm on o
 asked together are a batch; a round is one ask and its tell.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -36,11 +36,16 @@ class Batch:
     """Shape (B,), or (B, 2) for duels. Read-only."""
     examples: IntArray
     """Shape (B,). Read-only."""
+    propensities: FloatArray | None = field(default=None, kw_only=True)
+    """Shape (B,), in (0, 1]: the probability with which each arm was drawn, all that was known before it
+    given; None where arms are not drawn, or nobody needs it. Read-only."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", frozen_integers("arms", self.arms))
         object.__setattr__(self, "examples", frozen_integers("examples", self.examples))
         n_pairs = self.examples.shape
+        if self.propensities is not None:
+            object.__setattr__(self, "propensities", _probabilities(self.propensities, n_pairs))
         if len(n_pairs) != 1 or self.arms.shape not in (n_pairs, (*n_pairs, 2)):
             shapes = f"shapes {self.arms.shape} and {self.examples.shape}"
             raise MalformedBatch("arms and examples", "of shapes (B,) or (B, 2) and (B,)", shapes)
@@ -51,7 +56,28 @@ class Batch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):
             return NotImplemented
-        return np.array_equal(self.arms, other.arms) and np.array_equal(self.examples, other.examples)
+        return (
+            np.array_equal(self.arms, other.arms)
+            and np.array_equal(self.examples, other.examples)
+            and _same(self.propensities, other.propensities)
+        )
+
+
+def _probabilities(values: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """A read-only copy of probabilities above 0."""
+    found = np.array(values, dtype=np.float64)
+    if found.shape != shape:
+        raise MalformedBatch("propensities", f"of shape {shape}", f"shape {found.shape}")
+    if not ((found > 0.0) & (found <= 1.0)).all():
+        raise MalformedBatch("propensities", "in (0, 1]", str(found.tolist()))
+    found.setflags(write=False)
+    return found
+
+
+def _same(mine: FloatArray | None, theirs: FloatArray | None) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    return np.array_equal(mine, theirs)
 
 
 EMPTY_BATCH = Batch(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

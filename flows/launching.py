@@ -18,7 +18,8 @@ from storage.database import open_database
 from storage.schema import ensure_schema
 from storage.urls import shown_url
 from tasks.campaigns import open_campaign
-from tasks.leasing import is_gone, now, this_process
+from tasks.leasing import now
+from tasks.liveness import is_gone, this_process, watch
 from tasks.objectives.checked import CheckedCampaign
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
@@ -105,6 +106,9 @@ def _answer(storage: str, name: str) -> int:
 
 def _require_free(storage: str, name: str) -> None:
     """Refuse a campaign that another process runs before any server is started."""
+    with closing(open_database(storage)) as database:
+        with database.reading() as session:
+            campaign = campaign_records.get_campaign(session, name)
+        watch(database, campaign.id, now=now())
     with reading(storage) as session:
-        campaign = campaign_records.get_campaign(session, name)
-        leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
+        leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)

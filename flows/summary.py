@@ -25,6 +25,7 @@ def told_lines(status: CampaignStatus) -> list[tuple[str, str]]:
     """What is known and what it cost, a word and a sentence each: true wherever it is read."""
     return [
         *answer_lines(status.answer),
+        *(("server", change.sentence) for change in status.answer.servers),
         *(("check", warning.sentence) for warning in status.warnings),
         ("cost", _cost(status)),
         ("budget", ", ".join(str(each) for each in status.budgets)),

@@ -5,11 +5,12 @@ it learns nothing. Every flow run of ours is therefore tagged with its process, 
 """
 
 from contextlib import suppress
+from dataclasses import asdict
 
 from flows.reading import reading
 from storage import leases
 from storage.records import Holder
-from tasks.leasing import is_gone, now, this_process
+from tasks.liveness import is_dead, is_gone, this_process
 
 TAG = "winnow"
 """What every flow run of ours is tagged with."""
@@ -20,23 +21,25 @@ _PROCESS = "winnow-process:"
 def tags_of_this_process() -> list[str]:
     """What a flow run is tagged with by the process that runs it."""
     holder = this_process()
-    return [TAG, f"{_PROCESS}{holder.host}:{holder.pid}:{holder.process_started_at!r}"]
+    return [TAG, _PROCESS + ":".join(str(value) for value in asdict(holder).values())]
 
 
 def process_of(tags: list[str]) -> Holder | None:
     """The process that a flow run was tagged with."""
     for tag in tags:
         if tag.startswith(_PROCESS):
-            host, pid, started = tag.removeprefix(_PROCESS).rsplit(":", 2)
-            return Holder(host=host, pid=int(pid), process_started_at=float(started))
+            host, pid, boot_id, namespace, ticks = tag.removeprefix(_PROCESS).rsplit(":", 4)
+            return Holder(
+                host=host, pid=int(pid), boot_id=boot_id, pid_namespace=namespace, started_ticks=int(ticks)
+            )
     return None
 
 
 def mark_zombies(storage: str) -> list[str]:
     """Tell Prefect which of our flow runs have crashed; return their names.
 
-    Those are the runs of a process of this machine that is no more, and of a process anywhere that let its
-    lease on a campaign of this database run out.
+    Those are the runs of a process of this machine that is no more, and of a process anywhere that is known
+    to have let its lease on a campaign of this database run out.
 
     Args:
         storage: URL of the results database; it holds Winnow's tables.
@@ -53,7 +56,7 @@ def mark_zombies(storage: str) -> list[str]:
     from prefect.states import Crashed
 
     with reading(storage) as session:
-        left = leases.left_behind(session, now=now())
+        left = {lease.holder for lease in leases.unreleased(session) if is_gone(lease)}
     ours = FlowRunFilter(
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING])),
         tags=FlowRunFilterTags(all_=[TAG]),
@@ -62,7 +65,7 @@ def mark_zombies(storage: str) -> list[str]:
     with get_client(sync_client=True) as client:
         for run in client.read_flow_runs(flow_run_filter=ours):
             holder = process_of(run.tags)
-            if holder is None or not (holder in left or is_gone(holder)):
+            if holder is None or not (holder in left or is_dead(holder)):
                 continue
             message = f"{holder}, which ran it, is gone; whoever goes on with its campaign said so"
             with suppress(ObjectNotFound):  # somebody deleted it meanwhile

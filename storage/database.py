@@ -9,10 +9,11 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import Session
 
-from storage.errors import ConflictingRecord, StorageUnavailable
+from storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable
 from storage.postgresql_engine import READS, postgresql_engine
-from storage.sqlite_engine import WRITES, sqlite_engine
+from storage.sqlite_engine import WRITES, is_busy, sqlite_engine
 from storage.urls import shown_url
+from storage.write_lock import why_file_is_locked, why_server_is_locked
 
 BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""
@@ -44,7 +45,7 @@ class Database:
     @contextmanager
     def reading(self) -> Generator[Session, None, None]:
         """A session that sees one consistent state and writes nothing."""
-        with _named_errors(self.url), Session(self._reader) as session:
+        with self._named_errors(), Session(self._reader) as session:
             yield session
             session.rollback()
 
@@ -54,15 +55,16 @@ class Database:
 
         Raises:
             ConflictingRecord: If a row breaks a constraint.
-            StorageUnavailable: If the database cannot be reached, locked or written.
+            StorageLocked: If another process writes for longer than a writer waits.
+            StorageUnavailable: If the database cannot be reached or written.
         """
-        with _named_errors(self.url), Session(self._writer) as session, session.begin():
+        with self._named_errors(), Session(self._writer) as session, session.begin():
             yield session
 
     @contextmanager
     def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
         """A way to run statements that no transaction may hold, such as VACUUM."""
-        with _named_errors(self.url):
+        with self._named_errors():
             connection = self.engine.raw_connection()
             try:
                 driver = connection.driver_connection
@@ -70,13 +72,32 @@ class Database:
                 try:
                     yield lambda statement: driver.execute(statement)
                 except self.engine.dialect.loaded_dbapi.Error as error:
-                    raise StorageUnavailable(self.url, " ".join(str(error).split())) from error
+                    raise self.unavailable(error) from error
             finally:
                 connection.invalidate()
 
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
+
+    @contextmanager
+    def _named_errors(self) -> Generator[None, None, None]:
+        """Rename the driver's errors at this one border, keeping the cause."""
+        try:
+            yield
+        except (IntegrityError, DataError) as error:
+            raise ConflictingRecord(cause(error)) from error
+        except DBAPIError as error:
+            raise self.unavailable(error.orig) from error
+
+    def unavailable(self, error: BaseException | None) -> StorageUnavailable:
+        """What to raise where the driver says that the database did not do what it was asked to."""
+        waited_s = BUSY_TIMEOUT_MS / 1000
+        if type(error).__name__ == "LockNotAvailable":
+            return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
+        if is_busy(error):
+            return StorageLocked(self.url, why_file_is_locked(str(make_url(self.url).database), waited_s))
+        return StorageUnavailable(self.url, one_line(error))
 
 
 def open_database(url: str, *, read_only: bool = False) -> Database:
@@ -105,19 +126,11 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
     return Database(shown, engine)
 
 
-@contextmanager
-def _named_errors(url: str) -> Generator[None, None, None]:
-    """Rename the driver's errors at this one border, keeping the cause."""
-    try:
-        yield
-    except (IntegrityError, DataError) as error:
-        raise ConflictingRecord(cause(error)) from error
-    except DBAPIError as error:
-        raise StorageUnavailable(url, cause(error)) from error
-
-
 def cause(error: DBAPIError) -> str:
     """What the driver says, in one line."""
-    if type(error.orig).__name__ == "LockNotAvailable":
-        return f"database is locked: another process has been writing for {BUSY_TIMEOUT_MS / 1000:g} s"
-    return " ".join(str(error.orig).split())
+    return one_line(error.orig)
+
+
+def one_line(error: BaseException | None) -> str:
+    """What a driver's error says, in one line."""
+    return " ".join(str(error).split())

@@ -2,6 +2,7 @@
 
 * StorageError
   - StorageUnavailable   it cannot be opened or did not answer      (mend the URL or the server, resume)
+  - StorageLocked        another process keeps the write lock       (wake, end or await it, resume)
   - SchemaMissing        it holds no Winnow tables                  (check the URL, or run a campaign)
   - SchemaOutdated       an older Winnow wrote it                   (`winnow db upgrade`)
   - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
@@ -31,6 +32,14 @@ class StorageUnavailable(StorageError):
             f"the results database {url} is unavailable: {cause}; "
             "check that the path or server exists and can be written, then run the command again"
         )
+        self.url = url
+
+
+class StorageLocked(StorageUnavailable):
+    """Another process holds the lock of writers for longer than a writer waits."""
+
+    def __init__(self, url: str, why: str) -> None:
+        StorageError.__init__(self, f"the results database {url} is locked: {why}")
         self.url = url
 
 
@@ -99,13 +108,11 @@ class CopyRefused(StorageError):
 class LeaseHeld(StorageError):
     """Another process runs the campaign."""
 
-    def __init__(
-        self, campaign: str, holder: str, heartbeat_at: dt.datetime, expires_at: dt.datetime
-    ) -> None:
+    def __init__(self, campaign: str, holder: str, heartbeat_at: dt.datetime, lifetime: dt.timedelta) -> None:
         super().__init__(
             f"campaign '{campaign}' is being run by {holder} "
             f"(last heartbeat {heartbeat_at:%Y-%m-%d %H:%M:%S} UTC); stop that process, or wait: "
-            f"without a heartbeat the lease ends at {expires_at:%H:%M:%S} UTC"
+            f"after {lifetime.total_seconds():g} s without a heartbeat another may take its place"
         )
         self.campaign = campaign
         self.holder = holder

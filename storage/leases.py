@@ -1,5 +1,8 @@
 """One writer per campaign: a lease with a heartbeat, and a token that fences off whoever lost it.
 
+Heartbeats are stamped with PostgreSQL's clock, which is one for all holders, and counted: SQLite has no clock
+but those of the processes that use it, which may differ and be set, so there only the count tells.
+
 A process that was frozen and thawed still believes it holds the lease. It cannot know better, so the
 database does: every takeover raises the token, and every writing transaction shows the token it was given.
 """
@@ -7,8 +10,9 @@ database does: every takeover raises the token, and every writing transaction sh
 import datetime as dt
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import asdict
 
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 
 from storage.database import Database
@@ -24,17 +28,17 @@ def acquire(
     *,
     now: dt.datetime,
     lifetime: dt.timedelta,
-    is_gone: Callable[[Holder], bool],
+    is_gone: Callable[[LeaseRecord], bool],
 ) -> LeaseRecord:
-    """Take the lease, or take over a stale one.
+    """Take the lease, or take over one that nobody holds any more.
 
     Args:
         database: Where the campaign lives.
         campaign_id: The campaign to write to.
         holder: The process that asks.
-        now: The present moment.
+        now: The present moment, with which a lease is stamped where the database has no clock.
         lifetime: How long the lease lasts without a heartbeat.
-        is_gone: Whether a holder is known to be dead, so that nobody waits for its lease to run out.
+        is_gone: Whether nobody writes any more under a lease that was not given back.
 
     Raises:
         CampaignDeleted: If there is no such campaign any more.
@@ -44,31 +48,33 @@ def acquire(
         if session.get(Campaign, campaign_id) is None:
             raise CampaignDeleted(campaign_id)
         row = session.get(Lease, campaign_id, with_for_update=True)
-        require_free(session, campaign_id, holder, now=now, is_gone=is_gone)
+        require_free(session, campaign_id, holder, is_gone=is_gone)
         if row is None:
             row = Lease(campaign_id=campaign_id, token=0)
             session.add(row)
         row.token += 1
-        row.host, row.pid, row.process_started_at = holder.host, holder.pid, holder.process_started_at
-        row.heartbeat_at, row.expires_at, row.released_at = now, now + lifetime, None
-        return _record(row)
+        for name, value in asdict(holder).items():
+            setattr(row, name, value)
+        row.beats, row.heartbeat_at, row.released_at = 0, _moment(session, now), None
+        row.lifetime_s = lifetime.total_seconds()
+        return _record(session, row)
 
 
 def require_free(
-    session: Session, campaign_id: int, asker: Holder, *, now: dt.datetime, is_gone: Callable[[Holder], bool]
+    session: Session, campaign_id: int, asker: Holder, *, is_gone: Callable[[LeaseRecord], bool]
 ) -> None:
-    """Refuse a campaign that another live process runs.
+    """Refuse a campaign that another process runs, or may be running for all that is known.
 
     Raises:
         LeaseHeld: If there is one.
     """
     lease = find(session, campaign_id)
-    if lease and lease.holder != asker and is_live(lease, now=now, is_gone=is_gone):
+    if lease and lease.holder != asker and is_live(lease, is_gone=is_gone):
         name = session.scalar(select(Campaign.name).where(Campaign.id == campaign_id))
-        raise LeaseHeld(str(name), str(lease.holder), lease.heartbeat_at, lease.expires_at)
+        raise LeaseHeld(str(name), str(lease.holder), lease.heartbeat_at, lease.lifetime)
 
 
-def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime, lifetime: dt.timedelta) -> None:
+def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
     """Send a heartbeat.
 
     Raises:
@@ -78,7 +84,7 @@ def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime, lifetime:
         session.execute(
             update(Lease)
             .where(Lease.campaign_id == lease.campaign_id)
-            .values(heartbeat_at=now, expires_at=now + lifetime)
+            .values(heartbeat_at=_moment(session, now), beats=Lease.beats + 1)
         )
 
 
@@ -88,7 +94,7 @@ def release(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None
         session.execute(
             update(Lease)
             .where(Lease.campaign_id == lease.campaign_id, Lease.token == lease.token)
-            .values(released_at=now)
+            .values(released_at=_moment(session, now))
         )
 
 
@@ -114,26 +120,51 @@ def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, 
 def find(session: Session, campaign_id: int) -> LeaseRecord | None:
     """The last lease of a campaign, live or not."""
     row = session.get(Lease, campaign_id)
-    return None if row is None else _record(row)
+    return None if row is None else _record(session, row)
 
 
-def left_behind(session: Session, *, now: dt.datetime) -> set[Holder]:
-    """Holders that neither gave their leases back nor renewed them in time."""
-    rows = session.scalars(select(Lease).where(Lease.released_at.is_(None), Lease.expires_at <= now))
-    return {_record(row).holder for row in rows}
+def unreleased(session: Session) -> list[LeaseRecord]:
+    """Every lease that was not given back, whether its holder lives or not."""
+    rows = session.scalars(select(Lease).where(Lease.released_at.is_(None)).order_by(Lease.campaign_id))
+    return [_record(session, row) for row in rows]
 
 
-def is_live(lease: LeaseRecord, *, now: dt.datetime, is_gone: Callable[[Holder], bool]) -> bool:
-    """Whether somebody is writing under this lease, as far as can be known from here."""
-    return lease.released_at is None and lease.expires_at > now and not is_gone(lease.holder)
+def is_live(lease: LeaseRecord, *, is_gone: Callable[[LeaseRecord], bool]) -> bool:
+    """Whether somebody writes under this lease, as far as `is_gone` can tell."""
+    return lease.released_at is None and not is_gone(lease)
 
 
-def _record(row: Lease) -> LeaseRecord:
+def _moment(session: Session, now: dt.datetime) -> dt.datetime:
+    """The present moment by the database's clock, else as it is given."""
+    if session.get_bind().dialect.name != "postgresql":
+        return now
+    moment: dt.datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return moment
+
+
+def _is_expired(session: Session, row: Lease) -> bool | None:
+    if session.get_bind().dialect.name != "postgresql":
+        return None
+    # A reader sees the heartbeats up to its beginning, so it judges them as of then.
+    clock = "CASE WHEN current_setting('transaction_read_only') = 'on' THEN now() ELSE clock_timestamp() END"
+    moment = session.execute(text(f"SELECT {clock}")).scalar_one()
+    return bool(moment - row.heartbeat_at >= dt.timedelta(seconds=row.lifetime_s))
+
+
+def _record(session: Session, row: Lease) -> LeaseRecord:
     return LeaseRecord(
         campaign_id=row.campaign_id,
         token=row.token,
-        holder=Holder(host=row.host, pid=row.pid, process_started_at=row.process_started_at),
+        holder=Holder(
+            host=row.host,
+            pid=row.pid,
+            boot_id=row.boot_id,
+            pid_namespace=row.pid_namespace,
+            started_ticks=row.started_ticks,
+        ),
+        beats=row.beats,
         heartbeat_at=row.heartbeat_at,
-        expires_at=row.expires_at,
+        lifetime=dt.timedelta(seconds=row.lifetime_s),
         released_at=row.released_at,
+        is_expired=_is_expired(session, row),
     )

@@ -214,6 +214,9 @@ class Round(Base):
     """Candidate position of each planned comparison, or a pair of positions for duels."""
     examples: Mapped[list[Any]]
     """Example position of each planned comparison."""
+    propensities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    """Probability with which each candidate was drawn, all that was known before given; NULL where nothing
+    was left to chance."""
     planned_at: Mapped[dt.datetime]
 
 
@@ -495,8 +498,14 @@ class Lease(Base):
     token: Mapped[int]
     host: Mapped[str] = mapped_column(NAME)
     pid: Mapped[int]
-    process_started_at: Mapped[float]
-    """Seconds since the epoch, as the system tells it; a later process may get the same pid."""
+    boot_id: Mapped[str] = mapped_column(NAME)
+    pid_namespace: Mapped[str] = mapped_column(NAME)
+    started_ticks: Mapped[int] = mapped_column(LARGE)
+    """Clock ticks from the system's start to the process's; a later process may get the same pid."""
+    beats: Mapped[int]
+    """Heartbeats since it was taken; who watches it sees whether they go on, whatever any clock says."""
     heartbeat_at: Mapped[dt.datetime]
-    expires_at: Mapped[dt.datetime]
+    """By PostgreSQL's clock; in SQLite by the holder's, for people to read."""
+    lifetime_s: Mapped[float]
+    """Seconds without a heartbeat after which it may be taken over."""
     released_at: Mapped[dt.datetime | None]

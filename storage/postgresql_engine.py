@@ -1,8 +1,10 @@
 """How PostgreSQL is opened: one writer at a time as in SQLite, and readers on one unchanging snapshot.
 
-Every writing transaction first takes one advisory lock of the database. What holds in SQLite, that nothing
+Every writing transaction first locks one table that no campaign writes to. What holds in SQLite, that nothing
 changes between what a writer reads and what it then writes, so holds here too, and no two writers deadlock.
-Readers take no lock: they neither wait for a writer nor make it wait.
+Readers take no lock that conflicts: they neither wait for a writer nor make it wait. Nor can a role stop
+writers that may only SELECT: to lock a table in a mode that conflicts takes the right to change its rows (an
+advisory lock, in contrast, is free to every role).
 
 A read-only engine opens each transaction READ ONLY, and `storage.views.run_sql` sends a user's statement as
 the query of a server-side cursor: the server then accepts one statement that returns rows and nothing else,
@@ -12,6 +14,8 @@ of the role's rights: pg_read_file, lo_export and the like are refused to every 
 Whoever lets strangers ask in SQL does it with a role that may only SELECT.
 """
 
+import os
+import socket
 import time
 from typing import Any
 
@@ -22,14 +26,12 @@ from sqlalchemy.pool import NullPool, QueuePool
 from storage.driving import run
 from storage.errors import StorageUnavailable
 from storage.sqlite_engine import WRITES
+from storage.write_lock import LOCKED_BY_WRITERS
 
 READS = "winnow_reads"
 """Execution option of a connection whose transactions read: one snapshot for the whole of each."""
 
-LOCK_OF_WRITERS = 0x77696E6E6F77
-"""The advisory lock's number: "winnow" in ASCII."""
-
-BEGIN_WRITING = f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_OF_WRITERS})"
+BEGIN_WRITING = f"BEGIN; LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 CONNECT_TIMEOUT_S = 10
@@ -67,6 +69,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
     settings = SETTINGS | {
         "lock_timeout": f"{wait_ms}ms",
         "default_transaction_read_only": "on" if read_only else "off",
+        "application_name": f"winnow, process {os.getpid()} on {socket.gethostname()}",
         "idle_in_transaction_session_timeout": "0" if read_only else IDLE_WRITER,
     }
 

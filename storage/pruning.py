@@ -29,7 +29,7 @@ from storage.models import (
     Round,
     Tally,
 )
-from storage.records import Holder
+from storage.records import LeaseRecord
 
 # Foreign keys that only deleting looks up; no query of a campaign would use an index on them.
 _LOOKED_UP = {
@@ -100,8 +100,7 @@ def prune(
     session: Session,
     campaigns: Sequence[Prunable],
     *,
-    now: dt.datetime,
-    is_gone: Callable[[Holder], bool],
+    is_gone: Callable[[LeaseRecord], bool],
 ) -> None:
     """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
 
@@ -114,16 +113,15 @@ def prune(
     Args:
         session: Writes; everything is deleted in its transaction, or nothing.
         campaigns: As `prunable` listed them.
-        now: The present moment.
-        is_gone: Whether the holder of a lease is known to be dead.
+        is_gone: Whether nobody writes any more under a lease that was not given back.
 
     Raises:
-        LeaseHeld: If one of them is being run.
+        LeaseHeld: If one of them is being run, or may be for all that is known.
     """
     for campaign in campaigns:
         lease = find(session, campaign.id)
-        if lease is not None and is_live(lease, now=now, is_gone=is_gone):
-            raise LeaseHeld(campaign.name, str(lease.holder), lease.heartbeat_at, lease.expires_at)
+        if lease is not None and is_live(lease, is_gone=is_gone):
+            raise LeaseHeld(campaign.name, str(lease.holder), lease.heartbeat_at, lease.lifetime)
     with _indexed(session):
         for campaign in campaigns:
             _delete_campaign(session, campaign.id)

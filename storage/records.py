@@ -50,6 +50,8 @@ class RoundRecord:
     arms: Sequence[Any]
     examples: Sequence[int]
     planned_at: dt.datetime
+    propensities: Sequence[float] | None = None
+    """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
 Losses = tuple[float | None, float | None, float | None, float | None]
@@ -67,6 +69,8 @@ class ToldRound:
     outcomes: Sequence[float | None]
     losses: Sequence[Losses]
     """For certify; elsewhere, all of them are None."""
+    propensities: Sequence[float] | None = None
+    """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,8 +224,14 @@ class Holder:
     """A process that runs a campaign."""
 
     host: str
+    """Its machine's name, for people: several machines may have the same."""
     pid: int
-    process_started_at: float
+    boot_id: str
+    """Of the start of its system: no other machine and no other start has the same."""
+    pid_namespace: str
+    """Within which `pid` counts; containers on one machine have their own."""
+    started_ticks: int
+    """Clock ticks from the system's start to the process's: a later process of the same number has more."""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -229,11 +239,18 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecord:
-    """A lease as stored: live until `expires_at` unless released."""
+    """A lease as stored."""
 
     campaign_id: int
     token: int
     holder: Holder
+    beats: int
+    """Heartbeats since it was taken."""
     heartbeat_at: dt.datetime
-    expires_at: dt.datetime
+    """When the last one was sent, or the lease taken: by PostgreSQL's clock, else by that of the holder."""
+    lifetime: dt.timedelta
+    """Without a heartbeat for as long, it may be taken over."""
     released_at: dt.datetime | None
+    is_expired: bool | None
+    """Whether it has had none for as long, by the clock that `heartbeat_at` is of; None where the database
+    has no clock of its own, which is SQLite."""

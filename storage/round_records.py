@@ -19,7 +19,7 @@ from storage.records import (
     ToldRound,
 )
 
-ROUND_COLUMNS = ("campaign_id", "number", "arms", "examples", "planned_at")
+ROUND_COLUMNS = ("campaign_id", "number", "arms", "examples", "propensities", "planned_at")
 
 ROWS_AT_ONCE = 10_000
 """Rows fetched together when a whole campaign is read."""
@@ -35,12 +35,21 @@ def add_round(
     number: int,
     arms: Sequence[Any],
     examples: Sequence[int],
+    propensities: Sequence[float] | None = None,
     now: dt.datetime,
 ) -> RoundRecord:
     """Store the plan of a round."""
-    values = (campaign_id, number, list(arms), list(examples), now)
+    drawn = None if propensities is None else list(propensities)
+    values = (campaign_id, number, list(arms), list(examples), drawn, now)
     id_ = insert_row(session.connection(), table_of(Round), ROUND_COLUMNS, values)
-    return RoundRecord(id=id_, number=number, arms=list(arms), examples=list(examples), planned_at=now)
+    return RoundRecord(
+        id=id_,
+        number=number,
+        arms=list(arms),
+        examples=list(examples),
+        planned_at=now,
+        propensities=drawn,
+    )
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
@@ -63,7 +72,7 @@ def next_round_number(session: Session, campaign_id: int) -> int:
 def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
     """All finished rounds with their outcomes, in order; a bounded number of rows in memory at a time."""
     finished = (
-        select(Round.number, Round.arms, Round.examples)
+        select(Round.number, Round.arms, Round.examples, Round.propensities)
         .join(Decision, Decision.round_id == Round.id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number)
@@ -85,7 +94,7 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
         connection.execute(finished.execution_options(yield_per=ROUNDS_AT_ONCE)) as rounds,
         connection.execute(scores.execution_options(yield_per=ROWS_AT_ONCE)) as told,
     ):
-        for number, arms, examples in rounds:
+        for number, arms, examples, propensities in rounds:
             rows = told.fetchmany(len(examples))
             yield ToldRound(
                 number=number,
@@ -93,6 +102,7 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
                 examples=examples,
                 outcomes=[row[0] for row in rows],
                 losses=[(row[1], row[2], row[3], row[4]) for row in rows],
+                propensities=propensities,
             )
 
 
@@ -110,5 +120,10 @@ def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int,
 
 def _round(row: Round) -> RoundRecord:
     return RoundRecord(
-        id=row.id, number=row.number, arms=row.arms, examples=row.examples, planned_at=row.planned_at
+        id=row.id,
+        number=row.number,
+        arms=row.arms,
+        examples=row.examples,
+        planned_at=row.planned_at,
+        propensities=row.propensities,
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from storage.database import Database, cause
-from storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew, StorageUnavailable
+from storage.database import Database
+from storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -71,7 +71,7 @@ def current_revision(database: Database) -> str | None:
             revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
             return revision
     except DBAPIError as error:
-        raise StorageUnavailable(database.url, cause(error)) from error
+        raise database.unavailable(error.orig) from error
 
 
 def _migrate(database: Database) -> None:
@@ -82,4 +82,4 @@ def _migrate(database: Database) -> None:
     try:
         command.upgrade(alembic_config(database), "head")
     except DBAPIError as error:
-        raise StorageUnavailable(database.url, cause(error)) from error
+        raise database.unavailable(error.orig) from error

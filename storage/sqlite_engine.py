@@ -70,6 +70,13 @@ def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
     return engine
 
 
+def is_busy(error: BaseException | None) -> bool:
+    """Whether SQLite waited for another process's lock, and in vain."""
+    # Errors that Python itself raises have no code; of a code, the lowest byte is the kind.
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code & 0xFF == sqlite3.SQLITE_BUSY
+
+
 def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
     """Switch to the write-ahead log, once per file; for this one statement SQLite itself does not wait."""
     give_up = time.monotonic() + wait_ms / 1000
@@ -78,7 +85,7 @@ def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+            if not is_busy(error) or time.monotonic() > give_up:
                 raise
         time.sleep(0.01)
 

@@ -6,6 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from storage import arrivals, campaign_records, dataset_records, leases
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
@@ -15,7 +17,8 @@ from tasks.differences import differences
 from tasks.errors import SpecError
 from tasks.file_digests import keep_digests, recall_digests
 from tasks.joining import joining_candidates
-from tasks.leasing import is_gone, now, this_process
+from tasks.leasing import now
+from tasks.liveness import is_gone, this_process, watch
 from tasks.objectives.checked import CheckedCampaign
 from tasks.spec import CampaignSpec
 
@@ -52,28 +55,28 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
         LeaseHeld: If another live process runs it; nothing is written.
     """
-    spec = checked.spec
     keep_digests(database)
+    spec, identity = checked.spec, checked.identity()
+    with database.reading() as session:
+        begun = campaign_records.find_campaign(session, spec.name)
+    if begun is not None:
+        watch(database, begun.id, now=now())
+    # All that is slow comes before the transaction, during which nobody else can write.
+    releases, candidates = versions(), [candidate.as_record() for candidate in checked.candidates]
+    examples = [
+        NewExample(key=each.key, fields=each.fields, targets=each.targets)
+        for each in checked.dataset.examples
+    ]
     with database.writing() as session:
         stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
-            checked = checked.begun_at(stored.spec["served_at"])
-            new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
-            if not new:
-                refuse_other_identity(stored.name, stored.spec, checked.identity())
-            leases.require_free(session, stored.id, this_process(), now=now(), is_gone=is_gone)
-            if new:
-                campaign_records.grow_campaign(session, stored.id, spec=checked.identity(), candidates=new)
-            return campaign_records.set_execution(session, stored.id, spec.execution_fields())
+            return _taken_up(session, stored, checked)
         dataset_id = dataset_records.ensure_dataset(
             session,
             fingerprint=checked.dataset.fingerprint,
             name=checked.dataset.name,
             path=checked.dataset.path,
-            examples=[
-                NewExample(key=each.key, fields=each.fields, targets=each.targets)
-                for each in checked.dataset.examples
-            ],
+            examples=examples,
             now=now(),
         )
         return campaign_records.add_campaign(
@@ -82,13 +85,26 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
             objective=spec.objective,
             dataset_id=dataset_id,
             seed=spec.seed,
-            spec=checked.identity(),
+            spec=identity,
             execution=spec.execution_fields(),
-            versions=versions(),
-            candidates=[candidate.as_record() for candidate in checked.candidates],
+            versions=releases,
+            candidates=candidates,
             now=now(),
             family=family,
         )
+
+
+def _taken_up(session: Session, stored: CampaignRecord, checked: CheckedCampaign) -> CampaignRecord:
+    """A stored campaign, with the execution fields and the further candidates of a new definition."""
+    checked = checked.begun_at(stored.spec["served_at"])
+    identity = checked.identity()
+    new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
+    if not new:
+        refuse_other_identity(stored.name, stored.spec, identity)
+    leases.require_free(session, stored.id, this_process(), is_gone=is_gone)
+    if new:
+        campaign_records.grow_campaign(session, stored.id, spec=identity, candidates=new)
+    return campaign_records.set_execution(session, stored.id, checked.spec.execution_fields())
 
 
 def reopen_campaign(database: Database, name: str, storage: str) -> tuple[CampaignRecord, CheckedCampaign]:

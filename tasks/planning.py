@@ -40,12 +40,15 @@ def plan_new(campaign: RunningCampaign, ask: Ask) -> RoundRecord | None:
     batch = ask(round_rng(campaign.record.seed, number))
     if len(batch) == 0:
         return None
+    arms, examples = batch.arms.tolist(), batch.examples.tolist()
+    propensities = None if batch.propensities is None else batch.propensities.tolist()
     with writing_under(campaign.database, campaign.lease) as session:
         return round_records.add_round(
             session,
             campaign.record.id,
             number=number,
-            arms=batch.arms.tolist(),
-            examples=batch.examples.tolist(),
+            arms=arms,
+            examples=examples,
+            propensities=propensities,
             now=now(),
         )

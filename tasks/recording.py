@@ -26,11 +26,10 @@ def record_round(
         LeaseLost: If another process took the campaign over; nothing is stored.
         TextsLost: If a text that the round uses is not the one it was any more; nothing is stored.
     """
+    decided = _new_decision(campaign, decision)
     with writing_under(campaign.database, campaign.lease) as session:
         generation_records.require_texts(session, campaign.texts_in_use)
-        outcome_records.add_outcomes(
-            session, round_.id, comparisons, _new_decision(campaign, decision), now()
-        )
+        outcome_records.add_outcomes(session, round_.id, comparisons, decided, now())
     campaign.texts_in_use.clear()
     if campaign.checked.repeats_meetings:
         campaign.meetings.add(meetings_of(round_.arms, round_.examples))

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -92,7 +92,7 @@ class RunningCampaign:
                 for _ in _retold(session, self.record, self.checked, self.selector):
                     pass
             self.checked.at_round(self.selector, round_.number)
-        self.selector.tell(_batch(round_.arms, round_.examples), outcomes)
+        self.selector.tell(_batch(round_), outcomes)
 
     def load_engines(self) -> None:
         """Begin to load as many models as may be held at once, while other things start up."""
@@ -173,10 +173,11 @@ def _retold(
     """Every finished round, once the selector was told it."""
     for told in round_records.told_rounds(session, record.id):
         outcomes = checked.outcomes(told.outcomes, told.losses)
-        checked.at_round(selector, told.number).tell(_batch(told.arms, told.examples), outcomes)
+        checked.at_round(selector, told.number).tell(_batch(told), outcomes)
         yield told
 
 
-def _batch(arms: Sequence[Any], examples: Sequence[int]) -> Batch:
-    """The pairs of a stored round, as algorithms take them."""
-    return Batch(arms=np.array(arms), examples=np.array(examples))
+def _batch(planned: RoundRecord | ToldRound) -> Batch:
+    """What the selector asked for in a stored round."""
+    drawn = None if planned.propensities is None else np.array(planned.propensities)
+    return Batch(np.array(planned.arms), np.array(planned.examples), propensities=drawn)

@@ -2,25 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
 from storage import campaign_records, leases, outcome_records, round_records, views
-from storage.records import CampaignRecord, DecisionRecord, LeaseRecord
+from storage.records import CampaignRecord, DecisionRecord
 from tasks.answer.derive import answer_of, beyond_the_benchmark, reason_of
 from tasks.answer.model import Answer
 from tasks.budget_kinds import limits_of, own_kind
 from tasks.budgets import Ledger, Spending, overspent
 from tasks.certifying.certificate import Certificate, certificate_of
-from tasks.leasing import is_gone, now
+from tasks.leasing import now
+from tasks.liveness import how_left, seems_gone
 from tasks.routing.standing import standing_of
 from tasks.warnings import CampaignWarning, campaign_warnings
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """What a campaign is doing; how it ended is its answer's outcome:
 
-* running: a live process holds its lease.
+* running: a process holds its lease, and seems to live (see `tasks.liveness`).
 * ended: nothing more is to be asked, or nothing more may be spent.
 * waiting: it needs labels that a human has not given yet; then `winnow resume` goes on.
 * interrupted: it was begun and nobody runs it; `winnow resume` goes on.
@@ -91,7 +93,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     """
     decision = outcome_records.latest_decision(session, campaign.id)
     lease = leases.find(session, campaign.id)
-    live = lease is not None and leases.is_live(lease, now=now(), is_gone=is_gone)
+    live = lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now()))
     names = campaign_records.candidate_names(session, campaign.id)
     certifies, routes = campaign.objective == "certify", campaign.objective == "route"
     certificate = certificate_of(session, campaign, names, decision) if certifies else None
@@ -127,7 +129,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         totals=totals,
         warnings=tuple(campaign_warnings(session, campaign)) if in_full else (),
         holder=str(lease.holder) if lease and live else None,
-        left=_left(lease) if lease and state in ("interrupted", "new") else None,
+        left=how_left(lease) if lease and state in ("interrupted", "new") else None,
     )
 
 
@@ -146,11 +148,3 @@ def _state(
         waits = certificate is not None and certificate.waits_for
         return "waiting" if waits else "interrupted" if decision is not None else "new"
     return "ended"
-
-
-def _left(lease: LeaseRecord) -> str:
-    """How the last holder of a lease that is not live came to leave it."""
-    if lease.released_at is not None:
-        return f"{lease.holder} stopped in order at {lease.released_at:%Y-%m-%d %H:%M:%S} UTC"
-    ended = "is gone" if is_gone(lease.holder) else "is not heard of any more"
-    return f"{lease.holder} {ended}; its last heartbeat was at {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -10,7 +10,8 @@ from storage import campaign_records, pruning
 from tasks.campaign_files import check_campaign_file
 from tasks.campaigns import open_campaign, reopen_campaign
 from tasks.deciding import decide_round
-from tasks.leasing import is_gone, now
+from tasks.leasing import now
+from tasks.liveness import is_gone
 from tasks.objectives.steps import generate_round, judge_round
 from tasks.planning import plan_round
 from tasks.recording import record_round
@@ -114,4 +115,4 @@ def prune(database, name):
     with database.writing() as session:
         campaign_records.get_campaign(session, name)
         found = pruning.prunable(session, before=now() + dt.timedelta(days=1), name=name)
-        pruning.prune(session, found, now=now(), is_gone=is_gone)
+        pruning.prune(session, found, is_gone=is_gone)

@@ -87,11 +87,17 @@ class StoredCampaign:
     candidate_ids: list
     example_ids: list
 
-    def plan(self, number, arms, examples):
+    def plan(self, number, arms, examples, propensities=None):
         """Store a round's plan."""
         with self.database.writing() as session:
             return round_records.add_round(
-                session, self.record.id, number=number, arms=arms, examples=examples, now=NOW
+                session,
+                self.record.id,
+                number=number,
+                arms=arms,
+                examples=examples,
+                propensities=propensities,
+                now=NOW,
             )
 
     def texts(self, round_, **fields):

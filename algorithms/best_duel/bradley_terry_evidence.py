@@ -1,80 +1,89 @@
-"""What a record of duels says if the Bradley-Terry model with features holds."""
+"""What a record of duels says if the Bradley-Terry model with features holds, and whether they refute it."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_duel.bradley_terry import Fit, fit_bradley_terry
+from algorithms.arrays import BoolArray, FloatArray
+from algorithms.best_duel.bradley_terry import Fit, Tally, fit_bradley_terry, log_likelihood
+from algorithms.best_duel.bradley_terry_bounds import (
+    half_space_suprema,
+    half_space_values,
+    least_log_odds,
+)
+from algorithms.best_duel.bradley_terry_misfit import is_misfit, log_unstructured_mixture, strength_points
+from algorithms.best_duel.bradley_terry_mixture import laplace_log_mixture, log_mixture
+from algorithms.best_duel.count_evidence import CountEvidence
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.evidence import evidence_delta, worst_preferences
 from algorithms.best_duel.feature_space import arm_points, differences
 from algorithms.best_duel.setting import Setting
-from algorithms.best_duel.structured_allocation import exploration_pairs
-from algorithms.best_duel.structured_threshold import proven_threshold
-from algorithms.decision import HEURISTIC, Claim
+from algorithms.decision import Claim
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.logistic import sigmoid
 
-RADIUS = 10.0  # as |x_i - x_j| is at most 1, no pair's log-odds are believed to exceed it
-LEAST_INFORMATION = 0.1  # c, in units of what one duel of each exploration pair gives
+MISFIT_SHARE = 0.1  # of delta, for refuting the model; the rest is for naming a wrong arm
+GROWTH = 1.02  # the fit is tested again when there are 2% more duels
+LAPLACE_ERROR = 2.0  # nats that Laplace's method may be too low by; more would only mean to stop later
 
 
 class BradleyTerryEvidence:
-    """Preferences sigmoid(theta . (x_i - x_j)), with theta fitted to all duels, also those of arms set aside.
+    """Preferences sigmoid(theta . (x_i - x_j)), theta fitted to all duels, also those of dropped arms.
 
-    Z is the least (theta . z)^2 / (2 z^T H^-1 z) over z = x_i - x_best: about what it costs in
-    log-likelihood to let arm i reach the best one. The best arm is separated when Z is above the threshold
-    and the duels inform about every direction in which active arms differ: lambda_min(V) >= c sqrt(t).
-    Intervals of log-odds are theta . z plus or minus |z|_{H^-1} sqrt(2 threshold). With the threshold
-    "proven" all of them hold at all times at once with probability at least 1 - delta, given what
-    `proven_threshold` assumes; with "practical" they go as far as the stopping does, and that probability is
-    not known. Ties are half a win for both arms.
+    Let L be the logarithm of the mixture of `bradley_terry_mixture`. If the model holds, the true theta* has
+    l(theta*) > L - log(1 / d) at every look with probability at least 1 - d: those theta are the confidence
+    set. The best arm is known once in no theta of the set another active arm is as good, or with epsilon is
+    preferred to it by epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best)
+    >= log-odds of 1/2 + epsilon by log(1 / d). An interval holds what its estimate may be in the set. When
+    arms are dropped theta* stays what it is, so that costs nothing: the best arm is that of the active ones.
+
+    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. So if the model holds, a campaign names a
+    wrong arm or leaves the model with probability at most delta, whatever is done after that. Once the model
+    is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do with
+    the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without
+    the features explains the scored duels better than that with them. That makes nothing certain, but few
+    wrong arms are named under features that leave something out before the duels refute them.
+
+    The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
+    win for both arms. Unscored duels count at their worst; estimates leave them out.
+
+    Assumed beside the model: examples are drawn with replacement, so that the mean outcome of a duel is the
+    same whatever came before.
 
     Args:
         setting: The problem, with features.
-        record: Where the duels are told; `update` is to be called after each tell.
+        record: Where the duels are told, nothing yet; `update` is to be called after each tell.
 
     Raises:
         InvalidParameter: If there are no features, or two arms have the same.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
-    equations (3) and (8).
+    Section 4.1, for the model and the estimate.
     """
 
     def __init__(self, setting: Setting, record: DuelRecord) -> None:
         if setting.features is None:
             raise InvalidParameter("features", None, "given, a row of numbers for each arm")
         self.points = arm_points(setting.features)  # (K, r)
+        self.is_refuted = False
+        self.by_counts = CountEvidence(setting, record)
         self._delta = evidence_delta(setting)
+        self._lead = math.log((0.5 + setting.epsilon) / (0.5 - setting.epsilon))
         self._record = record
         self._cells = np.triu_indices(record.n_arms, 1)  # all pairs i < j, P of them
         self._z = differences(self.points, np.column_stack(self._cells))  # (P, r)
+        self._strength_z = differences(strength_points(record.n_arms), np.column_stack(self._cells))
         self._theta = np.zeros(self.points.shape[1])
-        self.update()
+        self._due = 1.0  # duels told at which the fit is to be tested next
+        self._follow()
 
     def update(self) -> None:
-        """Follow the record: a step or two from the last theta to the new one."""
-        record = self._record
-        counts = record.counts[self._cells]
-        duelled = np.flatnonzero(counts)
-        z, counts = self._z[duelled], counts[duelled]
-        ridge = max(record.n_scored, 1) ** -0.5
-        fit = fit_bradley_terry(
-            z, record.wins[self._cells][duelled], counts, ridge=ridge, radius=RADIUS, start=self._theta
-        )
-        self._theta = fit.theta
-        self._beliefs = _Beliefs(
-            points=self.points,
-            active=record.active.copy(),
-            t=record.n_scored,
-            z=z,
-            counts=counts,
-            fit=fit,
-            ridge=ridge,
-            delta=self._delta,
-        )
+        """Follow the record: a step or two from the last theta to the new one; once refuted, counts alone."""
+        self.by_counts.update()
+        if not self.is_refuted:
+            self._follow()
 
     @property
     def scores(self) -> FloatArray:
@@ -94,12 +103,12 @@ class BradleyTerryEvidence:
     @property
     def lower(self) -> FloatArray:
         """Lower ends of the intervals of the estimates, shape (K,)."""
-        return self._beliefs.ends(-1.0)
+        return self._beliefs.intervals[0]
 
     @property
     def upper(self) -> FloatArray:
         """Upper ends of the intervals of the estimates, shape (K,)."""
-        return self._beliefs.ends(1.0)
+        return self._beliefs.intervals[1]
 
     @property
     def best(self) -> int | None:
@@ -108,30 +117,66 @@ class BradleyTerryEvidence:
 
     @property
     def statistic(self) -> float:
-        """Z of equation (8), in nats; 0 where there is none."""
+        """L less the highest l where another active arm is as good as the best, in nats; 0 without one."""
         return self._beliefs.statistic
 
     @property
     def is_separated(self) -> bool:
-        """Whether the best arm is separated at the threshold of the setting."""
+        """Whether the best arm is known at the error probability of the setting, if the model holds."""
         return self._beliefs.is_separated
 
     @property
     def is_settled(self) -> bool:
-        """False: duels under the model make nothing certain."""
+        """False: duels with examples drawn anew make nothing certain."""
         return False
 
     @property
     def beaten(self) -> BoolArray:
+        """Active arms that another one beats for every theta in the confidence set, shape (K,)."""
+        beaten: BoolArray = self._record.active & (self.upper < 0.5)
+        return beaten
+
+    @property
+    def losers(self) -> BoolArray:
         """None, shape (K,)."""
         return np.zeros(self._record.n_arms, dtype=np.bool_)
 
-    losers = tied = beaten
+    @property
+    def tied(self) -> BoolArray:
+        """None, shape (K,)."""
+        return np.zeros(self._record.n_arms, dtype=np.bool_)
 
     @property
     def claim(self) -> Claim:
-        """Nothing that is proven."""
-        return HEURISTIC
+        """What may be said once the best arm is separated; arms that were dropped make no difference."""
+        return Claim(kind="proven", delta=self._delta, assumptions=("bradley-terry",))
+
+    def _follow(self) -> None:
+        record = self._record
+        told, counts = record.told[self._cells], record.counts[self._cells]
+        duelled = np.flatnonzero(told)
+        tally = Tally(
+            self._z[duelled],
+            record.wins[self._cells][duelled],
+            counts[duelled],
+            (told - counts)[duelled],
+        )
+        fit = fit_bradley_terry(*tally[:3], ridge=max(record.n_scored, 1) ** -0.5, start=self._theta)
+        self._theta = fit.theta
+        self._beliefs = _Beliefs(
+            points=self.points,
+            active=record.active.copy(),
+            tally=tally,
+            strength_z=self._strength_z[duelled],
+            fit=fit,
+            t=record.n_scored,
+            price=math.log(1.0 / ((1.0 - MISFIT_SHARE) * self._delta)),
+            lead=self._lead,
+        )
+        if record.n_told >= self._due:
+            without = log_unstructured_mixture(tally, self._strength_z[duelled])
+            self.is_refuted = is_misfit(tally, without, fit, MISFIT_SHARE * self._delta)
+            self._due = GROWTH * record.n_told
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,12 +185,12 @@ class _Beliefs:
 
     points: FloatArray  # (K, r)
     active: BoolArray  # (K,)
-    t: int
-    z: FloatArray  # (D, r), of the pairs that duelled
-    counts: IntArray  # (D,)
+    tally: Tally
+    strength_z: FloatArray  # (P, K - 1)
     fit: Fit
-    ridge: float
-    delta: float
+    t: int
+    price: float  # log(1 / d)
+    lead: float  # log-odds that another arm may be better by
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -171,60 +216,59 @@ class _Beliefs:
         return worst_preferences(self.preferences, self.active)
 
     @cached_property
-    def covariance(self) -> FloatArray:
-        """H^-1, shape (r, r)."""
-        return np.asarray(np.linalg.inv(self.fit.hessian), dtype=np.float64)
+    def log_mixture(self) -> float:
+        return log_mixture(self.tally, self.fit.theta)
+
+    @cached_property
+    def rivals(self) -> FloatArray:
+        """x_i - x_best of the other active arms, shape (M, r)."""
+        others = self.active.copy()
+        if self.best is None:
+            return np.empty((0, self.points.shape[1]))
+        others[self.best] = False
+        rivals: FloatArray = self.points[others] - self.points[self.best]
+        return rivals
 
     @cached_property
     def statistic(self) -> float:
-        rivals = self.active.copy()
-        if self.best is None or rivals.sum() < 2:
+        if len(self.rivals) == 0:
             return 0.0
-        rivals[self.best] = False
-        spans = self.points[rivals] - self.points[self.best]  # (M, r)
-        gaps = self.scores[self.best] - self.scores[rivals]  # (M,)
-        return float((gaps**2 / (2.0 * ((spans @ self.covariance) * spans).sum(axis=1))).min())
-
-    @cached_property
-    def information(self) -> FloatArray:
-        """V = sum N z z^T, shape (r, r)."""
-        return (self.z.T * self.counts) @ self.z
-
-    @cached_property
-    def threshold(self) -> float:
-        widths = np.sqrt(((self.z @ self.covariance) * self.z).sum(axis=1))
-        return proven_threshold(
-            self.fit,
-            self.information,
-            widths.max(initial=0.0),
-            ridge=self.ridge,
-            radius=RADIUS,
-            delta=self.delta,
+        return self.log_mixture - float(
+            half_space_suprema(self.tally, self.rivals, self.lead, self.fit).max()
         )
 
     @cached_property
     def is_separated(self) -> bool:
-        return self.statistic > 0.0 and self.statistic > self.threshold and self._is_informed()
+        if len(self.rivals) == 0 or not self._may_be_separated() or self.statistic < self.price:
+            return False
+        return not self._is_doubted()
 
-    def _is_informed(self) -> bool:
-        """lambda_min(V) >= c sqrt(t), on the differences of active arms."""
-        pairs = np.argwhere(np.triu(np.outer(self.active, self.active), 1))
-        explored = differences(self.points, pairs)
-        explored = explored[exploration_pairs(explored)]  # (s, r), a basis
-        basis, triangle = np.linalg.qr(explored.T)  # (r, s), (s, s)
-        unit = np.linalg.eigvalsh(triangle @ triangle.T)[0]
-        least = np.linalg.eigvalsh(basis.T @ self.information @ basis)[0]
-        return bool(least >= LEAST_INFORMATION * unit * np.sqrt(self.t))
+    def _is_doubted(self) -> bool:
+        """Whether the scored duels are likelier without the features; never so for two arms."""
+        if len(self.points) == 2:
+            return False
+        scored = self.tally._replace(unscored=np.zeros_like(self.tally.unscored))
+        without = log_unstructured_mixture(scored, self.strength_z)
+        return without > log_mixture(scored, self.fit.theta)
 
-    def ends(self, side: float) -> FloatArray:
-        """Lower (side -1) or upper (side 1) ends of the intervals of the estimates, shape (K,)."""
-        if self.t == 0:
-            return np.full(len(self.points), 0.5 + 0.5 * side)
-        inner = self.points @ self.covariance @ self.points.T  # (K, K)
-        norms = inner.diagonal()
-        widths = np.sqrt(np.maximum(norms[:, np.newaxis] + norms - 2.0 * inner, 0.0))
-        reach = side * widths * np.sqrt(2.0 * self.threshold)
-        ends = sigmoid(self.scores[:, np.newaxis] - self.scores + reach)
-        others = self.active & ~np.eye(len(self.points), dtype=np.bool_)
-        worst: FloatArray = np.where(others, ends, 1.0).min(axis=1)
-        return worst
+    def _may_be_separated(self) -> bool:
+        """Whether it is worth working out the statistic, by a quicker one that is seldom lower by much."""
+        values = half_space_values(self.tally, self.rivals, self.lead, self.fit)
+        about = laplace_log_mixture(float(log_likelihood(self.tally, self.fit.theta)), self.fit)
+        return about - float(values.max()) >= self.price - LAPLACE_ERROR
+
+    @cached_property
+    def intervals(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of the intervals of the estimates, shape (K,) each."""
+        n_arms = len(self.points)
+        spans = (self.points[:, np.newaxis] - self.points).reshape(n_arms * n_arms, -1)
+        others = self.active & ~np.eye(n_arms, dtype=np.bool_)  # (K, K)
+        wanted = (others | others.T).ravel()
+        least = np.full(n_arms * n_arms, -np.inf)
+        least[wanted] = least_log_odds(self.tally, spans[wanted], self.fit, self.log_mixture - self.price)
+        lower = sigmoid(least.reshape(n_arms, n_arms))
+        ends = (np.where(others, each, 1.0).min(axis=1) for each in (lower, 1.0 - lower.T))
+        known = np.where(np.isnan(self.estimates), 0.5, self.estimates)
+        # The fitted theta is in the set but for rounding, or for a ridge that is felt.
+        lowest, highest = ends
+        return np.minimum(lowest, known), np.maximum(highest, known)

@@ -96,6 +96,15 @@ def evidence_of(setting: Setting, record: DuelRecord) -> Evidence:
     return BradleyTerryEvidence(setting, record)
 
 
+def in_force(evidence: Evidence) -> Evidence:
+    """What to go by after a tell: the evidence, or that by counts once the duels refute its model."""
+    from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+
+    if isinstance(evidence, BradleyTerryEvidence) and evidence.is_refuted:
+        return evidence.by_counts
+    return evidence
+
+
 def evidence_delta(setting: Setting) -> float:
     """The error probability of a campaign's tests and intervals."""
     return INTERVAL_DELTA if setting.delta is None else setting.delta

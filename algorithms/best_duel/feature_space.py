@@ -6,15 +6,17 @@ from algorithms.arrays import FloatArray, IntArray
 from algorithms.errors import InvalidParameter
 
 SMALLEST_SHARE = 1e-8  # of the largest singular value or distance; below it there is only rounding
+ROUNDING = 1e-12  # of a column's largest value; a column that varies less is constant
 
 
 def arm_points(features: FloatArray) -> FloatArray:
-    """The arms as points whose differences span all coordinates and are at most 1 long.
+    """The arms as points whose differences span all coordinates, on standardised columns.
 
-    Duels only show differences of features. What all arms have in common is taken off, the rest is written
-    in an orthonormal basis of the differences' span, and everything is divided by the largest distance. So
-    one-hot features, constant columns and columns that repeat others are welcome; rotating, shifting or
-    scaling all features together changes nothing but the coordinates.
+    Duels only show differences of features. Every column is centred and divided by its standard deviation
+    over the arms, so the unit it was given in does not matter; the rest is written in an orthonormal basis of
+    the differences' span. So one-hot features, constant columns and columns that repeat others are welcome;
+    shifting or scaling a column changes nothing, and an isotropic normal distribution of the standardised
+    columns' coefficients is one of the coordinates' as well.
 
     Args:
         features: Shape (K, d), finite, a row for each arm.
@@ -25,20 +27,16 @@ def arm_points(features: FloatArray) -> FloatArray:
     Raises:
         InvalidParameter: If two arms have the same features: no duel could ever tell them apart.
     """
-    centred = features - features.mean(axis=0)
-    left, singular, _ = np.linalg.svd(centred, full_matrices=False)
-    rank = int((singular > SMALLEST_SHARE * singular[0]).sum())
-    points: FloatArray = left[:, :rank] * singular[:rank]
+    points = _principal(_standardised(features))
     distances = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
-    largest = distances.max()
-    same = np.argwhere(np.triu(distances <= SMALLEST_SHARE * largest, 1))
+    same = np.argwhere(np.triu(distances <= SMALLEST_SHARE * distances.max(), 1))
     for first, second in same[:1].tolist():
         raise InvalidParameter(
             "features",
             features[first].tolist(),
-            f"different for any two arms, but those of arms {first} and {second} are the same",
+            f"different for any two arms: give arms {first} and {second} one in which they differ, or leave "
+            "one of the two out",
         )
-    points /= largest
     return points
 
 
@@ -46,3 +44,21 @@ def differences(points: FloatArray, pairs: IntArray) -> FloatArray:
     """x_i - x_j for each pair (i, j), shape (P, r)."""
     spans: FloatArray = points[pairs[:, 0]] - points[pairs[:, 1]]
     return spans
+
+
+def _standardised(features: FloatArray) -> FloatArray:
+    """Shape (K, d), columns of mean 0 and variance 1, or of zeros where they are constant."""
+    scaled = features / np.maximum(np.abs(features).max(axis=0), np.finfo(np.float64).tiny)
+    centred = scaled - scaled.mean(axis=0)
+    deviations = centred.std(axis=0)
+    varies = deviations > ROUNDING
+    standardised: FloatArray = np.where(varies, centred / np.where(varies, deviations, 1.0), 0.0)
+    return standardised
+
+
+def _principal(columns: FloatArray) -> FloatArray:
+    """The same points in an orthonormal basis of their span, shape (K, r)."""
+    left, singular, _ = np.linalg.svd(columns, full_matrices=False)
+    rank = int((singular > SMALLEST_SHARE * singular[0]).sum())
+    points: FloatArray = left[:, :rank] * singular[:rank]
+    return points

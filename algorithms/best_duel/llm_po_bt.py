@@ -6,10 +6,9 @@ from numpy.typing import ArrayLike
 from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
 from algorithms.best_duel.feature_space import differences
+from algorithms.best_duel.llm_po import LlmPo
 from algorithms.best_duel.setting import Setting
-from algorithms.best_duel.stopping import Stopping
 from algorithms.best_duel.structured_allocation import Allocation, allocate, exploration_pairs, instance
-from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
 from algorithms.protocols import EMPTY_BATCH, Batch
 
@@ -18,27 +17,30 @@ TOLERANCE = 0.02  # of the duels needed, lost by not searching further
 MOST_SWEEPS = 100
 
 
-class LlmPoBt:
+class LlmPoBt(LlmPo):
     """Follow the optimal shares at the fitted theta, with a floor under the pairs that span all features.
 
     A pair of the floor with fewer duels than `n0` or than `exploration` times the root of all duels so far
-    comes first, the least asked one; else the pair that is furthest behind its share; of equals the first.
-    Shares are worked out anew when the best arm changes, an arm is set aside, or there are 5% more duels than
+    comes first, the least asked one; else the pair that is furthest behind its share, or before anything is
+    known the least asked of all; of equals the first.
+    Shares are worked out anew when the best arm changes, an arm is dropped, or there are 5% more duels than
     at the last time; theta follows every tell. Within a batch, and while others are in flight, the duels
     asked count as if they were told and the shares stay, so a batch of B spreads over pairs as B single duels
     would; a batch of 1 is the published method. A tie is half a win for each arm, and unscored duels count as
     asked.
 
+    It stops by `BradleyTerryEvidence`, which also checks the model. Once the duels refute it, `is_refuted`,
+    it goes on as `LlmPo` with its defaults, and what it then says does not need the model.
+
     Args:
         setting: The problem and the common parameters; needs `features`, different for every two arms.
-        exploration: c' of the paper, which names no value, positive; below 0.1, duels may stay too
-            uninformative in some direction for the best arm to count as separated.
+        exploration: c' of the paper, which names no value, positive.
         n0: Duels of every pair of the floor before anything is believed, at least 1.
         penalty: The penalty on uneven shares is this times t^(-1/8), non-negative; `allocate` says how it
             departs from the paper's.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
-    Section 4.2, equations (5), (6) and (8), structured policy space.
+    Section 4.2, equations (5) and (6), structured policy space.
     """
 
     def __init__(
@@ -50,65 +52,69 @@ class LlmPoBt:
             raise InvalidParameter("n0", n0, "at least 1")
         if not 0.0 <= penalty < np.inf:
             raise InvalidParameter("penalty", penalty, "non-negative and finite")
-        self._exploration = exploration
-        self._n0 = n0
-        self._penalty = penalty
-        self._stopping = Stopping(setting)
+        super().__init__(setting)
         evidence = self._stopping.evidence
         if not isinstance(evidence, BradleyTerryEvidence):
             raise InvalidParameter("features", None, "given, a row of numbers for each arm")
-        self._evidence = evidence
+        self._floor_rate, self._floor_start = exploration, n0
+        self._penalty = penalty
+        self._model = evidence
         self._pairs = self._stopping.record.pairs
         self._floor = exploration_pairs(differences(evidence.points, self._pairs))
         self._allocation: Allocation | None = None
         self._best: int | None = None
         self._due = 1.0  # duels told at which shares are to be worked out next
 
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the duels refuted the Bradley-Terry model with these features, once and for all.
+
+        If the model holds, that happens with a probability of at most a tenth of delta.
+        """
+        return self._model.is_refuted
+
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over the pairs that are furthest behind."""
+        if self.is_refuted:
+            return super().ask(rng)
         room = self._stopping.room()
         if room == 0:
             return EMPTY_BATCH
         record = self._stopping.record
         asked = (record.told + record.pending)[self._pairs[:, 0], self._pairs[:, 1]]
-        chosen = self._track(asked, record.n_told + record.n_pending, room)
+        chosen = self._follow_allocation(asked, record.n_told + record.n_pending, room)
         return record.ask(self._pairs[chosen], rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
-        self._stopping.tell(batch, outcomes)
-        self._follow()
+        super().tell(batch, outcomes)
+        if not self.is_refuted and self._stopping.record.n_active >= 2:
+            self._allocate()
 
-    def decision(self) -> Decision:
-        """Recommend the arm whose worst preference is highest."""
-        return self._stopping.decision()
-
-    def _follow(self) -> None:
+    def _allocate(self) -> None:
         """Work out the shares anew where that is due."""
-        record, evidence = self._stopping.record, self._evidence
-        if record.active.sum() < 2:
-            return
+        record, model = self._stopping.record, self._model
         is_new = self._pairs is not record.pairs
         if is_new:
             self._pairs = record.pairs
-            self._floor = exploration_pairs(differences(evidence.points, self._pairs))
-        moved = evidence.best != self._best
-        if evidence.best is None or not (is_new or moved or record.n_told >= self._due):
+            self._floor = exploration_pairs(differences(model.points, self._pairs))
+        moved = model.best != self._best
+        if model.best is None or not (is_new or moved or record.n_told >= self._due):
             return
         start = None if is_new else self._allocation
         if start is not None and moved:
             start = start._replace(rivals=np.full(len(start.rivals), 1.0 / len(start.rivals)))
         self._allocation = allocate(
-            instance(evidence.points, evidence.scores, self._pairs, np.flatnonzero(record.active)),
+            instance(model.points, model.scores, self._pairs, np.flatnonzero(record.active)),
             penalty=self._penalty * record.n_told**-0.125,
             tolerance=TOLERANCE,
             most_sweeps=MOST_SWEEPS,
             start=start,
         )
-        self._best = evidence.best
+        self._best = model.best
         self._due = GROWTH * record.n_told
 
-    def _track(self, asked: IntArray, t: int, size: int) -> IntArray:
+    def _follow_allocation(self, asked: IntArray, t: int, size: int) -> IntArray:
         """Choose pairs one after the other, by the duels asked of each, shape (P,).
 
         Returns:
@@ -120,8 +126,11 @@ class LlmPoBt:
         for place in range(size):
             now = t + place
             floor = asked[self._floor]
-            if self._allocation is None or floor.min() < max(self._n0, self._exploration * np.sqrt(now)):
+            least = max(self._floor_start, self._floor_rate * np.sqrt(now))
+            if floor.min() < least:
                 pick = self._floor[floor.argmin()]
+            elif self._allocation is None:
+                pick = asked.argmin()
             else:
                 pick = (now * shares - asked).argmax()
             asked[pick] += 1

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray
 from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.evidence import evidence_of
+from algorithms.best_duel.evidence import evidence_of, in_force
 from algorithms.best_duel.setting import Setting
 from algorithms.decision import (
     HEURISTIC,
@@ -38,6 +38,7 @@ class Stopping:
         """Absorb outcomes in [0, 1], NaN where unscored; raises like `DuelRecord.tell`."""
         self.record.tell(batch, outcomes)
         self.evidence.update()
+        self.evidence = in_force(self.evidence)
 
     def room(self) -> int:
         """How many duels the next batch may have; 0 when stopped."""

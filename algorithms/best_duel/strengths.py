@@ -46,9 +46,7 @@ def bradley_terry_strengths(wins: FloatArray, counts: IntArray) -> Strengths:
     first, second = np.nonzero(np.triu(counts, 1))
     z = basis[first] - basis[second]  # (P, M - 1)
     start = np.zeros(n_met - 1)
-    fit = fit_bradley_terry(
-        z, wins[first, second], counts[first, second], ridge=RIDGE, radius=np.inf, start=start
-    )
+    fit = fit_bradley_terry(z, wins[first, second], counts[first, second], ridge=RIDGE, start=start)
     variances = ((basis @ np.linalg.inv(fit.hessian)) * basis).sum(axis=1)
     halves = norm.isf((1.0 - LEVEL) / 2.0) * np.sqrt(variances)
     values = basis @ fit.theta

@@ -16,6 +16,11 @@ W = TypeVar("W", bound=WidenableRidge)
 class Beliefs(Protocol):
     """Predicts the scores of arms on a prompt."""
 
+    @property
+    def eta(self) -> float | None:
+        """The weight of uncertainty in a choice that was learned from the scores; None where none was."""
+        ...
+
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Means and deviations of the scores of some arms, shape (len(arms),) each."""
         ...
@@ -64,6 +69,10 @@ class PerArmBeliefs(Generic[R]):
         self._as_policy = as_policy
         self._blank = make()  # what is believed of an arm before anything is known
         self._expecting: set[int] = set()
+
+    @property
+    def eta(self) -> None:
+        """None is learned."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Means and deviations of the scores of some arms."""
@@ -114,6 +123,10 @@ class JointBeliefs(Generic[W]):
         self.model = model
         self._n_arms = n_arms
         self._as_policy = as_policy
+
+    @property
+    def eta(self) -> None:
+        """None is learned."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Means and deviations of the scores of some arms."""

@@ -24,7 +24,7 @@ def fourier_beliefs(setting: Setting, features: RandomFeatures) -> PerArmBeliefs
 
     return PerArmBeliefs(
         setting.n_arms,
-        make=lambda: LinearRidge(features.width, setting.alpha),
+        make=lambda: LinearRidge(features.width, setting.fixed_alpha),
         lift=features,
         as_policy=policy,
     )

@@ -38,7 +38,7 @@ def kernel_beliefs(setting: Setting) -> PerArmBeliefs[KernelRidge]:
 
     return PerArmBeliefs(
         setting.n_arms,
-        make=lambda: KernelRidge(kernel, setting.alpha, setting.dim),
+        make=lambda: KernelRidge(kernel, setting.fixed_alpha, setting.dim),
         lift=lambda context: context,
         as_policy=policy,
     )

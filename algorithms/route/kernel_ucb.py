@@ -23,7 +23,7 @@ class KernelUcb(Ucb):
 
     def __init__(self, setting: Setting) -> None:
         kernel = Kernel.of(setting, squared_length=2.0)
-        model = KernelRidge(kernel, setting.alpha, setting.dim + setting.n_arms)
+        model = KernelRidge(kernel, setting.fixed_alpha, setting.dim + setting.n_arms)
 
         def policy(model: KernelRidge, usable: BoolArray) -> Policy:
             return policy_of(

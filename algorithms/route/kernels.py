@@ -27,7 +27,7 @@ class Kernel:
         return cls(
             name=setting.kernel,
             gamma=setting.gamma,
-            bandwidth=setting.bandwidth,
+            bandwidth=setting.fixed_bandwidth,
             squared_length=squared_length,
         )
 

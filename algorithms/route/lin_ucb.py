@@ -22,7 +22,7 @@ class LinUcb(Ucb):
     """
 
     def __init__(self, setting: Setting) -> None:
-        model = LinearRidge(setting.dim + setting.n_arms, setting.alpha)
+        model = LinearRidge(setting.dim + setting.n_arms, setting.fixed_alpha)
 
         def policy(model: LinearRidge, usable: BoolArray) -> Policy:
             shared, offsets = np.split(model.weights, [setting.dim])

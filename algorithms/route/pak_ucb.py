@@ -2,6 +2,7 @@
 
 from algorithms.route.kernel_beliefs import kernel_beliefs
 from algorithms.route.setting import Setting
+from algorithms.route.tuned_beliefs import TunedBeliefs, is_tuned
 from algorithms.route.ucb import Ucb
 
 
@@ -10,12 +11,14 @@ class PakUcb(Ucb):
 
     A round costs O(n d + n^2) for each arm with n scores, and memory grows with n^2: for long streams take
     `rff-ucb`. With the linear kernel an arm's expected score is linear in the embedding; "poly3" and "rbf"
-    can tell types of prompts apart that lie close together. The published program starts the inverse of the
-    first kernel matrix as 1/k + alpha; this is the mathematics, (k + alpha)^-1.
+    can tell types of prompts apart that lie close together. How close, the scores say where the bandwidth of
+    "rbf" is "auto", see `TunedBeliefs`; with a number it is the published algorithm. The published program
+    starts the inverse of the first kernel matrix as 1/k + alpha; this is the mathematics, (k + alpha)^-1.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 2.
     """
 
     def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, kernel_beliefs(setting))
+        tuned = is_tuned(setting)
+        super().__init__(setting, TunedBeliefs(setting, kernel_beliefs) if tuned else kernel_beliefs(setting))

@@ -46,7 +46,8 @@ class Policy:
     arrays: Mapping[str, np.ndarray]
     """Those of the form, and `usable`, shape (K,): which arms were told a score and may be chosen."""
     parameters: Mapping[str, Any]
-    """`form`, `dim`, `n_arms`, and for kernels what `Kernel` needs; JSON values only."""
+    """`form`, `dim`, `n_arms`, `centre`, which is added to every score, and for kernels what `Kernel` needs;
+    JSON values only."""
 
     def __post_init__(self) -> None:
         form = self.parameters.get("form")
@@ -55,7 +56,7 @@ class Policy:
         for name in (*ARRAYS[form], "usable"):
             if name not in self.arrays:
                 raise InvalidParameter("arrays", sorted(self.arrays), f"those of {form!r}, with {name!r}")
-        for name in ("dim", "n_arms", *(("kernel",) if "kernel" in form else ())):
+        for name in ("dim", "n_arms", "centre", *(("kernel",) if "kernel" in form else ())):
             if name not in self.parameters:
                 raise InvalidParameter("parameters", sorted(self.parameters), f"complete, with {name!r}")
 
@@ -69,7 +70,7 @@ class Policy:
             UnusableContexts: If it has another shape or length, or is not finite.
         """
         y = unit_rows(np.asarray(context)[np.newaxis], self.parameters["dim"])[0]
-        return np.where(self.arrays["usable"], self._predicted(y), np.nan)
+        return np.where(self.arrays["usable"], self._predicted(y) + self.parameters["centre"], np.nan)
 
     def choose(self, context: FloatArray) -> int:
         """The arm with the highest predicted score, the first of equals; arm 0 where no score is known."""
@@ -111,7 +112,7 @@ def policy_of(
     form: Form, usable: BoolArray, dim: int, kernel: Kernel | None = None, **arrays: np.ndarray
 ) -> Policy:
     """A policy of a form for contexts of length `dim`, `usable` of shape (K,)."""
-    parameters: dict[str, Any] = {"form": form, "dim": dim, "n_arms": len(usable)}
+    parameters: dict[str, Any] = {"form": form, "dim": dim, "n_arms": len(usable), "centre": 0.0}
     if kernel is not None:
         parameters["kernel"] = {
             "name": kernel.name,

@@ -22,8 +22,9 @@ class RandomArm(Routing):
         usable = self._record.eligible & ~np.isnan(means)
         return policy_of("means", usable, self._setting.dim, means=np.nan_to_num(means))
 
-    def _choose(self, context: FloatArray, rng: np.random.Generator) -> int:
-        return int(rng.choice(np.flatnonzero(self._record.eligible)))
+    def _preferred(self, context: FloatArray) -> list[int]:
+        arms: list[int] = np.flatnonzero(self._record.eligible).tolist()
+        return arms
 
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
         """Scores are kept in the record, which is all that is needed."""

@@ -12,8 +12,8 @@ from algorithms.route.setting import Setting
 class RandomFeatures:
     """phi(y) = D^-1/2 [cos w_j.y, sin w_j.y], of length 1, with phi(y).phi(y') near the rbf kernel k(y, y').
 
-    The frequencies w_j, drawn from N(0, bandwidth^-2 I), are a function of the seed alone: drawn once, they
-    are the same in a resumed campaign.
+    The frequencies w_j, drawn from N(0, bandwidth^-2 I), are standard normal ones, a function of the seed
+    alone, divided by the bandwidth: the same in a resumed campaign, and in proportion for every bandwidth.
 
     Args:
         setting: The problem and the common parameters; the kernel has to be "rbf".
@@ -38,7 +38,9 @@ class RandomFeatures:
             if not holds:
                 raise InvalidParameter(name, value, requirement)
         rng = np.random.default_rng(feature_seed)
-        self.frequencies: FloatArray = rng.standard_normal((n_features, setting.dim)) / setting.bandwidth
+        self.frequencies: FloatArray = (
+            rng.standard_normal((n_features, setting.dim)) / setting.fixed_bandwidth
+        )
         """Shape (D, d)."""
 
     @property

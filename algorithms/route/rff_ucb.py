@@ -1,8 +1,11 @@
 """RFF-UCB: PAK-UCB with random Fourier features, at the same cost in every round."""
 
+from algorithms.route.beliefs import PerArmBeliefs
 from algorithms.route.fourier_beliefs import fourier_beliefs
+from algorithms.route.linear_ridge import LinearRidge
 from algorithms.route.random_features import RandomFeatures
 from algorithms.route.setting import Setting
+from algorithms.route.tuned_beliefs import TunedBeliefs, is_tuned
 from algorithms.route.ucb import Ucb
 
 
@@ -11,6 +14,9 @@ class RffUcb(Ucb):
 
     It approximates `pak-ucb` with the rbf kernel. A round costs O(D d + K D^2) time, and the state is K
     matrices of 2 D x 2 D, halved by symmetry and kept twice, however many rounds there were.
+
+    The bandwidth is chosen from the scores, unless a number is given: see `TunedBeliefs`. With a number the
+    state is as small from the beginning; else the first 4 096 contexts are kept until the last choice.
 
     The features are drawn once, where Algorithm 5 would draw new ones in every round and for every arm: what
     is added up over rounds has to be of the same features. The published program counts the first score of an
@@ -26,4 +32,8 @@ class RffUcb(Ucb):
     """
 
     def __init__(self, setting: Setting, *, n_features: int = 200, feature_seed: int = 0) -> None:
-        super().__init__(setting, fourier_beliefs(setting, RandomFeatures(setting, n_features, feature_seed)))
+
+        def make(setting: Setting) -> PerArmBeliefs[LinearRidge]:
+            return fourier_beliefs(setting, RandomFeatures(setting, n_features, feature_seed))
+
+        super().__init__(setting, TunedBeliefs(setting, make) if is_tuned(setting) else make(setting))

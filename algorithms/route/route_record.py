@@ -24,6 +24,8 @@ from algorithms.in_flight import InFlight
 from algorithms.protocols import Batch, RoutedBatch, frozen_integers
 from algorithms.route.setting import Setting
 
+ROUNDING = 1e-9
+
 Pair = tuple[int, int]
 
 
@@ -232,5 +234,15 @@ class RouteRecord:
             if score < -1.0 or score > 1.0:
                 raise OutcomeOutOfRange(arm, example, score, "in [-1, 1]")
             seen.add((arm, example))
+        self._check_propensities(batch)
         self.in_flight.check(batch)
         return batch.contexts, listed
+
+    def _check_propensities(self, batch: RoutedBatch) -> None:
+        if self._setting.explore == 0.0 or len(batch) == 0:
+            return
+        least = self._setting.explore / self.n_arms
+        if batch.propensities is None:
+            raise MalformedBatch("propensities", "given where arms are drawn: explore is above 0", "None")
+        if (batch.propensities < least * (1.0 - ROUNDING)).any():
+            raise MalformedBatch("propensities", f"at least {least:g}", f"{batch.propensities.min():g}")

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from algorithms.arrays import FloatArray, IntArray
 from algorithms.decision import Decision
 from algorithms.protocols import Batch, RoutedBatch, unit_rows
+from algorithms.route.advantage import Advantage, AdvantageRecord
 from algorithms.route.policy import Policy
-from algorithms.route.route_record import RouteRecord
+from algorithms.route.route_record import Pair, RouteRecord
 from algorithms.route.setting import Setting
 
 
@@ -30,6 +31,15 @@ class Routing(ABC):
         self._setting = setting
         self._record = RouteRecord(setting)
         self._unreckoned: list[tuple[int, FloatArray]] = []  # pending pairs that were not expected yet
+        self._advantage: AdvantageRecord | None = None
+        if setting.explore:
+            self._advantage = AdvantageRecord(
+                setting.n_arms,
+                explore=setting.explore,
+                delta=setting.delta,
+                max_unscored=setting.max_unscored,
+            )
+        self._asked_before: dict[Pair, int] = {}  # pending pairs asked before an arm came: arms there were
 
     def next_examples(self) -> IntArray:
         """The prompts whose turn it is, at most `batch_size` of them."""
@@ -41,28 +51,50 @@ class Routing(ABC):
         """Choose an arm for each prompt, one after the other."""
         rows = unit_rows(contexts, self._setting.dim)
         prompts = self._record.free_examples(examples, len(rows))
-        arms = []
+        arms, propensities = [], []
         for example, context in zip(prompts, rows[: len(prompts)], strict=True):
             # Only now, as the score of a lone prompt is usually told before another one comes.
             for pair in self._unreckoned:
                 self._expect(*pair)
-            arm = self._choose(context, rng)
+            arm, propensity = self._drawn(context, rng)
             self._record.take(arm, example, context)
             self._unreckoned = [(arm, context)]
             arms.append(arm)
+            propensities.append(propensity)
         batch = RoutedBatch(
-            np.array(arms, dtype=np.int64), np.array(prompts, dtype=np.int64), rows[: len(arms)]
+            np.array(arms, dtype=np.int64),
+            np.array(prompts, dtype=np.int64),
+            rows[: len(arms)],
+            propensities=np.array(propensities) if self._setting.explore else None,
         )
         self._record.in_flight.asked(batch)
         return batch
 
+    def _drawn(self, context: FloatArray, rng: np.random.Generator) -> tuple[int, float]:
+        """An arm for a prompt, and the probability with which it was drawn."""
+        explore = self._setting.explore
+        preferred, eligible = self._preferred(context), np.flatnonzero(self._record.eligible).tolist()
+        pool = eligible if explore and rng.random() < explore else preferred
+        arm = pool[0] if len(pool) == 1 else int(rng.choice(pool))
+        alone = (1.0 - explore) * (arm in preferred) / len(preferred)
+        return arm, min(explore / len(eligible) + alone, 1.0)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [-1, 1], NaN where unscored."""
         scored = self._record.tell(batch, outcomes)
+        if self._advantage is not None and batch.propensities is not None:
+            pairs = zip(batch.arms.tolist(), batch.examples.tolist(), strict=True)
+            known = [self._asked_before.pop(pair, self._record.n_arms) for pair in pairs]
+            scores = np.array(outcomes, dtype=np.float64)
+            self._advantage.tell(batch.arms, scores, batch.propensities, np.array(known, dtype=np.int64))
         self._forget()
         for arm, context, score in scored:
             self._learn(arm, context, score)
         self._reckon_anew()
+
+    def advantage(self) -> Advantage | None:
+        """What routing has brought over the best single arm, in units of scores; None without `explore`."""
+        return None if self._advantage is None else self._advantage.advantage()
 
     def decision(self) -> Decision:
         """Recommend the arm whose scores are best on average, for those who want one arm for all prompts.
@@ -75,7 +107,11 @@ class Routing(ABC):
     def add_arm(self) -> int:
         """Let one more arm take part from now on; return its index."""
         self._forget()
+        for pair in self._record.pending:
+            self._asked_before.setdefault(pair, self._record.n_arms)
         arm = self._record.add_arm()
+        if self._advantage is not None:
+            self._advantage.add_arm()
         self._grow()
         self._reckon_anew()
         return arm
@@ -83,6 +119,8 @@ class Routing(ABC):
     def remove_arm(self, arm: int) -> None:
         """Choose an arm no more, drop its pending pairs."""
         self._record.remove_arm(arm)
+        if self._advantage is not None:
+            self._advantage.remove_arm(arm)
         self._forget()
         self._reckon_anew()
 
@@ -91,8 +129,8 @@ class Routing(ABC):
         """What was learned, as plain arrays."""
 
     @abstractmethod
-    def _choose(self, context: FloatArray, rng: np.random.Generator) -> int:
-        """An eligible arm for a context; there is one."""
+    def _preferred(self, context: FloatArray) -> list[int]:
+        """The eligible arms that the method chooses from for a context, at random; there is one at least."""
 
     @abstractmethod
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:

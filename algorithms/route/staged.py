@@ -55,22 +55,22 @@ class Staged(Routing):
         """The means of regressions on all scores, as plain arrays."""
         return self._pooled.policy(self._record.eligible & ~np.isnan(self._record.means))
 
-    def _choose(self, context: FloatArray, rng: np.random.Generator) -> int:
-        eta, root = self._exploration(), math.sqrt(self._setting.alpha)
+    def _preferred(self, context: FloatArray) -> list[int]:
+        eta, root = self._exploration(), math.sqrt(self._setting.fixed_alpha)
         arms = np.flatnonzero(self._record.eligible)
         m = 0
         while True:
             m += 1
             means, deviations = self._stage(m).predict(context, arms.tolist())
             if self._is_settled(deviations):
-                return int(arms[(means + eta * deviations).argmax()])
+                return [int(arms[(means + eta * deviations).argmax()])]
             if ((2.0 * eta + root) * deviations > 2.0 ** (1 - m)).any():
-                return int(arms[deviations.argmax()])
+                return [int(arms[deviations.argmax()])]
             arms = arms[self._keeps_up(m, means, deviations)]
 
     def _stage_of(self, told: int, context: FloatArray) -> int | None:
-        """The stage at which `_choose` would choose an arm for its deviation; None for none."""
-        eta, root = self._exploration(), math.sqrt(self._setting.alpha)
+        """The stage at which `_preferred` would choose an arm for its deviation; None for none."""
+        eta, root = self._exploration(), math.sqrt(self._setting.fixed_alpha)
         is_left = self._record.eligible
         is_left[told] = True
         arms = np.flatnonzero(is_left)
@@ -87,11 +87,11 @@ class Staged(Routing):
                 arms = arms[self._keeps_up(m, means, deviations) | (arms == told)]
 
     def _is_settled(self, deviations: FloatArray) -> bool:
-        widest = (self._exploration() + math.sqrt(self._setting.alpha)) * float(deviations.max())
+        widest = (self._exploration() + math.sqrt(self._setting.fixed_alpha)) * float(deviations.max())
         return widest <= 1.0 / math.sqrt(self._horizon)
 
     def _keeps_up(self, m: int, means: FloatArray, deviations: FloatArray) -> BoolArray:
-        highest = means + (2.0 * self._exploration() + math.sqrt(self._setting.alpha)) * deviations
+        highest = means + (2.0 * self._exploration() + math.sqrt(self._setting.fixed_alpha)) * deviations
         keeps_up: BoolArray = highest >= highest.max() - 2.0 ** (2 - m)
         return keeps_up
 

@@ -42,14 +42,18 @@ class Ucb(Routing):
         """The means as plain arrays: what the router would choose if it stopped exploring."""
         return self._beliefs.policy(self._record.eligible & ~np.isnan(self._record.means))
 
-    def _choose(self, context: FloatArray, rng: np.random.Generator) -> int:
+    def _preferred(self, context: FloatArray) -> list[int]:
         record = self._record
         eligible = record.eligible
         if (untried := eligible & record.untried).any():
-            return int(untried.argmax())
+            return [int(untried.argmax())]
         arms: list[int] = np.flatnonzero(eligible).tolist()
         means, deviations = self._beliefs.predict(context, arms)
-        return arms[int((means + self._setting.exploration(record.n_arms) * deviations).argmax())]
+        return [arms[int((means + self._exploration() * deviations).argmax())]]
+
+    def _exploration(self) -> float:
+        learned = self._beliefs.eta if self._setting.eta is None else None
+        return self._setting.exploration(self._record.n_arms) if learned is None else learned
 
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
         self._beliefs.learn(arm, context, score)

@@ -162,7 +162,8 @@ def prune(
     from storage import campaign_records, pruning
     from storage.database import open_database
     from storage.schema import require_schema
-    from tasks.leasing import is_gone, now
+    from tasks.leasing import now
+    from tasks.liveness import is_gone, watch
 
     before = now() - age(older_than)
     with closing(open_database(storage)) as database:
@@ -183,11 +184,13 @@ def prune(
         if not yes and not typer.confirm("Delete these campaigns for good?"):
             print("nothing was deleted")
             return
+        for each in found:
+            watch(database, each.id, now=now())
         with database.writing() as session:
             # Looked up anew under the write lock: one of them may have been resumed while we asked.
             idle = {each.id for each in pruning.prunable(session, before=before, name=campaign)}
             chosen = [each for each in found if each.id in idle]
-            pruning.prune(session, chosen, now=now(), is_gone=is_gone)
+            pruning.prune(session, chosen, is_gone=is_gone)
     print(f"deleted {len(chosen)} of {len(found)} campaigns; winnow db vacuum gives the room back")
 
 

@@ -138,7 +138,7 @@ def report(
 
 def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported late
     from flows.summary import resume_command
-    from tasks.answer.words import certainty
+    from tasks.answer.words import answer_lines
 
     answer, best = status.answer, status.answer.of_best
     found = asdict(status)
@@ -152,7 +152,7 @@ def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- Ca
         "tied": answer.tied,
         "contenders": answer.contenders,
         "is_guaranteed": answer.is_guaranteed,
-        "sure": certainty(answer),
+        "sure": dict(answer_lines(answer)).get("sure", "nothing is claimed"),
         "share_of_grid": status.share_of_grid,
         "share_of_loading": status.share_of_loading,
         "resume": resume_command(status, storage),

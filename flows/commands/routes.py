@@ -51,10 +51,13 @@ def route(
     with closing(open_database(storage)) as database:
         require_schema(database)
         if export is not None:
+            from flows.output import tell
             from tasks.routing.exporting import export_policy
 
-            learned = export_policy(database, name, storage, export)
-            print(f"{export}: the policy of {name}, learned from {learned} prompts")
+            exported = export_policy(database, name, storage, export)
+            print(f"{export}: the policy of {name}, learned from {exported.prompts} prompts")
+            if exported.doubt is not None:
+                tell(f"warning: {exported.doubt}")
             return
         from flows.trusting import Trust, require_stored_trust
 

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -12,7 +13,8 @@ from flows.html_report.parts import Section
 from flows.html_report.sections import sections_of
 from storage import campaign_records, leases, outcome_records
 from storage.records import CampaignRecord
-from tasks.leasing import is_gone, now
+from tasks.leasing import now
+from tasks.liveness import seems_gone
 from tasks.status import CampaignStatus, campaign_status
 from tasks.views import ask
 
@@ -70,5 +72,5 @@ def _moment(session: Session, campaign: CampaignRecord) -> Moment:
         campaign_id=campaign.id,
         rounds=decision.round_number + 1 if decision else 0,
         decided_at=decision.decided_at if decision else None,
-        is_live=lease is not None and leases.is_live(lease, now=now(), is_gone=is_gone),
+        is_live=lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now())),
     )

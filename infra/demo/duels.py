@@ -75,8 +75,8 @@ judge:
 selector: {name: llm-po-bt}
 batch_size: 64
 
-# Stop when one candidate stands out as preferred to every other (wrongly with probability delta at most), or
-# after this many duels.
+# Stop when one candidate stands out as preferred to every other (wrongly with probability delta at most, if
+# the model of its choices holds), or after this many duels.
 stopping: {budget: $budget, delta: 0.05}
 
 # How it is run, which changes no result: all models stay loaded.

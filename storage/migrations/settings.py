@@ -5,11 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from alembic.config import Config
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
+from sqlalchemy.exc import DBAPIError
 
 from storage.database import Database
 from storage.errors import ConflictingRecord
 from storage.sqlite_engine import WRITES
+from storage.write_lock import LOCKED_BY_WRITERS
 
 
 def alembic_config(database: Database) -> Config:
@@ -28,6 +30,8 @@ def rewriting(database: Database) -> Generator[Connection, None, None]:
     Raises:
         ConflictingRecord: If afterwards a row refers to one that is not there; what was done stays.
     """
+    if database.is_postgresql:
+        _ensure_lockable(database)
     with database.engine.execution_options(**{WRITES: True}).connect() as connection:
         if database.is_postgresql:
             yield connection
@@ -43,3 +47,17 @@ def rewriting(database: Database) -> Generator[Connection, None, None]:
                 raise ConflictingRecord("a row refers to a row that is not there; run: winnow db check")
         finally:
             driver.execute("PRAGMA foreign_keys=ON")
+
+
+def _ensure_lockable(database: Database) -> None:
+    """Create the table that writers lock, which Alembic would otherwise create within the first migration."""
+    key = f"CONSTRAINT {LOCKED_BY_WRITERS}_pkc PRIMARY KEY (version_num)"
+    create = f"CREATE TABLE IF NOT EXISTS {LOCKED_BY_WRITERS} (version_num VARCHAR(32) NOT NULL, {key})"
+    try:
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql(create)
+    except DBAPIError:
+        # Of several that create it at the same moment, the server lets all but one fail.
+        with database.engine.connect() as connection:
+            if not inspect(connection).has_table(LOCKED_BY_WRITERS):
+                raise

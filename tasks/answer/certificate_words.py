@@ -1,7 +1,7 @@
 """The sentences that may be said of an answer that certifies."""
 
 from tasks.answer.model import Answer
-from tasks.answer.phrases import NOBODY, Line, assumed, dropped_lines, list_of, spent
+from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
 from tasks.certifying.certificate import Certificate
 
 
@@ -11,7 +11,11 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
     if refuted := answer.named("refuted"):
         lines.append(
-            ("refuted", f"{list_of(refuted)}: the interval of the risk lies above {certificate.risk:g}")
+            (
+                "refuted",
+                f"{list_of(refuted)}: a risk above {certificate.risk:g} (the chance that this is wrong of "
+                f"any of them is at most {answer.delta:g})",
+            )
         )
     lines += dropped_lines(answer)
     if answer.reason == "budget" and answer.outcome is not None:
@@ -35,9 +39,10 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
         cost = certificate.costs[answer.best]
         return f"{answer.best}, the cheapest candidate{so_far} with {allowed}; cost {cost:g}"
     if answer.outcome == "none":
+        others = " of those that are not refuted" if answer.named("refuted") else ""
         return (
-            f"none: {allowed} was shown of no candidate with these labels, which does not say that their "
-            "risks are higher"
+            f"none: {allowed} was shown of no candidate with these labels, which does not say that the "
+            f"risks{others} are higher"
         )
     if answer.outcome == "failed":
         return "none: no candidate could be judged"
@@ -49,12 +54,16 @@ def _risk(answer: Answer) -> list[Line]:
     if best is None or best.estimate is None:
         return []
     between = "" if best.lower is None else f", between {best.lower:.3f} and {best.upper:.3f}"
-    return [("risk", f"{best.estimate:.3f}{between}: its mean loss against human labels")]
+    is_moved = best.estimate in (best.lower, best.upper)
+    what = "the value in its interval that is nearest to its mean loss" if is_moved else "its mean loss"
+    return [("risk", f"{best.estimate:.3f}{between}: {what} against human labels")]
 
 
 def _certainty(answer: Answer, certificate: Certificate) -> str:
     if not certificate.is_reliable:
         return f"heuristic: {certificate.selector} trusts a plain mean and guarantees nothing"
+    if answer.mixed is not None:
+        return f"heuristic: {MIXED}"
     if answer.best is None:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta

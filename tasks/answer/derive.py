@@ -9,8 +9,17 @@ from algorithms.decision import ArmStatus
 from storage import unscored_views
 from storage.records import CampaignRecord, DecisionRecord
 from tasks.answer.beyond import Beyond, beyond_of
-from tasks.answer.model import Answer, AnswerClaim, CandidateStanding, Outcome, Unscored, claim_of
+from tasks.answer.model import (
+    Answer,
+    AnswerClaim,
+    CandidateStanding,
+    Outcome,
+    Unscored,
+    claim_of,
+    mixing_change,
+)
 from tasks.budgets import Spending
+from tasks.canaries.changes import canary_changes
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
 
@@ -48,7 +57,8 @@ def answer_of(
     """
     delta = campaign.spec["stopping"]["delta"]
     reason = reason_of(decision, stopped_by if has_ended else None)
-    claim = _claim(decision, reason, delta)
+    servers = tuple(canary_changes(session, campaign.id))
+    claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
     outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
     is_open = outcome == "undecided" and reason == "exhausted"
     spent = stopped_by or next((each for each in budgets if each.is_spent), None)
@@ -65,6 +75,7 @@ def answer_of(
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
         ended_by=spent.sentence if spent and reason == "budget" else None,
+        servers=servers,
         more_by=spent.key if spent else "stopping.budget",
         certificate=certificate,
         standing=standing,
@@ -116,10 +127,14 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
 
 
-def _claim(decision: DecisionRecord | None, reason: str, delta: float | None) -> AnswerClaim:
+def _claim(
+    decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool
+) -> AnswerClaim:
     if decision is None:
         return AnswerClaim()
     claim = claim_of(decision.claim)
+    if is_mixed and claim.kind != "none":
+        return HEURISTIC  # what was proved is about models that do not change
     # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
     return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
 

@@ -1,11 +1,12 @@
 """What a campaign's answer is made of. Terminal, log, pages and JSON show it; none of them works it out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from algorithms.decision import ArmStatus, Assumption, ClaimKind
 from tasks.answer.beyond import Beyond
+from tasks.canaries.changes import CanaryChange
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
 
@@ -78,6 +79,8 @@ class Answer:
     delta: float | None
     """Error probability that was asked for; None where only a budget ends the campaign."""
     epsilon: float = 0.0
+    servers: tuple[CanaryChange, ...] = ()
+    """Served models that were found to have changed."""
     ended_by: str | None = None
     """The limit that ended it without a decision, as a sentence."""
     more_by: str = "stopping.budget"
@@ -88,6 +91,11 @@ class Answer:
     """What more there is to say of a campaign that certifies."""
     standing: Standing | None = None
     """What more there is to say of a campaign that routes."""
+
+    @property
+    def mixed(self) -> CanaryChange | None:
+        """See `mixing_change`."""
+        return mixing_change(self.servers)
 
     @property
     def of_best(self) -> CandidateStanding | None:
@@ -115,6 +123,11 @@ class Answer:
     def is_guaranteed(self) -> bool:
         """Whether the answer is exact, or proven up to its stated error probability."""
         return self.outcome is not None and self.claim.kind in ("exact", "proven")
+
+
+def mixing_change(servers: Sequence[CanaryChange]) -> CanaryChange | None:
+    """A change of a served model whose texts of before and after are compared as if they were one model's."""
+    return next((each for each in servers if each.when != "after" and each.texts_before), None)
 
 
 def claim_of(stored: Mapping[str, Any]) -> AnswerClaim:

@@ -10,6 +10,7 @@ Line = tuple[str, str]
 
 MOST_NAMES = 5
 
+MIXED = "a served model changed on the way, so that one candidate stands for two models"
 NOBODY = "nothing is claimed: no candidate could be judged"
 
 ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}

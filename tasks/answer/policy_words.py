@@ -5,6 +5,19 @@ from tasks.answer.phrases import NOBODY, Line, dropped_lines, spent
 from tasks.routing.standing import Standing
 
 
+def _pays(standing: Standing) -> str:
+    """Whether routing was shown to score more than the best single candidate."""
+    found = standing.advantage
+    if found is None:
+        return "not known: whether routing scores more than one candidate needs selector.params.explore"
+    between = f"{found.estimate:+.3f}, between {found.lower:.3f} and {found.upper:.3f}"
+    said = f"on these prompts routing scores {between}, against {standing.single} alone"
+    sure = f"with probability {1.0 - found.delta:.0%}, at every round at once"
+    if found.lower > 0.0:
+        return f"yes: {said}, {sure}"
+    return f"{'no' if found.upper < 0.0 else 'not shown'}: {said}, {sure}"
+
+
 def policy_lines(answer: Answer, standing: Standing) -> list[Line]:
     """How well choosing a candidate for each prompt does, beside the best single one."""
     if answer.outcome == "failed":
@@ -17,6 +30,7 @@ def policy_lines(answer: Answer, standing: Standing) -> list[Line]:
     if best is not None and best.estimate is not None:
         given = f"{best.estimate:.3f} of the {standing.single_scored} prompts that it was given"
         lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
+    lines.append(("pays", _pays(standing)))
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
     lines.append(("sure", f"heuristic: {why}"))
     lines += dropped_lines(answer)

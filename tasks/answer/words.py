@@ -3,7 +3,7 @@
 from tasks.answer.beyond import LEVEL
 from tasks.answer.certificate_words import certificate_lines
 from tasks.answer.model import Answer
-from tasks.answer.phrases import NOBODY, Line, assumed, dropped_lines, list_of, spent
+from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
 from tasks.answer.policy_words import policy_lines
 
 
@@ -84,6 +84,8 @@ def _held(answer: Answer) -> str:
 def _claimed(answer: Answer) -> str:
     """The claim of a winner, or of several that share the first place."""
     claim = answer.claim
+    if answer.mixed is not None:
+        return f"heuristic: {MIXED}"
     if claim.kind == "heuristic":
         why = answer.ended_by or "nothing more was to be asked"
         asked = (

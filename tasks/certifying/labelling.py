@@ -16,7 +16,8 @@ from tasks.certifying.checking import divide_dataset
 from tasks.certifying.parts import Parts
 from tasks.dataset_files import Row, read_rows
 from tasks.errors import DatasetError, WinnowError
-from tasks.leasing import is_gone, now
+from tasks.leasing import now
+from tasks.liveness import is_gone, watch
 from tasks.suggestions import did_you_mean
 
 TERMINAL = "terminal"
@@ -90,12 +91,16 @@ def store_labels(
         WinnowError: If an example is unknown, has a target in the dataset, or has another label that stays.
     """
     result = Labelled()
-    with database.writing() as session:
+    with database.reading() as session:
         examples = dataset_records.examples(session, campaign.dataset_id)
-        positions = {each.key: position for position, each in enumerate(examples)}
+        users = labels.leases_on(session, campaign.dataset_id) if correct else []
+    for _, lease in users:
+        watch(database, lease.campaign_id, now=now())
+    positions = {each.key: position for position, each in enumerate(examples)}
+    labellable = set(parts_of(campaign, examples).labellable.tolist())
+    with database.writing() as session:
         stored = labels.labels(session, campaign.dataset_id)
         used = labels.used_positions(session, campaign.dataset_id)
-        labellable = set(parts_of(campaign, examples).labellable.tolist())
         for place, key, answers in given:
             _require_known(place, key, positions)
             if answers is None:
@@ -162,7 +167,7 @@ def _require_changeable(session: Session, campaign: CampaignRecord, where: str, 
             "or begin anew with a corrected dataset"
         )
     for name, lease in labels.leases_on(session, campaign.dataset_id):
-        if leases.is_live(lease, now=now(), is_gone=is_gone):
+        if leases.is_live(lease, is_gone=is_gone):
             raise WinnowError(
                 f"{where} cannot change while campaign '{name}' is run by {lease.holder}, which may be using "
                 "it; stop that first"

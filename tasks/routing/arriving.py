@@ -13,7 +13,8 @@ from tasks.datasets import Example, load_dataset
 from tasks.embedding.prompts import GivenVectors
 from tasks.errors import SpecError, WinnowError
 from tasks.identity import sha256
-from tasks.leasing import is_gone, now, this_process
+from tasks.leasing import now
+from tasks.liveness import is_gone, this_process, watch
 from tasks.objectives.route import Route
 
 NO_TARGET = "no_target"
@@ -70,19 +71,20 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
     for example in examples:
         _require_usable(checked, example)
     checked.embedding.contexts(database, replace(checked.dataset, examples=tuple(examples)))
+    watch(database, campaign.id, now=now())
+    content = json.dumps([[each.fields, each.targets] for each in examples])
     with database.writing() as session:
-        leases.require_free(session, campaign.id, this_process(), now=now(), is_gone=is_gone)
+        leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)
         number = arrivals.next_number(session, campaign.id)
         keyed = [
             NewExample(key=f"arrival-{number + 1}-{place}", fields=each.fields, targets=each.targets)
             for place, each in enumerate(examples, 1)
         ]
-        content = [[each.fields, each.targets] for each in examples]
         first = arrivals.add_arrival(
             session,
             campaign.id,
             keyed,
-            fingerprint=sha256(["arrival", campaign.id, number, json.dumps(content)]),
+            fingerprint=sha256(["arrival", campaign.id, number, content]),
             now=now(),
         )
     return list(range(first, first + len(examples)))

@@ -2,11 +2,14 @@
 
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from algorithms.route.advantage import Advantage
 from storage import round_records
 from storage.database import Database
 from tasks.campaigns import reopen_campaign
@@ -14,14 +17,22 @@ from tasks.errors import WinnowError
 from tasks.objectives.route import Route
 from tasks.routing.router import ARRAYS, FORMAT, PARAMETERS, VERSION
 from tasks.routing.selector import as_router
+from tasks.routing.standing import advantage_of
 from tasks.running import restored
 
 
-def export_policy(database: Database, name: str, storage: str, folder: Path) -> int:
-    """Write a policy into a folder, in the place of one that is there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedPolicy:
+    """What is to be said of a policy that was written."""
 
-    Returns:
-        The number of prompts that it was learned from.
+    prompts: int
+    """How many it was learned from."""
+    doubt: str | None
+    """Why one candidate for all prompts may be as good; None where routing was shown to score more."""
+
+
+def export_policy(database: Database, name: str, storage: str, folder: Path) -> ExportedPolicy:
+    """Write a policy into a folder, in the place of one that is there.
 
     Raises:
         WinnowError: If the campaign does not route, or the folder cannot be written.
@@ -31,10 +42,11 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         raise WinnowError(f"'{name}' is a {record.objective} campaign; only route campaigns have a policy")
     checked = checked.prepared(database)
     with database.reading() as session:
-        selector, _ = restored(session, record, checked)
+        selector, _, _ = restored(session, record, checked)
         # Candidates that joined since the last round are in the policy too: nothing is known of them.
         checked.at_round(selector, round_records.next_round_number(session, record.id))
         prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))
+        advantage = advantage_of(session, record)
     policy = as_router(selector).policy()
     description: dict[str, Any] = {
         "format": FORMAT,
@@ -57,7 +69,31 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         _write(folder / PARAMETERS, json.dumps(description, indent=2, ensure_ascii=False).encode() + b"\n")
     except OSError as error:
         raise WinnowError(f"{folder} cannot be written: {error.strerror}; name another folder") from error
-    return prompts
+    return ExportedPolicy(
+        prompts=prompts, doubt=doubt_of(advantage, [each.name for each in checked.candidates])
+    )
+
+
+def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | None:
+    """Why one candidate for all prompts may be as good, in a sentence; None where it was shown not to be.
+
+    Args:
+        advantage: What routing has brought, in scores in [0, 1]; None where nothing says so.
+        candidates: Names, by arm.
+    """
+    if advantage is None:
+        return (
+            "routing was not shown to pay: nothing says what one candidate alone would have scored; "
+            "a campaign whose selector has the parameter explore, for example 0.05, can tell"
+        )
+    if advantage.lower > 0.0:
+        return None
+    verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
+    return (
+        f"{verdict}: its mean score is estimated to be {advantage.estimate:+.3f} above what the best single "
+        f"candidate, {candidates[advantage.single]}, would have had on the same prompts; the "
+        f"{1.0 - advantage.delta:.0%} interval is {advantage.lower:+.3f} to {advantage.upper:+.3f}"
+    )
 
 
 def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from algorithms.arrays import FloatArray
 from algorithms.decision import Decision
 from algorithms.protocols import Batch, RoutedBatch, Router
+from algorithms.route.advantage import Advantage
 from algorithms.route.policy import Policy
 
 
@@ -43,11 +44,12 @@ class PromptRouter:
         """A candidate for each of these prompts."""
         chosen = self.inner.ask(rng, self._contexts[list(examples)], list(examples))
         self._taken.update(chosen.examples.tolist())
-        return Batch(chosen.arms, chosen.examples)
+        return Batch(chosen.arms, chosen.examples, propensities=chosen.propensities)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """See `Selector`; scores in [0, 1]."""
-        routed = RoutedBatch(batch.arms, batch.examples, self._contexts[batch.examples])
+        contexts = self._contexts[batch.examples]
+        routed = RoutedBatch(batch.arms, batch.examples, contexts, propensities=batch.propensities)
         self.inner.tell(routed, 2.0 * np.asarray(outcomes, dtype=np.float64) - 1.0)
         self._taken.update(batch.examples.tolist())
         self._n_told += len(batch)
@@ -60,6 +62,15 @@ class PromptRouter:
             return decision
         return replace(decision, stop=True, reason="budget")
 
+    def advantage(self) -> Advantage | None:
+        """What routing has brought over the best single candidate, in scores in [0, 1].
+
+        None where no share of the prompts is explored, or nothing is known yet.
+        """
+        find = getattr(self.inner, "advantage", None)  # a third party's router need not have it
+        found: Advantage | None = None if find is None else find()
+        return None if found is None else in_unit_scores(found)
+
     def policy(self) -> Policy:
         """What was learned, for contexts as they are; its scores are in [-1, 1]."""
         return self.inner.policy()
@@ -68,6 +79,16 @@ class PromptRouter:
         """Let more candidates take part from now on, until there are so many."""
         while self._n_arms < n_arms:
             self._n_arms = self.inner.add_arm() + 1
+
+
+def in_unit_scores(advantage: Advantage) -> Advantage:
+    """The same difference between scores in [0, 1] instead of [-1, 1]."""
+    return replace(
+        advantage,
+        estimate=advantage.estimate / 2.0,
+        lower=advantage.lower / 2.0,
+        upper=advantage.upper / 2.0,
+    )
 
 
 def as_router(selector: object) -> PromptRouter:

@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sqlalchemy.orm import Session
 
+from algorithms.route.advantage import Advantage, AdvantageRecord
+from algorithms.route.setting import DEFAULT_DELTA
 from storage import arrivals, campaign_records, round_records, route_views, views
 from storage.records import CampaignRecord
+from tasks.routing.selector import in_unit_scores
 
 Row = dict[str, Any]
 
@@ -30,6 +34,12 @@ class Standing:
     """All there are to answer, those that arrived included."""
     unfinished: bool
     """Whether a round is planned and not finished."""
+    advantage: Advantage | None
+    """What routing has brought over the best single candidate, as differences between scores in [0, 1]; None
+    where no share of the prompts was explored, or no round is finished."""
+    single: str | None
+    """The candidate that is estimated to be the best single one for these prompts; None without an
+    `advantage`. It need not be the one whose own scores are best, as those are on other prompts."""
 
 
 def standing_of(session: Session, campaign: CampaignRecord, best: str | None) -> Standing:
@@ -41,6 +51,8 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         best: The candidate whose own scores are best on average.
     """
     n_rounds = round_records.next_round_number(session, campaign.id)
+    advantage = advantage_of(session, campaign)
+    names = campaign_records.candidate_names(session, campaign.id)
     overall = route_views.answered(session, campaign.id)
     late = route_views.answered(session, campaign.id, from_round=int(n_rounds * (1.0 - LATE)))
     scored = {row["candidate"]: row["scored"] for row in views.leaderboard(session, campaign.id)}
@@ -52,7 +64,37 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         single_scored=scored.get(best, 0),
         prompts=arrivals.count_examples(session, campaign.id),
         unfinished=round_records.unfinished_round(session, campaign.id) is not None,
+        advantage=advantage,
+        single=None if advantage is None else names[advantage.single],
     )
+
+
+def advantage_of(session: Session, campaign: CampaignRecord) -> Advantage | None:
+    """What a campaign's selector would say of its advantage, from the stored rounds alone.
+
+    Neither the prompts' vectors nor what was believed are needed, so that it can be shown at any moment.
+    """
+    explore = campaign.spec["selector"]["params"].get("explore", 0.0)
+    if not explore:
+        return None
+    joined = campaign_records.first_rounds(session, campaign.id)
+    delta = campaign.spec["stopping"]["delta"]
+    record = AdvantageRecord(
+        joined.count(0),
+        explore=explore,
+        delta=DEFAULT_DELTA if delta is None else delta,
+        max_unscored=campaign.spec["fail_on_error"],
+    )
+    n_arms = joined.count(0)
+    for told in round_records.told_rounds(session, campaign.id):
+        while n_arms < sum(first <= told.number for first in joined):
+            record.add_arm()
+            n_arms += 1
+        if told.propensities is not None:
+            scores = 2.0 * np.array(told.outcomes, dtype=np.float64) - 1.0  # None becomes NaN
+            record.tell(np.array(told.arms), scores, np.array(told.propensities))
+    found = record.advantage()
+    return None if found is None else in_unit_scores(found)
 
 
 def picks(session: Session, campaign: CampaignRecord) -> list[Row]:

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
+from algorithms.best_duel.bradley_terry import Tally, fit_bradley_terry
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.setting import Setting
 from algorithms.protocols import Batch
@@ -65,3 +66,22 @@ def literal_allocation(z, curvature, rivals, gaps, objective):
     assert found.success, found.message
     shares = found.x[:-1] / found.x[:-1].sum()
     return objective(fisher_separations(shares).min(), shares), shares
+
+
+def example_tally(seed, *, unscored=0, most=30, steepness=None):
+    """Duels of up to 7 arms with up to 3 features, ties among them; some have arms that always win."""
+    rng = np.random.default_rng(seed)
+    n_arms, r = int(rng.integers(3, 8)), int(rng.integers(1, 4))
+    points = rng.normal(size=(n_arms, r))
+    low, high = np.triu_indices(n_arms, 1)
+    z, counts = points[low] - points[high], rng.integers(0, most, size=len(low))
+    theta = rng.normal(size=r) * (rng.choice([0.3, 1.0, 10.0]) if steepness is None else steepness)
+    wins = rng.binomial(2 * counts, sigma(z @ theta)) / 2.0
+    missing = rng.integers(0, unscored + 1, size=len(low))
+    return points, Tally(z, wins, counts, missing)
+
+
+def fitted(tally, ridge=None):
+    n_scored = max(tally.counts.sum(), 1)
+    start = np.zeros(tally.z.shape[1])
+    return fit_bradley_terry(*tally[:3], ridge=n_scored**-0.5 if ridge is None else ridge, start=start)

@@ -5,6 +5,7 @@ from structured_duels import duels, published_instance
 from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
 from algorithms.best_duel.duel_record import DuelRecord
 from algorithms.best_duel.feature_space import arm_points, differences
+from algorithms.best_duel.llm_po import LlmPo
 from algorithms.best_duel.llm_po_bt import GROWTH, MOST_SWEEPS, TOLERANCE, LlmPoBt
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.structured_allocation import (
@@ -13,6 +14,7 @@ from algorithms.best_duel.structured_allocation import (
     exploration_pairs,
     instance,
 )
+from algorithms.decision import Claim
 from algorithms.errors import InvalidParameter
 from algorithms.protocols import Batch, round_rng
 
@@ -137,7 +139,7 @@ def test_without_any_score_it_goes_on_asking():
     assert len(selector.ask(round_rng(0, 5))) == 4
 
 
-def test_an_arm_set_aside_is_asked_no_more():
+def test_a_dropped_arm_is_asked_no_more():
     selector = LlmPoBt(setting(batch_size=10))
     selector.tell(Batch([[0, 1 + place % 7] for place in range(10)], [0] * 10), [np.nan] * 10)
     later = played(selector, 20)
@@ -152,6 +154,55 @@ def test_features_in_one_direction_make_do_with_one_pair_to_explore():
     assert selector.decision().best == 2
     assert selector.decision().reason == "confident"
     assert len(rounds) < 1_000
+
+
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+INTERACTING = np.array([1.0, -2.0, 0.8, -0.4])
+
+
+def played_against_interactions(selector, n_rounds, seed=0):
+    return played(selector, n_rounds, np.eye(4), INTERACTING, seed)
+
+
+def test_once_the_model_is_refuted_it_goes_on_as_llm_po_and_what_it_says_needs_no_model():
+    selector = LlmPoBt(setting(features=SQUARE, batch_size=10, delta=0.05))
+    rounds = played_against_interactions(selector, 2_000, seed=2)
+    decision = selector.decision()
+    assert selector.is_refuted
+    assert (decision.best, decision.reason) == (0, "confident")
+    assert decision.claim == Claim(kind="proven", delta=0.05)
+    counted = LlmPo(Setting(n_arms=4, n_examples=9, batch_size=10, delta=0.05))
+    for batch, outcomes in rounds:
+        counted.tell(batch, outcomes)
+    assert counted.decision() == decision
+
+
+def test_a_resumed_campaign_knows_that_the_model_was_refuted_and_asks_the_same():
+    params = {"features": SQUARE, "batch_size": 10, "delta": 0.05}
+    original, resumed = LlmPoBt(setting(**params)), LlmPoBt(setting(**params))
+    for batch, outcomes in played_against_interactions(original, 40, seed=2):
+        resumed.tell(batch, outcomes)
+    assert original.is_refuted
+    assert resumed.is_refuted
+    assert resumed.ask(round_rng(0, 99)) == original.ask(round_rng(0, 99))
+
+
+def test_a_model_that_holds_is_named_in_the_claim():
+    selector = LlmPoBt(setting(batch_size=10, delta=0.05))
+    played(selector, 500, theta=6.0 * THETA)
+    decision = selector.decision()
+    assert decision.reason == "confident"
+    assert decision.claim == Claim(kind="proven", delta=0.05, assumptions=("bradley-terry",))
+    assert not selector.is_refuted
+
+
+def test_with_epsilon_an_arm_that_is_good_enough_is_known_sooner():
+    theta = 3.0 * THETA
+    exact, near = (
+        len(played(LlmPoBt(setting(batch_size=10, delta=0.05, epsilon=epsilon)), 800, theta=theta))
+        for epsilon in (0.0, 0.1)
+    )
+    assert near < 0.8 * exact
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_policy_predicts_the_means_of_its_router_and_chooses_the_highest(name,
 def test_the_policy_of_a_staged_router_has_learned_from_every_score(name):
     world = RouteWorld(n_examples=200)
     staged = trained(name, world)
-    plain = world.selector(name.removeprefix("sup-"))
+    plain = world.selector(name.removeprefix("sup-"), bandwidth=3.0)
     for batch, outcomes in world.rounds(world.selector(name)):
         plain.tell(batch, outcomes)
     for context in world.contexts[:10]:
@@ -93,6 +93,6 @@ def test_files_of_something_else_and_contexts_of_another_encoder_are_refused():
     with pytest.raises(InvalidParameter, match="with 'contexts'"):
         Policy({"weights": np.zeros(1), "usable": np.ones(1)}, policy.parameters)
     with pytest.raises(InvalidParameter, match="with 'kernel'"):
-        Policy(policy.arrays, {"form": "kernel", "dim": 6, "n_arms": 4})
+        Policy(policy.arrays, {"form": "kernel", "dim": 6, "n_arms": 4, "centre": 0.0})
     with pytest.raises(UnusableContexts, match=r"shape \(B, 6\), got shape \(1, 7\)"):
         policy.choose(np.eye(7)[0])

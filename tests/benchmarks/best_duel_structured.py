@@ -1,4 +1,7 @@
-"""The published structured comparison: duels until the best of 32 arms with 6 features is separated.
+"""The published structured comparison: duels until the best of 32 arms with 6 features is known.
+
+Beside the proven rule that campaigns stop by stands the rule of the published experiments, which no proof
+covers: in the campaigns of LLM-PO, where it would have stopped, and with which arm.
 
 Random instances of the published recipe differ a thousandfold in difficulty, and the paper does not say
 which one it shows. So the instances are the first seeds whose optimum lies where the published mean stopping
@@ -22,6 +25,7 @@ from algorithms.protocols import round_rng
 from algorithms.registry import create_selector
 from tasks.simulation import THREAD_SETTINGS
 from tests.benchmarks.practical_rule import practical_threshold
+from tests.benchmarks.practical_structured_rule import PracticalStructuredRule
 
 N_ARMS, D, NOISE = 32, 6, 0.25
 DELTA, CAP = 0.05, 30_000
@@ -52,16 +56,19 @@ class Instance(NamedTuple):
     characteristic_time: float
     """U*."""
     optimum: float
-    """U* times the practical threshold there."""
+    """U* times the practical threshold there: about where the published rule would stop at best."""
 
 
 class Outcome(NamedTuple):
     """What happened in one campaign."""
 
     duels: int
-    separated: bool
+    confident: bool
     right: bool
     """Whether the arm named at the end is the best one."""
+    practical: tuple[int, bool] | None
+    """Duels at which the published rule would have stopped, and whether rightly; None where it is not
+    followed or would not."""
     right_at: tuple[bool, ...]
     """The same at each of the budgets, or at the end where that came sooner."""
 
@@ -124,18 +131,24 @@ def campaign(world: Instance, name: str, seed: int) -> Outcome:
         budget=CAP,
     )
     judge, best = np.random.default_rng([seed, 1]), int(world.scores.argmax())
+    published = PracticalStructuredRule(world.features, DELTA) if name == OURS else None
     draws, duels, right_at = round_rng(seed, 0), 0, []
     while len(batch := selector.ask(draws)):
         lead = world.scores[batch.arms[:, 0]] - world.scores[batch.arms[:, 1]]
         wins = judge.random(len(batch)) < 1.0 / (1.0 + np.exp(-lead))
         selector.tell(batch, wins.astype(float))
         duels += len(batch)
+        if published is not None:
+            published.tell(batch.arms, wins)
         if len(right_at) < len(BUDGETS) and duels >= BUDGETS[len(right_at)]:
             right_at.append(selector.decision().best == best)
     decision = selector.decision()
     right = decision.best == best
     right_at += [right] * (len(BUDGETS) - len(right_at))
-    return Outcome(duels, decision.reason == "confident", right, tuple(right_at))
+    practical = None
+    if published is not None and published.stopped_at is not None:
+        practical = (published.stopped_at, published.best == best)
+    return Outcome(duels, decision.reason == "confident", right, practical, tuple(right_at))
 
 
 def _row(world: Instance, name: str, outcomes: Sequence[Outcome], ours: float) -> dict[str, str]:
@@ -180,14 +193,28 @@ def _summary(
 def _shares(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """How many stopped, erred when they did, and were right at each budget."""
     runs = len(outcomes)
-    separated = sum(outcome.separated for outcome in outcomes)
-    wrong = sum(outcome.separated and not outcome.right for outcome in outcomes)
+    confident = sum(outcome.confident for outcome in outcomes)
+    wrong = sum(outcome.confident and not outcome.right for outcome in outcomes)
     upper = beta.ppf(0.95, wrong + 1, runs - wrong) if wrong < runs else 1.0
     right_at = np.mean([outcome.right_at for outcome in outcomes], axis=0)
     return {
-        f"separated within {CAP}": f"{separated / runs:.2f}",
+        f"confident within {CAP}": f"{confident / runs:.2f}",
         "named a wrong arm": f"{wrong / runs:.3f} (below {upper:.3f} at 95%)",
+        **_practical(outcomes),
         **{f"right at {budget}": f"{share:.2f}" for budget, share in zip(BUDGETS, right_at, strict=True)},
+    }
+
+
+def _practical(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """The published rule in the same campaigns: its duels, its errors, and what the proof costs."""
+    stopped = [(outcome.duels, *outcome.practical) for outcome in outcomes if outcome.practical is not None]
+    if not stopped:
+        return {"published rule": "-", "wrong by it": "-", "proven over published": "-"}
+    proven, published, right = np.array(stopped, dtype=float).T
+    return {
+        "published rule": f"{published.mean():.0f} ({len(stopped)} of {len(outcomes)} stopped)",
+        "wrong by it": f"{1.0 - right.mean():.3f}",
+        "proven over published": f"{(proven / published).mean():.2f}",
     }
 
 

@@ -6,7 +6,14 @@ python -m tests.benchmarks.route --data FOLDER --out .winnow/bench
 import argparse
 from pathlib import Path
 
-from tests.benchmarks import route_campaign, route_exactness, route_experts, route_speed
+from tests.benchmarks import (
+    route_bandwidths,
+    route_campaign,
+    route_exactness,
+    route_experts,
+    route_pays,
+    route_speed,
+)
 from tests.benchmarks.route_prompts import TYPES, embedded
 from tests.benchmarks.tables import Row, told, write
 
@@ -16,11 +23,13 @@ TITLES = {
     "settings": "The same world: kernels, exploration and numbers of features",
     "newcomer": "A sixth arm comes after 1 000 rounds, best on one type",
     "types": "Types come one by one: share of each type that its expert gets",
+    "bandwidths": "Chosen bandwidths beside the fixed one: 5 arms, 2 000 rounds",
+    "pays": "Whether routing pays: the interval of routing minus the best single arm",
     "speed": "Speed: 5 arms, one prompt a round",
     "policy": "Speed of the exported policy: 10 arms, d = 384",
     "campaign": "The demo's campaign on vLLM, killed and resumed, beside what every candidate scores",
 }
-PARTS = ("exactness", "experts", "speed", "campaign")
+PARTS = ("exactness", "experts", "bandwidths", "pays", "speed", "campaign")
 
 
 def main() -> None:
@@ -37,7 +46,7 @@ def main() -> None:
         found["policy"] = told(route_speed.measure_policy())
     if "campaign" in parts:
         found["campaign"] = told(route_campaign.measure())
-    if "exactness" in parts or "experts" in parts:
+    if {"exactness", "experts", "bandwidths", "pays"} & set(parts):
         embeddings = embedded(options.data, options.out)
     if "exactness" in parts:
         found["exactness"] = told(route_exactness.measure(embeddings))
@@ -46,6 +55,10 @@ def main() -> None:
         found["settings"] = told(route_experts.measure(embeddings, options.seeds, route_experts.SETTINGS))
         found["newcomer"] = told(route_experts.measure_newcomer(embeddings, options.seeds))
         found["types"] = told(route_experts.measure_new_types(embeddings, options.seeds))
+    if "bandwidths" in parts:
+        found["bandwidths"] = told(route_bandwidths.measure(embeddings, options.seeds))
+    if "pays" in parts:
+        found["pays"] = told(route_pays.measure(embeddings, options.data, options.out, min(options.seeds, 3)))
     write("route", TITLES, found, options.out)
 
 

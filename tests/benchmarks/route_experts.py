@@ -32,8 +32,10 @@ LAST = 500
 METHODS: dict[str, tuple[str, dict[str, object]]] = {
     "PAK-UCB-poly3": ("pak-ucb", {"kernel": "poly3"}),
     "PAK-UCB-rbf": ("pak-ucb", {"kernel": "rbf"}),
+    "PAK-UCB-rbf, bandwidth 3": ("pak-ucb", {"kernel": "rbf", "bandwidth": 3.0}),
     "PAK-UCB-linear": ("pak-ucb", {"kernel": "linear"}),
     "RFF-UCB-rbf": ("rff-ucb", {}),
+    "RFF-UCB-rbf, bandwidth 3": ("rff-ucb", {"bandwidth": 3.0}),
     "Sup-PAK-UCB-rbf": ("sup-pak-ucb", {}),
     "Sup-RFF-UCB-rbf": ("sup-rff-ucb", {}),
     "Naive-KRR-poly3": ("naive-krr", {"kernel": "poly3"}),
@@ -53,7 +55,7 @@ SETTINGS: dict[str, tuple[str, dict[str, object]]] = {
         for gamma in (0.02, 0.05, 0.1, 1.0, 5.0)
     },
     **{f"rbf, bandwidth {width:g}": ("rff-ucb", {"bandwidth": width}) for width in (0.5, 1.0, 3.0, 5.0, 8.0)},
-    **{f"rbf, eta {eta:g}": ("rff-ucb", {"eta": eta}) for eta in (0.3, 1.0)},
+    **{f"rbf, bandwidth 3, eta {eta:g}": ("rff-ucb", {"bandwidth": 3.0, "eta": eta}) for eta in (0.3, 1.0)},
     **{f"rbf, D {n}": ("rff-ucb", {"n_features": n}) for n in (50, 100, 400)},
 }
 
@@ -108,7 +110,7 @@ def play(world: Stream, name: str, seed: int, newcomer_at: int | None = None, **
             router.add_arm()
         batch = router.ask(round_rng(seed, t), world.contexts[t : t + 1])
         arms[t] = batch.arms[0]
-        router.tell(batch, world.scores[t, batch.arms])
+        router.tell(batch, 2.0 * world.scores[t, batch.arms] - 1.0)  # as a campaign does
     return Played(arms, world.scores[np.arange(len(arms)), arms])
 
 
@@ -126,12 +128,18 @@ def measure(
     embeddings: np.ndarray, seeds: int, methods: dict[str, tuple[str, dict[str, object]]]
 ) -> Iterator[Row]:
     """Means over seeds, with the standard error of the score over the best arm's."""
-    worlds = [stream(embeddings, uniform(seed), seed) for seed in range(seeds)]
+    yield from rows([stream(embeddings, uniform(seed), seed) for seed in range(seeds)], methods)
+
+
+def rows(worlds: list[Stream], methods: dict[str, tuple[str, dict[str, object]]]) -> Iterator[Row]:
+    """A row for each method, and one for the arm that is best on average."""
     for label, (name, params) in methods.items():
         played = [play(world, name, seed, **params) for seed, world in enumerate(worlds)]
         yield _row(label, worlds, played)
     oracle = int(np.mean([world.expected.mean(axis=0) for world in worlds], axis=0).argmax())
-    alone = [Played(np.full(ROUNDS, oracle), world.scores[:, oracle]) for world in worlds]
+    alone = [
+        Played(np.full(len(world.types), oracle), world.scores[:, oracle].astype(float)) for world in worlds
+    ]
     yield _row("One-arm oracle", worlds, alone)
 
 

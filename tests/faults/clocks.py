@@ -5,7 +5,7 @@ from collections.abc import Generator
 from functools import partial
 
 from tests.faults.kinds import OBJECTIVES
-from tests.faults.registry import DONE, fault
+from tests.faults.registry import DONE, STOPPED, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
 from tests.faults.tampering import (
@@ -15,12 +15,18 @@ from tests.faults.tampering import (
     clock_that_jumps,
     die,
     hold,
+    short_lease,
+    within,
 )
 
 Meeting = Generator[Run, None, None]
 DAY = 86_400.0
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 KILLED = (-signal.SIGKILL,)
+RUNNING = ("running",)
+POSTGRESQL = ("postgresql",)
+BOTH = ("sqlite", "postgresql")
+BEATING = partial(short_lease, 60.0, 0.3)
 
 
 @fault("the clock jumps a day ahead, then kill -9", *OBJECTIVES, codes=KILLED)
@@ -38,14 +44,25 @@ def to_and_fro(scene: Scene) -> Meeting:
     yield scene.run(partial(clock_that_jumps, 3600.0)).ended()
 
 
-@fault("the holder's clock is a day behind: another takes over", "best-mean", codes=(1,), states=SETTLED)
+@fault("the holder's clock is a day behind", "best-mean", codes=(1,), states=STOPPED)
 def holder_behind(scene: Scene) -> Meeting:
-    yield _overtaken(scene, (partial(clock_off_by, -DAY),), ())
+    """Its heartbeats seem old: who reads them once cannot know better; who would take over watches them."""
+    yield from _refused(scene, (partial(clock_off_by, -DAY),), ())
 
 
-@fault("the clock is stepped: the holder looks like a later process", "best-mean", codes=(1,), states=SETTLED)
+@fault("the holder's clock is a day behind", "best-mean", codes=(1,), states=RUNNING, databases=POSTGRESQL)
+def holder_behind_on_a_server(scene: Scene) -> Meeting:
+    yield from _refused(scene, (partial(clock_off_by, -DAY),), ())
+
+
+@fault("another machine's clock is 65 s ahead", *OBJECTIVES, codes=(1,), states=RUNNING, databases=BOTH)
+def ahead_elsewhere(scene: Scene) -> Meeting:
+    yield from _refused(scene, (), (partial(clock_off_by, 65.0), partial(within, "another")))
+
+
+@fault("the clock is stepped by 5 s", *OBJECTIVES, codes=(1,), states=RUNNING, databases=BOTH)
 def stepped(scene: Scene) -> Meeting:
-    yield _overtaken(scene, (), (partial(boot_time_off_by, 3600.0),))
+    yield from _refused(scene, (), (partial(boot_time_off_by, 5.0), partial(clock_off_by, 5.0)))
 
 
 def _set_then_killed(scene: Scene, seconds: float) -> Run:
@@ -53,12 +70,8 @@ def _set_then_killed(scene: Scene, seconds: float) -> Run:
     return scene.run(jump, At("before a batch", 4, die)).ended()
 
 
-def _overtaken(scene: Scene, first: tuple, second: tuple) -> Run:
-    """The first is held within a batch until the second has taken over and ended the campaign."""
-    run = scene.run(*first, At("before a batch", 3, hold)).held()
-    other = scene.resume(*second).ended()
-    assert other.code in DONE, other.said
-    before = scene.history()
-    run.go().ended()
-    assert scene.history() == before, "it wrote after it had lost its lease"
-    return run
+def _refused(scene: Scene, first: tuple, second: tuple) -> Meeting:
+    """The first is held within a batch, while its heart beats; the second must not take its place."""
+    run = scene.run(*first, BEATING, At("before a batch", 3, hold)).held()
+    yield scene.resume(*second).ended()
+    assert run.go().code in DONE, run.said

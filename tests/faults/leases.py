@@ -8,10 +8,10 @@ from tests.faults.kinds import OBJECTIVES
 from tests.faults.registry import DONE, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
-from tests.faults.tampering import At, die, hold, on_host, short_lease
+from tests.faults.tampering import At, die, hold, impatient, short_lease, within
 
 Meeting = Generator[Run, None, None]
-SETTLED = ("decided", "undecided")
+SETTLED = ("ended",)
 BOTH = ("sqlite", "postgresql")
 SHORT = partial(short_lease, 3.0, 60.0)
 """No beat of the heart: frozen within one, a process would hold the database's lock as well."""
@@ -52,7 +52,7 @@ def two_at_once(scene: Scene) -> Meeting:
 
 @fault("the holder's machine is gone", "best-mean", codes=(1,), states=("running",), databases=BOTH)
 def machine_gone(scene: Scene) -> Meeting:
-    away = (partial(on_host, "a-machine-that-is-gone"), partial(short_lease, 5.0, 1.0))
+    away = (partial(within, "one that is gone"), partial(short_lease, 5.0, 1.0))
     scene.run(*away, At("before a batch", 3, die)).ended()
     yield scene.resume().ended()
     _wait_for_expiry(scene)
@@ -64,6 +64,24 @@ def no_heartbeat(scene: Scene) -> Meeting:
     other = _takes_over(scene)
     assert other.code in DONE, other.said
     yield run.go().ended()
+
+
+@fault("the holder is in another container of this host", *OBJECTIVES, codes=(1,), states=("running",),
+       databases=BOTH)  # fmt: skip
+def in_another_container(scene: Scene) -> Meeting:
+    run = scene.run(partial(within, "one"), At("before a batch", 3, hold)).held()
+    yield scene.resume(partial(within, "another")).ended()
+    assert run.go().code in DONE, run.said
+
+
+@fault("frozen by SIGSTOP within a write", "best-mean", codes=(1,), states=("running",))
+def frozen_within_a_write(scene: Scene) -> Meeting:
+    run = scene.run(At("before a commit", 6, hold)).held().send(signal.SIGSTOP)
+    other = scene.command("run", "campaign.yaml", "--set", "name=other", tamperings=[partial(impatient, 800)])
+    yield other.ended()
+    assert f"kill -CONT {run.pid}" in other.sentence, other.said
+    run.send(signal.SIGCONT)
+    assert run.go().code in DONE, run.said
 
 
 def _takes_over(scene: Scene, *tamperings: At) -> Run:

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import psycopg
@@ -19,7 +20,7 @@ SETTLED = ("decided", "undecided")
 ERROR = (1,)
 POSTGRESQL = ("postgresql",)
 IN_A_BATCH = At("before a batch", 3, hold)
-LOCK_OF_WRITERS = 0x77696E6E6F77
+LOCK = "LOCK TABLE alembic_version IN SHARE UPDATE EXCLUSIVE MODE"
 
 
 @fault("PostgreSQL is killed within a batch, and is back", *OBJECTIVES, codes=ERROR, databases=POSTGRESQL)
@@ -92,7 +93,7 @@ def refused(scene: Scene) -> Meeting:
 def locked_for_a_while(scene: Scene) -> Meeting:
     run = scene.run(IN_A_BATCH).held()
     with psycopg.connect(scene.storage.replace("+psycopg", "")) as other:
-        other.execute(f"SELECT pg_advisory_xact_lock({LOCK_OF_WRITERS})")
+        other.execute(LOCK)
         run.go()
         time.sleep(2.0)
     yield run.ended()
@@ -102,18 +103,42 @@ def locked_for_a_while(scene: Scene) -> Meeting:
 def locked_for_too_long(scene: Scene) -> Meeting:
     run = scene.run(partial(impatient, 800), IN_A_BATCH).held()
     with psycopg.connect(scene.storage.replace("+psycopg", "")) as other:
-        other.execute(f"SELECT pg_advisory_xact_lock({LOCK_OF_WRITERS})")
+        other.execute(LOCK)
+        yield run.go().ended()
+
+
+@fault("a role that may only read locks all it can", *OBJECTIVES, codes=DONE, states=SETTLED,
+       databases=POSTGRESQL)  # fmt: skip
+def locked_by_a_reader(scene: Scene) -> Meeting:
+    run = scene.run(partial(impatient, 800), IN_A_BATCH).held()
+    with _reading_role(scene) as url, psycopg.connect(url, autocommit=True) as reader:
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            reader.execute(f"BEGIN; {LOCK}")
+        reader.execute("ROLLBACK; BEGIN")
+        for (table,) in scene.stored(
+            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname !~ '^(pg|sql)_'"
+        ):
+            reader.execute(f"LOCK TABLE {table} IN ACCESS SHARE MODE")
         yield run.go().ended()
 
 
 @fault("PostgreSQL becomes read-only", "best-mean", codes=ERROR, databases=POSTGRESQL)
 def read_only(scene: Scene) -> Meeting:
     scene.cut_short()
-    role = "CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"
-    scene.server.execute(role, scene.database_name)
-    as_reader = scene.storage.replace("postgres@", "reader@")
-    yield scene.command("resume", "survivor", "--storage", as_reader).ended()
-    scene.server.execute("DROP OWNED BY reader; DROP ROLE reader", scene.database_name)
+    with _reading_role(scene) as url:
+        yield scene.command("resume", "survivor", "--storage", url.replace(":", "+psycopg:", 1)).ended()
+
+
+@contextmanager
+def _reading_role(scene: Scene) -> Generator[str, None, None]:
+    """A role that may only SELECT, and the URL with which it comes."""
+    role = f"reader_{scene.database_name}"
+    rights = f"CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}"
+    scene.server.execute(rights, scene.database_name)
+    try:
+        yield scene.storage.replace("+psycopg", "").replace("postgres@", f"{role}@")
+    finally:
+        scene.server.execute(f"DROP OWNED BY {role}; DROP ROLE {role}", scene.database_name)
 
 
 def _cut_off(scene: Scene) -> None:

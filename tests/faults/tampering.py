@@ -102,11 +102,14 @@ def short_lease(lifetime: float, heartbeat: float) -> None:
     leasing.HEARTBEAT = dt.timedelta(seconds=heartbeat)
 
 
-def on_host(name: str) -> None:
-    """Be a process of another machine, as far as leases can tell."""
-    import socket
+def within(container: str) -> None:
+    """Be a process of a container with its host's name, where no process of another container is seen."""
+    from tasks import liveness
 
-    socket.gethostname = lambda: name
+    own, look_up = os.getpid(), liveness.look_up
+    liveness._whereabouts = lambda: ("a start of the system", container)
+    liveness.look_up = lambda pid: look_up(pid) if pid == own else None
+    liveness._exists = lambda pid: pid == own
 
 
 def soon_again(seconds: float) -> None:

@@ -147,7 +147,7 @@ def storage_of(folder: Path) -> str:
 def history(folder: Path) -> dict[str, list[tuple]]:
     """All that must be the same however often a campaign was killed: everything but ids of runs and times."""
     return {
-        "rounds": rows(folder, "SELECT number, arms, examples FROM rounds ORDER BY number"),
+        "rounds": rows(folder, "SELECT number, arms, examples, propensities FROM rounds ORDER BY number"),
         "generations": rows(
             folder,
             "SELECT g.key, p.text, g.seed, g.text, g.finish_reason FROM generations g "

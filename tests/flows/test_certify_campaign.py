@@ -116,6 +116,7 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
         waits += 1
         keys = wanted(portions)
         assert status(portions)["certificate"]["waits_for"] == keys
+        assert (status(portions)["sure"] == "nothing is claimed") == (status(portions)["best"] is None)
         assert [row["id"] for row in asked(portions, "labels") if row["state"] == "wanted"] == sorted(
             keys, key=lambda key: int(key[1:])
         )
@@ -271,10 +272,10 @@ def test_what_cannot_be_read_is_a_loss_of_1_and_nothing_is_missing(tmp_path):
     )
     ran(tmp_path)
     found = asked(tmp_path, "comparisons")
-    unread = [row for row in found if row["reason"] == "no_answer"]
+    unread = [row for row in found if row["text"] == "?"]
     assert unread
     for row in unread:
-        assert (row["outcome"], row["human_loss"], row["auto_loss"]) == (None, 1.0, 1.0)
+        assert (row["human_loss"], row["auto_loss"]) == (1.0, 1.0)
     for row in found:
         if scripted_engines.letter(row["example"], wrong_in=10) in ("g", "x"):
             assert row["auto_loss"] == 1.0

@@ -20,7 +20,8 @@ from flows.main import main
 from storage.database import open_database
 from storage.leases import acquire
 from storage.records import Holder
-from tasks.leasing import LIFETIME, is_gone, now
+from tasks.leasing import LIFETIME, now
+from tasks.liveness import is_gone
 
 
 class Ran(NamedTuple):
@@ -149,7 +150,7 @@ def test_a_database_of_a_newer_release_is_refused_unchanged(folder):
 def test_a_campaign_another_process_holds_is_refused_unchanged(folder):
     storage = processes.store(folder / "campaign.yaml")
     before = processes.rows(folder, "SELECT * FROM campaigns")
-    elsewhere = Holder(host="elsewhere", pid=1, process_started_at=0.0)
+    elsewhere = Holder(host="elsewhere", pid=1, boot_id="b", pid_namespace="1", started_ticks=0)
     acquire(open_database(storage), 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=is_gone)
     for arguments in (["run", "campaign.yaml", "--set", "stopping.budget=40"], ["resume", "survivor"]):
         result = winnow(folder, *arguments)

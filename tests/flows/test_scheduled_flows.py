@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import os
 import subprocess
 import sys
 
@@ -108,7 +107,7 @@ def test_a_firing_that_was_due_before_the_last_campaign_began_is_skipped(folder)
 def test_a_held_campaign_is_left_to_its_holder(folder):
     fired(folder, name="mine", settings=["stopping.budget=8"])
     database = open_database(f"sqlite:///{folder}/winnow.db")
-    elsewhere = Holder(host="elsewhere", pid=1, process_started_at=1.0)
+    elsewhere = Holder(host="elsewhere", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
     acquire(database, 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=lambda _: False)
     database.close()
     with_room = winnow(folder, "resume", "--all")
@@ -194,7 +193,9 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
     winnow(folder, "db", "upgrade")
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    dead = f"winnow-process:{os.uname().nodename}:{child.pid}:1.0"
+    alive = tags_of_this_process()
+    ours = process_of(alive)
+    dead = alive[1].replace(f":{ours.pid}:", f":{child.pid}:")
     # Imported here: Prefect reads its settings when it is imported, and the fixture makes them.
     from prefect.client.orchestration import get_client
     from prefect.states import Running
@@ -208,8 +209,8 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
             )
             for kind, tags in {
                 "dead": ["winnow", dead],
-                "alive": tags_of_this_process(),
-                "elsewhere": ["winnow", "winnow-process:elsewhere:1:1.0"],
+                "alive": alive,
+                "elsewhere": ["winnow", "winnow-process:else:where:1:b:1-2:1"],
                 "others": [dead],
             }.items()
         }
@@ -225,6 +226,6 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
         "elsewhere": "RUNNING",
         "others": "RUNNING",
     }
-    assert process_of(["winnow", "winnow-process:elsewhere:1:1.0"]) == Holder(
-        host="elsewhere", pid=1, process_started_at=1.0
+    assert process_of(["winnow", "winnow-process:else:where:1:b:1-2:1"]) == Holder(
+        host="else:where", pid=1, boot_id="b", pid_namespace="1-2", started_ticks=1
     )

@@ -80,7 +80,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
         first = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
         running = work_pools.until(lambda: holder(folder, "alpha"), every_s=0.002)
         os.kill(running, signal.SIGSTOP)  # however fast, it is still at it when the others come
-        frozen = "UPDATE leases SET expires_at = expires_at + interval '1 hour'"
+        frozen = "UPDATE leases SET lifetime_s = lifetime_s + 3600"
         postgresql.execute(frozen, shared.rpartition("/")[2])  # as its heartbeat would have done
         assert started_by(running, one)
         with work_pools.worker(pool, logs / "two", limit=2) as two:

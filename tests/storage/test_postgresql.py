@@ -2,15 +2,18 @@
 
 from contextlib import contextmanager
 
+import psycopg
 import pytest
 from postgres_server import postgres_server
 from sqlalchemy import text
-from stored_campaigns import NOW, decision, store_campaign
+from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
 
 from storage import campaign_records, generation_records, outcome_records, round_records, views
 from storage.database import open_database
 from storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
+from storage.models import Base
 from storage.schema import ensure_schema, require_schema
+from storage.write_lock import LOCKED_BY_WRITERS
 
 
 @pytest.fixture
@@ -157,3 +160,39 @@ def test_the_lock_of_a_writer_that_is_gone_is_free_again(campaign):
     campaign.plan(0, [0], [0])
     gone.invalidate()
     gone.close()
+
+
+MODES = ["ROW SHARE", "ROW EXCLUSIVE", "SHARE UPDATE EXCLUSIVE", "SHARE", "SHARE ROW EXCLUSIVE", "EXCLUSIVE",
+         "ACCESS EXCLUSIVE"]  # fmt: skip
+
+
+def test_a_role_that_may_only_select_cannot_keep_a_writer_from_writing(postgresql, campaign, monkeypatch):
+    monkeypatch.setattr("storage.database.BUSY_TIMEOUT_MS", 500)
+    name = campaign.database.url.rpartition("/")[2]
+    postgresql.execute("CREATE ROLE stranger LOGIN IN ROLE pg_read_all_data")
+    writer = open_database(campaign.database.url)
+    address = {"host": "127.0.0.1", "port": postgresql.port, "user": "stranger", "dbname": name}
+    with psycopg.connect(**address, autocommit=True) as stranger:
+        for mode in MODES:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                stranger.execute(f"BEGIN; LOCK TABLE {LOCKED_BY_WRITERS} IN {mode} MODE")
+            stranger.execute("ROLLBACK")
+        for strength in ("UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                stranger.execute(f"BEGIN; SELECT * FROM {LOCKED_BY_WRITERS} FOR {strength}")
+            stranger.execute("ROLLBACK")
+        stranger.execute("BEGIN")
+        for table in (*Base.metadata.tables, LOCKED_BY_WRITERS):
+            stranger.execute(f"LOCK TABLE {table} IN ACCESS SHARE MODE")
+        advisory = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'"
+        with writer.writing() as session:
+            assert session.scalar(text(advisory)) == 0, "every role may hold an advisory lock"
+        campaign_of_writer = StoredCampaign(
+            database=writer,
+            record=campaign.record,
+            candidate_ids=campaign.candidate_ids,
+            example_ids=campaign.example_ids,
+        )
+        campaign_of_writer.finish(campaign_of_writer.plan(0, [0], [0]), [1.0])
+    writer.close()
+    postgresql.execute("DROP ROLE stranger")

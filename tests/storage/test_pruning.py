@@ -24,7 +24,7 @@ from storage.models import Campaign, Canary, Dataset, Example, Generation, Pin, 
 from storage.records import Holder, NewComparison
 
 LATER = NOW + dt.timedelta(days=40)
-HOLDER = Holder(host="here", pid=1, process_started_at=1.0)
+HOLDER = Holder(host="here", pid=1, boot_id="a", pid_namespace="1", started_ticks=1)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def prunable(database, **chosen):
 
 def prune(database, campaigns):
     with database.writing() as session:
-        pruning.prune(session, campaigns, now=LATER, is_gone=lambda _: False)
+        pruning.prune(session, campaigns, is_gone=lambda _: False)
 
 
 def rows(database, model):

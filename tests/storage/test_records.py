@@ -10,7 +10,7 @@ from stored_campaigns import NOW, decision, generation, store_campaign
 
 from storage import campaign_records, dataset_records, generation_records, outcome_records, round_records
 from storage.database import open_database
-from storage.errors import CampaignNotFound, ConflictingRecord, StorageUnavailable
+from storage.errors import CampaignNotFound, ConflictingRecord, StorageLocked
 from storage.models import Campaign, Comparison, Dataset, Decision, Example, Generation
 from storage.records import NewComparison, NewExample, ToldRound
 
@@ -44,7 +44,7 @@ def test_examples_and_candidates_come_back_in_the_order_they_were_given(campaign
 
 
 def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campaign):
-    later, earlier = campaign.plan(1, [2, 0], [1, 1]), campaign.plan(0, [0, 1, 2], [4, 0, 3])
+    later, earlier = campaign.plan(1, [2, 0], [1, 1], [0.1, 1 / 3]), campaign.plan(0, [0, 1, 2], [4, 0, 3])
     campaign.finish(later, [0.5, None])
     backwards = campaign.comparisons(earlier, [0.0, 1.0, 0.25])[::-1]
     with campaign.database.writing() as session:
@@ -64,6 +64,7 @@ def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campa
                 examples=[1, 1],
                 outcomes=[0.5, None],
                 losses=[(None, None, None, None)] * 2,
+                propensities=[0.1, 1 / 3],
             ),
         ]
 
@@ -260,7 +261,7 @@ def test_a_writer_that_waited_too_long_says_so(campaign, monkeypatch):
     impatient = open_database(campaign.database.url)
     with (
         holding_the_lock(campaign.database),
-        pytest.raises(StorageUnavailable, match="database is locked"),
+        pytest.raises(StorageLocked, match=r"is locked: in 0\.05 s .* did not come free"),
         impatient.writing() as session,
     ):
         rename(session, "new")

@@ -12,11 +12,13 @@ from typing import NamedTuple
 import pytest
 from stored_campaigns import store_campaign
 
+from algorithms.route.advantage import Advantage
 from storage.records import DecisionRecord
-from tasks.answer.derive import answer_of
+from tasks.answer import derive
 from tasks.answer.phrases import NOBODY
 from tasks.answer.words import answer_lines, headline
 from tasks.budgets import Spending
+from tasks.canaries.changes import CanaryChange
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
 
@@ -60,6 +62,8 @@ class Situation(NamedTuple):
     ended: bool = True
     selector: str = "r-autoeval-plus"
     waits: tuple = ()
+    mixed: bool = False
+    """Whether a served model changed on the way."""
     unread: tuple = (0, 0, 1)
     """The arms of the comparisons without an outcome; c's has one."""
 
@@ -100,6 +104,7 @@ SITUATIONS = [
     Situation("mean all dropped, no delta", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=None),
     Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05, if which comparisons have no outcome has nothing to do with what it would have been"),
     Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
+    Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
     Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05"),
@@ -167,11 +172,32 @@ def certificate(situation):
 
 
 STANDING = Standing(
-    mean=0.8, scored=40, late_mean=0.9, late_scored=10, single_scored=20, prompts=40, unfinished=False
+    mean=0.8,
+    scored=40,
+    late_mean=0.9,
+    late_scored=10,
+    single_scored=20,
+    prompts=40,
+    unfinished=False,
+    advantage=None,
+    single=None,
 )
 
 
-def answered(database, situation):
+CHANGED = CanaryChange(
+    model="m",
+    server="http://127.0.0.1:1/v1",
+    found_at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
+    when="during",
+    changed=9,
+    prompts=16,
+    texts_before=3,
+)
+
+
+def answered(database, situation, monkeypatch):
+    if situation.mixed:
+        monkeypatch.setattr(derive, "canary_changes", lambda session, campaign_id: [CHANGED])
     names = "abcd"[: len(situation.status)]
     campaign = store_campaign(database, delta=situation.delta, epsilon=situation.epsilon, names=names)
     arms = [2, *situation.unread]
@@ -179,7 +205,7 @@ def answered(database, situation):
     campaign.finish(campaign.plan(0, arms, list(range(len(arms)))), outcomes)
     record = replace(campaign.record, objective=situation.objective)
     with database.reading() as session:
-        return answer_of(
+        return derive.answer_of(
             session,
             record,
             names=names,
@@ -199,8 +225,8 @@ def test_there_are_enough_situations():
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
-def test_what_is_said_follows_from_what_was_decided(database, situation):
-    answer = answered(database, situation)
+def test_what_is_said_follows_from_what_was_decided(database, situation, monkeypatch):
+    answer = answered(database, situation, monkeypatch)
     state = "waiting" if situation.waits else "ended" if situation.ended else "interrupted"
     said = dict(answer_lines(answer))
     assert headline(answer, state) == situation.headline
@@ -208,12 +234,12 @@ def test_what_is_said_follows_from_what_was_decided(database, situation):
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
-def test_no_word_claims_more_than_the_claim(database, situation):
-    answer = answered(database, situation)
+def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
+    answer = answered(database, situation, monkeypatch)
     told = " ".join(sentence for _, sentence in answer_lines(answer))
     words = {
         "exact:": answer.claim.kind == "exact",
-        "the chance that": answer.claim.kind == "proven",
+        "the chance that": answer.claim.kind == "proven" or bool(answer.named("refuted")),
         "heuristic": answer.claim.kind == "heuristic" or answer.outcome == "policy",
     }
     for word, may in words.items():
@@ -227,3 +253,15 @@ def test_no_word_claims_more_than_the_claim(database, situation):
     if answer.outcome == "undecided" and answer.objective != "certify":
         assert not answer.is_guaranteed
         assert answer.best is None or dict(answer_lines(answer))["leading"] == answer.best
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "word"), [(0.02, 0.2, "yes: "), (-0.02, 0.2, "not shown: "), (-0.2, -0.02, "no: ")]
+)
+def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkeypatch, lower, upper, word):
+    found = Advantage(estimate=(lower + upper) / 2, lower=lower, upper=upper, delta=0.05, single=0)
+    answer = answered(database, next(each for each in SITUATIONS if each.name == "route budget"), monkeypatch)
+    answer = replace(answer, standing=replace(STANDING, advantage=found, single="a"))
+    said = dict(answer_lines(answer))["pays"]
+    assert said.startswith(word)
+    assert said.endswith("against a alone, with probability 95%, at every round at once")

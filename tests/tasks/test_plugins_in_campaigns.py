@@ -29,7 +29,7 @@ import acme_words
 class Shorter:
     """The shorter answer wins."""
 
-    models, identity = (), {}
+    models, identity, is_deterministic = (), {}, False
 
     def calls(self, duel, replies):
         return ()

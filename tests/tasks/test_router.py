@@ -87,7 +87,7 @@ def run(spec, *, name="routed"):
         )
     campaign.finish(campaign.plan(0, [0, 1, 0, 1], [0, 1, 4, 3]), [1.0, 1.0, 0.0, 0.25])
     campaign.finish(campaign.plan(1, [0, 1, 0, 1], [6, 7, 2, 5]), [1.0, 0.75, 0.5, None])
-    assert export_policy(database, name, "sqlite:///results.db", Path("policy")) == 8
+    assert export_policy(database, name, "sqlite:///results.db", Path("policy")).prompts == 8
     database.close()
 
 
@@ -97,7 +97,7 @@ def own_predictions(name="routed"):
     record, checked = reopen_campaign(database, name, "sqlite:///results.db")
     checked = checked.prepared(database)
     with database.reading() as session:
-        selector, _ = restored(session, record, checked)
+        selector, _, _ = restored(session, record, checked)
     database.close()
     policy = as_router(selector).policy()
     return np.array([(policy.scores(row) + 1) / 2 for row in checked.contexts]), checked.contexts
@@ -224,7 +224,7 @@ def test_another_embedder_than_the_policy_was_learned_with_is_refused(folder):
 def test_a_policy_takes_the_place_of_an_earlier_one_and_a_file_in_its_way_is_named(folder):
     database = open_database("sqlite:///results.db")
     before = (folder / "policy" / "policy.npz").read_bytes()
-    assert export_policy(database, "routed", "sqlite:///results.db", folder / "policy") == 8
+    assert export_policy(database, "routed", "sqlite:///results.db", folder / "policy").prompts == 8
     assert sorted(path.name for path in (folder / "policy").iterdir()) == ["policy.json", "policy.npz"]
     assert (folder / "policy" / "policy.npz").read_bytes() == before
     with pytest.raises(WinnowError, match=r"data.jsonl cannot be written: .*; name another folder"):

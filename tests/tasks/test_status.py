@@ -1,5 +1,7 @@
 """Where a campaign stands follows from its rows and its lease."""
 
+from dataclasses import replace
+
 import pytest
 from stored_campaigns import store_campaign
 
@@ -76,13 +78,16 @@ def test_a_campaign_whose_lease_is_held_is_running_whatever_its_last_decision_sa
     assert status(campaign).holder is None
 
 
-@pytest.mark.parametrize(("age", "state"), [(0, "running"), (2, "interrupted")])
-def test_a_lease_of_another_machine_counts_until_it_runs_out(campaign, age, state):
+AWAY = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
+
+
+@pytest.mark.parametrize(("age", "state"), [(0, "running"), (2, "interrupted"), (-2, "interrupted")])
+def test_a_lease_of_another_machine_counts_for_as_long_as_its_heartbeats_seem_recent(campaign, age, state):
     end(campaign, "running")
     leases.acquire(
         campaign.database,
         campaign.record.id,
-        Holder(host="another-machine", pid=1, process_started_at=1.0),
+        AWAY,
         now=now() - age * LIFETIME,
         lifetime=LIFETIME,
         is_gone=lambda _: False,
@@ -123,12 +128,12 @@ def test_status_says_how_the_last_process_left_a_campaign_that_is_to_go_on(campa
     with holding(campaign.database, campaign.record.id) as lease:
         assert status(campaign).left is None
     assert status(campaign).left.startswith(f"{lease.holder} stopped in order at ")
-    gone = Holder(host=lease.holder.host, pid=lease.holder.pid, process_started_at=1.0)
+    gone = replace(lease.holder, started_ticks=1)
     taken = {"lifetime": LIFETIME, "is_gone": lambda _: True}
     leases.acquire(campaign.database, campaign.record.id, gone, now=now(), **taken)
     assert f"{gone} is gone; its last heartbeat was at " in status(campaign).left
-    away = Holder(host="another-machine", pid=1, process_started_at=1.0)
-    leases.acquire(campaign.database, campaign.record.id, away, now=now() - 2 * LIFETIME, **taken)
-    assert f"{away} is not heard of any more" in status(campaign).left
+    leases.acquire(campaign.database, campaign.record.id, AWAY, now=now() - 2 * LIFETIME, **taken)
+    assert status(campaign).left.startswith(f"{AWAY} seems to be gone: its last heartbeat was at ")
+    assert "winnow resume watches for 60 s" in status(campaign).left
     end(campaign, "confident")
     assert status(campaign).left is None

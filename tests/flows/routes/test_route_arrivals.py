@@ -14,7 +14,8 @@ from storage.database import open_database
 from storage.leases import acquire
 from storage.records import Holder
 from tasks.engines.providers import PROVIDERS
-from tasks.leasing import LIFETIME, is_gone, now
+from tasks.leasing import LIFETIME, now
+from tasks.liveness import is_gone
 from tasks.routing.router import Router
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
@@ -132,7 +133,7 @@ def test_a_prompt_for_an_unknown_campaign_or_one_of_another_objective_is_refused
 
 
 def test_a_prompt_for_a_campaign_that_another_process_runs_is_refused_and_not_stored(answered):
-    elsewhere = Holder(host="elsewhere", pid=1, process_started_at=0.0)
+    elsewhere = Holder(host="elsewhere", pid=1, boot_id="b", pid_namespace="1", started_ticks=0)
     database = open_database(f"sqlite:///{answered}/winnow.db")
     acquire(database, 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=is_gone)
     database.close()
