@@ -16,6 +16,7 @@ LARGE = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
 
 TABLES = (
     "datasets",
+    "file_digests",
     "embeddings",
     "prompts",
     "campaigns",
