@@ -31,10 +31,17 @@ class Scheduled:
     name: str
     """The deployment's."""
     when: When
+    trust: Sequence[str]
+    """Texts of what was allowed; see `flows.trusting`."""
 
     def parameters(self) -> dict[str, Any]:
         """Of every flow run."""
-        return {"spec": self.spec, "settings": list(self.settings), "storage": self.storage}
+        return {
+            "spec": self.spec,
+            "settings": list(self.settings),
+            "storage": self.storage,
+            "trust": list(self.trust),
+        }
 
 
 def deployment_of(scheduled: Scheduled, **where: Any) -> "RunnerDeployment":  # noqa: ANN401 -- Prefect's own

@@ -12,6 +12,7 @@ from flows.interrupts import Interrupts
 from flows.launching import store_campaign
 from flows.reading import reading
 from flows.storage_urls import url_of_a_worker
+from flows.trusting import Trust, approving
 from flows.zombies import mark_zombies
 from storage import campaign_records
 from storage.database import open_database
@@ -20,7 +21,7 @@ from storage.records import CampaignRecord
 from storage.schema import ensure_schema
 from tasks.campaign_files import check_campaign_file
 from tasks.spec import CampaignSpec
-from tasks.spec_file import load_spec
+from tasks.spec_file import parse_spec, read_spec_file
 
 How = Literal["done", "skipped", "stopped"]
 """How a firing ended: its campaign is settled, another one takes its place, or somebody asked it to stop."""
@@ -40,12 +41,19 @@ class Firing:
     """The name in the file."""
     name: str
     """The campaign's."""
+    trust: Trust
+    """What it may do."""
     due: dt.datetime | None
     """When it was to begin; None where the campaign was asked for by its name."""
 
 
 def plan_firing(
-    spec: str, settings: Sequence[str], storage: str | None, due: dt.datetime, name: str | None = None
+    spec: str,
+    settings: Sequence[str],
+    storage: str | None,
+    due: dt.datetime,
+    trust: Trust,
+    name: str | None = None,
 ) -> Firing:
     """What is to be run, from the file as it is now.
 
@@ -55,26 +63,35 @@ def plan_firing(
         storage: What Prefect was told of the results database; None where the file or WINNOW_STORAGE says it.
         due: When the firing was to begin. The campaign is named after it, so that a firing which is run again
             finds its own campaign.
+        trust: What it may do.
         name: The campaign's, in place of one after the time.
 
     Raises:
-        SpecError: If the file cannot be read or understood.
+        SpecError: If the file cannot be read or understood, or needs more than the schedule was given.
     """
-    read = read_settled(spec, settings, storage)
+    read = read_settled(spec, settings, storage, trust)
     return Firing(
         spec=spec,
         settings=settings,
         storage=read.storage,
+        trust=trust,
         family=read.name,
         name=name or f"{read.name}-{due.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}",
         due=due if name is None else None,
     )
 
 
-def read_settled(spec: str, settings: Sequence[str], storage: str | None) -> CampaignSpec:
-    """The campaign of a file, kept in the database that this process is to use; see `url_of_a_worker`."""
+def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust: Trust) -> CampaignSpec:
+    """The approved campaign of a file, kept in the database that this process is to use.
+
+    Raises:
+        SpecError: As `plan_firing` does; see `url_of_a_worker` as well.
+    """
     url = url_of_a_worker(storage)
-    return load_spec(spec, [*settings, *([] if url is None else [f"storage={url}"])])
+    file = read_spec_file(spec, [*settings, *([] if url is None else [f"storage={url}"])])
+    read = parse_spec(file)
+    approving(trust)(file, read)
+    return read
 
 
 def fire(firing: Firing, say: Say) -> How:
@@ -93,7 +110,8 @@ def fire(firing: Firing, say: Say) -> How:
     interrupts = Interrupts()
     with interrupts.caught():
         left = unfinished_campaigns(firing.storage, firing.family)
-        go_on_with_all(firing.storage, [name for name in left if name != firing.name], interrupts, say)
+        others = [name for name in left if name != firing.name]
+        go_on_with_all(firing.storage, others, interrupts, say, firing.trust)
         return "stopped" if interrupts.asked else _run_own(firing, interrupts, say)
 
 
@@ -108,7 +126,7 @@ def _run_own(firing: Firing, interrupts: Interrupts, say: Say) -> How:
             )
             return "skipped"
         named = [*firing.settings, f"name={firing.name}", f"storage={firing.storage}"]
-        store_campaign(check_campaign_file(firing.spec, named), firing.family)
+        store_campaign(check_campaign_file(firing.spec, named, approving(firing.trust)), firing.family)
     try:
         if not status_of(firing.storage, firing.name).is_settled:
             run_flow(firing.storage, firing.name, interrupts)

@@ -9,6 +9,7 @@ from flows.interrupts import Interrupts
 from flows.progress import progress_display
 from flows.reading import reading
 from flows.storage_urls import hide
+from flows.trusting import Trust, require_stored_trust
 from flows.watching import watched_by
 from flows.zombies import tags_of_this_process
 from storage import campaign_records
@@ -37,7 +38,7 @@ def is_left_unfinished(status: CampaignStatus) -> bool:
     return not status.is_settled and status.state != "running"
 
 
-def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: Say) -> int:
+def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: Say, trust: Trust) -> int:
     """Run campaigns one after the other, with a line for each; none stops the others by failing.
 
     Args:
@@ -45,13 +46,14 @@ def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: 
         names: The campaigns.
         interrupts: Who may ask to stop; then no further one is begun.
         say: Takes each line.
+        trust: What they may do.
 
     Returns:
         The worst of their exit codes.
     """
     worst = exits.DECIDED
     for name in names:
-        code, line = _go_on(storage, name, interrupts)
+        code, line = _go_on(storage, name, interrupts, trust)
         say(line)
         worst = max(worst, code, key=FROM_GOOD_TO_BAD.index)
         if interrupts.asked:
@@ -59,8 +61,9 @@ def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: 
     return worst
 
 
-def _go_on(storage: str, name: str, interrupts: Interrupts) -> tuple[int, str]:
+def _go_on(storage: str, name: str, interrupts: Interrupts, trust: Trust) -> tuple[int, str]:
     try:
+        require_stored_trust(storage, name, trust)
         run_flow(storage, name, interrupts)
     except LeaseHeld as held:
         return exits.DECIDED, str(held)  # somebody else was faster

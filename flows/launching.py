@@ -11,6 +11,7 @@ from flows.prefect_server import PrefectServerFailed, prefect_server
 from flows.reading import reading
 from flows.round_log import log_answer
 from flows.summary import print_summary
+from flows.trusting import Trust, require_stored_trust
 from flows.zombies import mark_zombies
 from storage import campaign_records, leases
 from storage.database import open_database
@@ -40,10 +41,18 @@ def store_campaign(checked: CheckedCampaign, family: str | None = None) -> None:
         open_campaign(database, checked, family)
 
 
-def run_stored_campaign(storage: str, name: str) -> int:
-    """Run a stored campaign to its end or an interruption; print its answer; return the exit code."""
+def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> int:
+    """Run a stored campaign to its end or an interruption; print its answer; return the exit code.
+
+    Args:
+        storage: URL of the results database.
+        name: The campaign's.
+        trust: What it may do; None where its file has just been approved.
+    """
     if status_of(storage, name).is_settled:
         return _answer(storage, name)
+    if trust is not None:
+        require_stored_trust(storage, name, trust)
     _require_free(storage, name)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {shown_url(storage)}"
@@ -65,8 +74,11 @@ def run_stored_campaign(storage: str, name: str) -> int:
     return exits.FORCED if interrupts.asked else exits.ERROR
 
 
-def run_unfinished_campaigns(storage: str) -> int:
-    """Go on with all campaigns that were left unfinished, a line for each; return the worst exit code."""
+def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
+    """Go on with all campaigns that were left unfinished, a line for each; return the worst exit code.
+
+    One that needs more than was allowed is left as it is, and its line says so.
+    """
     names = unfinished_campaigns(storage)
     if not names:
         print(f"nothing to go on with: no campaign of {shown_url(storage)} was left unfinished")
@@ -76,7 +88,7 @@ def run_unfinished_campaigns(storage: str) -> int:
     try:
         with prefect_server(PREFECT_LOG), interrupts.caught():
             mark_zombies(storage)
-            code = go_on_with_all(storage, names, interrupts, print)
+            code = go_on_with_all(storage, names, interrupts, print, trust)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return interrupts.exit_code

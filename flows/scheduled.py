@@ -21,6 +21,7 @@ from flows.going_on import go_on_with_all, unfinished_campaigns
 from flows.interrupts import Interrupts
 from flows.late_firings import take_their_place
 from flows.storage_urls import url_of_a_worker
+from flows.trusting import Trust
 from flows.zombies import mark_zombies, tags_of_this_process
 from tasks.spec import DEFAULT_STORAGE
 
@@ -48,7 +49,11 @@ class Told:
 
 @flow(name="scheduled-campaign", validate_parameters=False)
 def scheduled_campaign(
-    spec: str, storage: str | None = None, settings: Sequence[str] = (), campaign: str | None = None
+    spec: str,
+    storage: str | None = None,
+    settings: Sequence[str] = (),
+    campaign: str | None = None,
+    trust: Sequence[str] = (),
 ) -> State[Any]:
     """Finish what crashed of the family, then run a new campaign of it.
 
@@ -57,12 +62,14 @@ def scheduled_campaign(
         storage: URL of the results database without its password; None takes WINNOW_STORAGE, then the file's.
         settings: `key=value` settings that take the place of the file's.
         campaign: The new campaign's name; None names it after the file and the time this run was due.
+        trust: What the schedule was allowed; see `flows.trusting`.
 
     Raises:
-        SpecError: If the file is not sound.
+        SpecError: If the file is not sound, or needs more than the schedule was allowed.
         StorageError: If the database cannot be used.
     """
-    firing = plan_firing(spec, settings, storage, this_run.scheduled_start_time, campaign)
+    given = Trust(given=frozenset(trust))
+    firing = plan_firing(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
     take_their_place(_introduce(f"firing of {firing.name}"))
     told = Told()
     how = fire(firing, told.say)
@@ -74,7 +81,10 @@ def scheduled_campaign(
 
 @flow(name="resume-all", validate_parameters=False)
 def resume_all(
-    storage: str | None = None, spec: str | None = None, settings: Sequence[str] = ()
+    storage: str | None = None,
+    spec: str | None = None,
+    settings: Sequence[str] = (),
+    trust: Sequence[str] = (),
 ) -> State[Any]:
     """Go on with every campaign that is begun, not settled and held by nobody.
 
@@ -82,19 +92,22 @@ def resume_all(
         storage: URL of the results database without its password; None takes WINNOW_STORAGE.
         spec: A campaign's file that names the database, where neither of these does.
         settings: `key=value` settings that take the place of the file's.
+        trust: What the schedule was allowed; see `flows.trusting`.
 
     Raises:
+        SpecError: If that file is not sound, or needs more than the schedule was allowed.
         StorageError: If the database cannot be used.
     """
+    given = Trust(given=frozenset(trust))
     if spec is None:
         url = url_of_a_worker(storage) or DEFAULT_STORAGE
     else:
-        url = read_settled(spec, settings, storage).storage
+        url = read_settled(spec, settings, storage, given).storage
     _introduce("resume all")
     mark_zombies(url)
     interrupts, told = Interrupts(), Told()
     with interrupts.caught():
-        worst = go_on_with_all(url, unfinished_campaigns(url), interrupts, told.say)
+        worst = go_on_with_all(url, unfinished_campaigns(url), interrupts, told.say, given)
     if worst == exits.FORCED:
         return Cancelled(message=told.message)
     how = Completed if worst in (exits.DECIDED, exits.UNDECIDED) else Failed

@@ -158,6 +158,27 @@ class Embedding(Base):
     """Little-endian single-precision numbers, one after the other."""
 
 
+class FileDigest(Base):
+    """What a large file held when it was last read; every campaign that names the file shares it."""
+
+    __tablename__ = "file_digests"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    place: Mapped[str] = mapped_column(String(64), unique=True)
+    """SHA-256 of the path, hexadecimal: a path may be too long for an index."""
+    path: Mapped[str] = mapped_column(Text)
+    size: Mapped[int] = mapped_column(LARGE)
+    """Bytes."""
+    modified_ns: Mapped[int] = mapped_column(LARGE)
+    """When its content last changed, in nanoseconds since 1970."""
+    changed_ns: Mapped[int] = mapped_column(LARGE)
+    """When its content or its entry last changed."""
+    inode: Mapped[str] = mapped_column(String(20))
+    """A number that may be larger than a database can store."""
+    sha256: Mapped[str] = mapped_column(String(64))
+    """Of what it held, hexadecimal."""
+
+
 class Candidate(Base):
     """One model x prompt x sampling of a campaign."""
 

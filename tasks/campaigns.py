@@ -15,6 +15,7 @@ from tasks.checking import check_campaign
 from tasks.datasets import Dataset, Example
 from tasks.differences import differences
 from tasks.errors import SpecError
+from tasks.file_digests import keep_digests, recall_digests
 from tasks.joining import joining_candidates
 from tasks.leasing import now
 from tasks.liveness import is_gone, this_process, watch
@@ -54,6 +55,7 @@ def open_campaign(database: Database, checked: CheckedCampaign, family: str | No
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
         LeaseHeld: If another live process runs it; nothing is written.
     """
+    keep_digests(database)
     spec, identity = checked.spec, checked.identity()
     with database.reading() as session:
         begun = campaign_records.find_campaign(session, spec.name)
@@ -122,8 +124,10 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
         names = campaign_records.candidate_names(session, campaign.id)
         first_rounds = campaign_records.first_rounds(session, campaign.id)
     dataset = stored_dataset(campaign, examples)
+    recall_digests(database)
     checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
     checked = checked.begun_at(campaign.spec["served_at"])
+    keep_digests(database)
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
 

@@ -1,5 +1,6 @@
 """From models x prompts x ways of sampling to the list of candidates; candidate k is arm k."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
@@ -20,6 +21,9 @@ from tasks.spec import (
 )
 from tasks.suggestions import unknown_name
 from tasks.templates import Template, compile_template, render
+
+MOST_CANDIDATES = 1_000_000
+"""So many, before exclusions, that no campaign compares them."""
 
 GUARDED = "prompt"
 """What a guardrail's template calls the prompt that it is put around."""
@@ -128,6 +132,7 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
         SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing,
             or fewer than two candidates are left.
     """
+    _refuse_too_many(spec)
     templates = [
         compile_template(prompt.template, fields, f"prompts[{index}].template")
         for index, prompt in enumerate(spec.prompts)
@@ -158,6 +163,17 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
             path="models",
         )
     return candidates
+
+
+def _refuse_too_many(spec: CampaignSpec) -> None:
+    crossed = [spec.models, spec.prompts, spec.guardrails, spec.generate_configs]
+    number = math.prod(max(1, len(each)) for each in crossed)
+    if number > MOST_CANDIDATES:
+        raise SpecError(
+            f"models x prompts x guardrails x generate_configs are {number} candidates; name so few of each "
+            f"that there are {MOST_CANDIDATES} at the most",
+            path="models",
+        )
 
 
 NO_GUARDRAIL: list[tuple[GuardrailSpec | None, Template | None]] = [(None, None)]

@@ -1,10 +1,12 @@
 """Checking a campaign: all it refers to is found, read and understood before the first row is written."""
 
 from dataclasses import replace
+from functools import partial
 
 from algorithms.errors import AlgorithmError
 from algorithms.registry import describe, third_party
-from tasks.datasets import Dataset, load_dataset
+from tasks.candidates import Candidate
+from tasks.datasets import Dataset, Example, load_dataset
 from tasks.engines.sharing import devices_wanted
 from tasks.errors import SpecError
 from tasks.objectives.checked import CheckedCampaign, common_params
@@ -12,6 +14,7 @@ from tasks.objectives.registry import CLASSES
 from tasks.source_code import code_digests
 from tasks.spec import CampaignSpec, DatasetSpec
 from tasks.suggestions import unknown_name
+from tasks.trial_renders import try_templates
 
 
 def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> CheckedCampaign:
@@ -29,7 +32,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Checke
     _check_selector(checked)
     checked = replace(checked, selector_code=_selector_code(spec))
     _check_prices(checked)
-    _render_everything(checked)
+    _try_templates(checked)
     return checked
 
 
@@ -100,8 +103,12 @@ def _check_prices(checked: CheckedCampaign) -> None:
         )
 
 
-def _render_everything(checked: CheckedCampaign) -> None:
-    """Render every prompt once: a template that fails on one example fails before anything runs."""
-    for candidate in {each.names[1:3]: each for each in checked.candidates}.values():
-        for example in checked.dataset.examples:
-            candidate.prompt(example.fields, example.key)
+def _try_templates(checked: CheckedCampaign) -> None:
+    """A template that fails on an example fails before anything runs; see `tasks.trial_renders`."""
+    different = {each.names[1:3]: each for each in checked.candidates}.values()
+    renders = [partial(_render, candidate) for candidate in different]
+    try_templates(renders, checked.dataset.examples)
+
+
+def _render(candidate: Candidate, example: Example) -> str:
+    return candidate.prompt(example.fields, example.key)

@@ -1,6 +1,6 @@
 """Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -12,7 +12,8 @@ from tasks.canaries.asking import meet_servers
 from tasks.engines.asking import Ask
 from tasks.engines.load_times import LoadTime
 from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
-from tasks.identity import generation_key, request_content, request_seed
+from tasks.errors import TemplateError
+from tasks.identity import generation_key, request_content, request_seed, sha256
 from tasks.leasing import now
 from tasks.meetings import meetings_of
 from tasks.reuse import reusable_texts
@@ -32,6 +33,8 @@ class PlannedGeneration:
     replicate: int = 0
     request_key: str | None = None
     """SHA-256 over all that determines the text; None where that is `key`."""
+    unasked: GenerationFailure | None = None
+    """Why there is nothing that a model could be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +78,8 @@ def have_texts(campaign: RunningCampaign, round_: RoundRecord, planned: Sequence
     """
     meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
     planned, texts = _reused(campaign, round_, planned)
-    failures: dict[str, GenerationFailure] = {}
-    groups = _missing(planned, campaign.checked.spec.execution.group_size, texts)
+    failures = {each.key: each.unasked for each in planned if each.unasked is not None}
+    groups = _missing(planned, campaign.checked.spec.execution.group_size, texts.keys() | failures.keys())
     asks = [Ask(model=group[0].model, requests=[each.request for each in group]) for group in groups]
     with closing(campaign.engines.answers(asks, later=campaign.checked.judge_models)) as answered:
         for number, answers in answered:
@@ -118,17 +121,42 @@ def plan_generation(campaign: RunningCampaign, arm: int, example: int, replicate
     return plan_text(
         candidate.model,
         candidate.fingerprint,
-        candidate.prompt(row.fields, row.key),
+        rendered(lambda: candidate.prompt(row.fields, row.key)),
         candidate.sampling,
         seed=campaign.record.seed,
         replicate=replicate,
     )
 
 
+def rendered(prompt: Callable[[], str]) -> str | GenerationFailure:
+    """A prompt, or why it cannot be made: not every example was tried when the campaign was checked."""
+    try:
+        return prompt()
+    except TemplateError as error:
+        return GenerationFailure(reason="not_rendered", detail=str(error))
+
+
 def plan_text(
-    model: ModelRef, fingerprint: str, prompt: str, sampling: Sampling, *, seed: int, replicate: int = 0
+    model: ModelRef,
+    fingerprint: str,
+    prompt: str | GenerationFailure,
+    sampling: Sampling,
+    *,
+    seed: int,
+    replicate: int = 0,
 ) -> PlannedGeneration:
-    """A request whose seed follows from the campaign's, and the key it is stored under."""
+    """A request whose seed follows from the campaign's, and the key it is stored under.
+
+    Where there is no prompt, nothing is asked, looked for or stored.
+    """
+    if isinstance(prompt, GenerationFailure):
+        return PlannedGeneration(
+            key=sha256({"unasked": prompt.detail, "model": fingerprint}),
+            model=model,
+            fingerprint=fingerprint,
+            request=Request(prompt="", sampling=sampling, seed=0),
+            unasked=prompt,
+        )
     # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
     greedy = sampling.temperature == 0.0
     replicate = 0 if greedy else replicate
@@ -144,10 +172,10 @@ def plan_text(
 
 
 def _missing(
-    planned: Sequence[PlannedGeneration], size: int, stored: Mapping[str, StoredText]
+    planned: Sequence[PlannedGeneration], size: int, known: Set[str]
 ) -> list[list[PlannedGeneration]]:
-    """What is not stored of each group, each text once; groups of which all is stored are left out."""
-    seen = set(stored)
+    """What is not known of each group, each text once; groups of which all is known are left out."""
+    seen = set(known)
     groups: list[list[PlannedGeneration]] = []
     for group in _groups(planned, size):
         missing = {each.key: each for each in group if each.key not in seen}

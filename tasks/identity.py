@@ -11,18 +11,8 @@ from typing import Any
 
 from tasks.engines.protocol import ModelRef, Sampling
 from tasks.engines.providers import REMOTE
+from tasks.file_digests import file_digest
 from tasks.server_keys import server_url
-
-WHOLE_FILE = 64 * 2**20
-"""Bytes up to which a checkpoint's file is hashed whole."""
-BLOCK = 64 * 2**10
-"""Bytes read at a time of a larger file."""
-BLOCKS = 512
-"""Blocks read of a larger file, evenly spread from its first byte to its last.
-
-Reading all of a 100 GB checkpoint would take minutes. Training changes every tensor a little, a merged
-adapter every layer: both are seen. A change that falls between all blocks is not.
-"""
 
 
 def canonical_json(value: Any) -> str:  # noqa: ANN401 -- any JSON value
@@ -60,15 +50,7 @@ def fingerprint_model(model: ModelRef) -> str:
 def _fingerprint_folder(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        size = path.stat().st_size
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
-        with path.open("rb") as file:
-            if size <= WHOLE_FILE:
-                digest.update(file.read())
-                continue
-            for number in range(BLOCKS):
-                file.seek((size - BLOCK) * number // (BLOCKS - 1))
-                digest.update(file.read(BLOCK))
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{file_digest(path)}\0".encode())
     return digest.hexdigest()
 
 

@@ -42,7 +42,7 @@ def reusable_texts(
     kept_apart = _kept_apart(reuse, campaign.record.name, round_.number)
     keyed = [_with_key(each, kept_apart, campaign.contacts.epoch(each.model.name)) for each in planned]
     texts: dict[str, StoredText] = {}
-    open_ = range(len(keyed))
+    open_ = [i for i, each in enumerate(keyed) if each.unasked is None]
     while open_:
         found = generation_records.texts_by_key(session, [keyed[i].key for i in open_])
         refused = _refused(session, campaign, round_, [keyed[i] for i in open_ if keyed[i].key in found])

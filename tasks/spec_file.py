@@ -15,6 +15,12 @@ from tasks.errors import SpecError
 from tasks.server_keys import SECRET
 from tasks.spec import CampaignSpec
 
+MOST_BYTES = 16 * 2**20
+"""Of a campaign's file, and of what it comes to once every alias is written out."""
+
+BYTES_OF_A_VALUE = 64
+"""What a value counts beside its text: so many short ones are as much work as a long one."""
+
 KeyPath = tuple[str | int, ...]
 
 
@@ -34,13 +40,18 @@ class SpecFile:
         `--set KEY` where the value does not come from the file.
         """
         parts = parse_key(key)
-        if any(parts[: len(path)] == path for path in self.overridden):
+        if self.is_overridden(key):
             return f"--set {key}"
         while parts and parts not in self.lines:
             parts = parts[:-1]
         line = self.lines.get(parts)
         where = f"{self.path}:{line}" if line else str(self.path)
         return f"{where}: {key}" if key else where
+
+    def is_overridden(self, key: str) -> bool:
+        """Whether the value of a dotted key came from `--set`."""
+        parts = parse_key(key)
+        return any(parts[: len(path)] == path for path in self.overridden)
 
 
 def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> CampaignSpec:
@@ -60,11 +71,15 @@ def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        text = content.decode("utf-8")
     except FileNotFoundError:
         raise SpecError(f"there is no file {path} (looked in {Path.cwd()})") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path} cannot be read as text: {error}") from error
+    if len(content) > MOST_BYTES:
+        raise SpecError(f"{path} is larger than {MOST_BYTES >> 20} MiB; put data into files that it names")
     lines: dict[KeyPath, int] = {}
     try:
         values = _parse(text, path, lines)
@@ -110,7 +125,26 @@ _Loader.add_implicit_resolver(
 
 def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> Any:  # noqa: ANN401
     root = yaml.compose(text, Loader=_Loader)
-    return None if root is None else _value(root, (), lines, file)
+    if root is None:
+        return None
+    if _written_out(root, {}) > MOST_BYTES:
+        raise SpecError(
+            f"{file}: with every alias written out, its values come to more than {MOST_BYTES >> 20} MiB; "
+            "repeat less, or put data into files that it names"
+        )
+    return _value(root, (), lines, file)
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """Bytes that a node comes to with every alias in it written out; RecursionError if it holds itself."""
+    if id(node) not in known:
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        else:
+            inner = node.value if isinstance(node, yaml.SequenceNode) else []
+        size = BYTES_OF_A_VALUE + (0 if isinstance(node, yaml.CollectionNode) else len(node.value))
+        known[id(node)] = size + sum(_written_out(part, known) for part in inner)
+    return known[id(node)]
 
 
 def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path | str) -> Any:  # noqa: ANN401

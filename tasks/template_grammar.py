@@ -2,7 +2,8 @@
 
 Refusing the rest has one purpose: what a template can produce is then bounded by its own length times that of
 the data, so that no template eats the memory. Everything that multiplies (repetition, powers, padding, nested
-definitions) is on no list here, and what still can grow (`join`, `replace`) is bounded in `tasks.templates`.
+definitions) is on no list here, and what still can grow (`join`, `replace`) is bounded in `tasks.templates`,
+as is the time that loops and filters take.
 """
 
 from collections.abc import Collection

@@ -5,12 +5,15 @@ that may be somebody else's, so it cannot reach outside its values, load files, 
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import jinja2
-from jinja2 import meta
+from jinja2 import meta, nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -18,6 +21,12 @@ from tasks.errors import TemplateError
 from tasks.template_grammar import FILTERS, check_grammar, check_variables
 
 MAX_CHARACTERS = 1_000_000  # longer than any context window today
+
+MAX_STEPS = 1_000_000
+"""Turns of loops and uses of filters of one rendering."""
+
+MAX_SECONDS = 5.0
+"""How long one rendering may take: a step on a long text takes longer than one on a short text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +60,10 @@ def compile_template(source: str, allowed: Collection[str], path: str | None = N
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
         check_variables(tree, variables, allowed, path)
+        for loop in tree.find_all(nodes.For):
+            loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
         return Template(
-            source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(source)
+            source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
         )
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(f"line {error.lineno} of the template: {error.message}", path) from error
@@ -69,24 +80,39 @@ def render(template: Template, fields: Mapping[str, Any], key: str | None = None
         key: The example's key, for the error.
 
     Raises:
-        TemplateError: If a value is missing or null, an expression fails, or the prompt is longer than
-            `MAX_CHARACTERS`.
+        TemplateError: If a value is missing or null, an expression fails, the prompt is longer than
+            `MAX_CHARACTERS`, or making it takes more than `MAX_STEPS` or `MAX_SECONDS`.
     """
+    running = _work.set(_Work())
     try:
         return _joined(template.compiled.generate(fields))
-    except _RENDERING_ERRORS as error:
+    except Exception as error:  # a filter fails in whichever way its author did not think of
         where = "" if key is None else f"example {key!r}: "
         raise TemplateError(f"{where}{_sentence(error)}", template.path) from error
+    finally:
+        _work.reset(running)
 
 
-_RENDERING_ERRORS = (
-    jinja2.TemplateError,
-    ArithmeticError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+class _Work:
+    """What one rendering has done so far."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._deadline = time.monotonic() + MAX_SECONDS
+
+    def step(self) -> None:
+        """Count a step; raises `_Unprintable` where it is one too many."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise _Unprintable(f"the template takes more than {MAX_STEPS} steps; {_PREPARE}")
+        if time.monotonic() > self._deadline:
+            raise _Unprintable(f"the template takes more than {MAX_SECONDS:g} s; {_PREPARE}")
+
+
+_PREPARE = "loop over less, or prepare the data instead"
+
+_work: ContextVar[_Work | None] = ContextVar("_work", default=None)
+"""None where a filter is used on constants, while a template is compiled."""
 
 
 def _sentence(error: Exception) -> str:
@@ -152,11 +178,39 @@ def _to_json(value: Any) -> str:  # noqa: ANN401
     return json.dumps(value, ensure_ascii=False)  # jinja2's own escapes < and & for web pages
 
 
+COUNTED = "count each turn"
+"""What every loop goes through; no template can write this name."""
+
+
+@jinja2.pass_context  # which also keeps loops over constants from being run while a template is compiled
+def _counted(_: Context, values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        _step()
+        yield value
+
+
+def _counting(filter_: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter whose uses count as steps."""
+
+    @wraps(filter_)
+    def counting(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        _step()
+        return filter_(*args, **kwargs)
+
+    return counting
+
+
+def _step() -> None:
+    if (work := _work.get()) is not None:
+        work.step()
+
+
 def _sandbox() -> _Sandbox:
     environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=_printable)
     environment.globals.clear()
     own: dict[str, Callable[..., Any]] = {"join": _join, "replace": _replace, "tojson": _to_json}
-    environment.filters = {name: own.get(name, environment.filters.get(name)) for name in FILTERS}
+    known = {**environment.filters, **own}
+    environment.filters = {name: _counting(known[name]) for name in FILTERS} | {COUNTED: _counted}
     return environment
 
 

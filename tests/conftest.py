@@ -12,6 +12,14 @@ settings.register_profile("no-clock", deadline=None, suppress_health_check=[Heal
 settings.load_profile("no-clock")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_configuration(tmp_path_factory):
+    """What tests allow is not remembered as allowed by who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgresql():
     """One PostgreSQL server for all tests of the session."""

@@ -115,7 +115,7 @@ class Procedure:
             ),
             stop=reason != "running",
             reason=reason,
-            claim=self._claim if findings.certified.any() else NOTHING_CLAIMED,
+            claim=self._claim if chosen.size else NOTHING_CLAIMED,
         )
 
     def _under_test(self, findings: Findings) -> IntArray:

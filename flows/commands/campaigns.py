@@ -1,5 +1,6 @@
 """validate, run, resume: the commands that need a campaign's files."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from flows.commands.options import (
     Overrides,
     SpecPath,
     Storage,
+    TrustOption,
 )
 from flows.log_lines import LogFormat, logged
 from tasks.errors import SpecError
@@ -32,11 +34,17 @@ Exhaustive = Annotated[
 
 
 def validate(spec: SpecPath, set_: Overrides = None) -> None:
-    """Check a campaign's file and all it refers to; write nothing."""
+    """Check a campaign's file and all it refers to; write nothing, send nothing, run no code of others.
+
+    What running it would need to be allowed is listed.
+    """
     from tasks.campaign_files import check_campaign_file
+    from tasks.trust import permissions
 
     checked = check_campaign_file(spec, set_ or [])
     print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
+    for needed in permissions(checked.spec, Path.cwd()):
+        print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
 
 
 def run(
@@ -48,11 +56,13 @@ def run(
         str | None,
         typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
     ] = None,
+    trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
     """Run a campaign; one that was begun before goes on where it stopped."""
     from flows.launching import run_stored_campaign, store_campaign
+    from flows.trusting import Trust, approving
     from tasks.campaign_files import check_campaign_file
 
     overrides = list(set_ or [])
@@ -61,7 +71,7 @@ def run(
     if storage is not None:
         overrides.append(f"storage={storage}")
     with logged(log_format, log_level):
-        checked = check_campaign_file(spec, overrides)
+        checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
         if exhaustive:
             from tasks.exhaustive import exhaustive_campaign
 
@@ -78,6 +88,7 @@ def resume(
         typer.Option("--all", help="Every campaign that was left unfinished and that nobody runs."),
     ] = False,
     storage: Storage = DEFAULT_STORAGE,
+    trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
@@ -86,7 +97,11 @@ def resume(
         raise SpecError("name a campaign to go on with, or say --all")
 
     from flows.launching import run_stored_campaign, run_unfinished_campaigns
+    from flows.trusting import Trust
 
     with logged(log_format, log_level):
-        code = run_unfinished_campaigns(storage) if name is None else run_stored_campaign(storage, name)
+        if name is None:
+            code = run_unfinished_campaigns(storage, Trust(everything=trust))
+        else:
+            code = run_stored_campaign(storage, name, Trust(everything=trust, asks=True))
     raise typer.Exit(code)

@@ -20,6 +20,14 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the file; may be repeated."),
 ]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Allow what a terminal would be asked: keys sent to new servers, code that comes with a model, "
+        "files outside the working folder.",
+    ),
+]
 
 LogFormatOption = Annotated[
     LogFormat,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, CampaignName, Json, Storage
+from flows.commands.options import DEFAULT_STORAGE, CampaignName, Json, Storage, TrustOption
 from tasks.errors import SpecError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def route(
         typer.Option(metavar="DIR", help="Write what was learned as a policy, and answer nothing."),
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
+    trust: TrustOption = False,
     json: Json = False,
 ) -> None:
     """Answer prompts that arrive by the candidate a campaign chooses, and learn from its score.
@@ -58,6 +59,9 @@ def route(
             if exported.doubt is not None:
                 tell(f"warning: {exported.doubt}")
             return
+        from flows.trusting import Trust, require_stored_trust
+
+        require_stored_trust(storage, name, Trust(everything=trust, asks=True))
         examples = _examples(database, name, prompt, target or [], field or [], prompts)
         answers = _answered(database, name, storage, examples)
     _print(answers, json=json)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import Overrides, SpecPath
+from flows.commands.options import Overrides, SpecPath, TrustOption
 from tasks.errors import SpecError
 
 if TYPE_CHECKING:
     from flows.deploying import Scheduled
     from flows.schedules import When
+    from flows.trusting import Trust
+    from tasks.spec import CampaignSpec
 
 LONGEST_NAME = 100 - len("-20261121T020000Z")
 """Characters of a family's name that leave room for the time in the names of its campaigns."""
@@ -42,23 +44,25 @@ def schedule(
         str | None,
         typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
     ] = None,
+    trust: TrustOption = False,
 ) -> None:
     """Run a new campaign of a file again and again, reusing all that earlier ones have generated.
 
     Every firing reads the file anew, finishes what crashed before, and begins the campaign NAME-TIME;
     winnow query --family NAME says whether the winner changed. Without --work-pool the schedule lives as long
-    as this command.
+    as this command. The schedule keeps what was allowed now: a firing whose file needs more is refused.
     """
     from flows.schedules import When
-    from tasks.campaign_files import check_campaign_file
-    from tasks.spec_file import load_spec
+    from flows.trusting import Trust, given_to
 
+    if folder is not None and work_pool is None:
+        raise SpecError("--folder is for workers: give --work-pool with it")
     when = When(cron=cron, interval=interval, timezone=timezone)
     when.schedule()
     overrides = list(set_ or [])
     given = [*overrides, *([] if storage is None else [f"storage={storage}"])]
-    # Models and data may lie on the workers' machines alone.
-    read = check_campaign_file(spec, given).spec if work_pool is None else load_spec(spec, given)
+    begins = Path(folder or Path.cwd())
+    read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
     if len(read.name) > LONGEST_NAME:
         raise SpecError(
             f"{spec}: name: a scheduled campaign's has at most {LONGEST_NAME} characters, since the time of "
@@ -73,15 +77,30 @@ def schedule(
         storage=None if storage is None else shown_url(storage),
         name=name or read.name,
         when=when,
+        trust=given_to(read, begins),
     )
     if work_pool is None:
-        if folder is not None:
-            raise SpecError("--folder is for workers: give --work-pool with it")
         if storage is not None:
             os.environ["WINNOW_STORAGE"] = storage  # for the firings, which are processes of their own
         _serve(scheduled, read.name, read.storage)
     else:
         _deploy(scheduled, work_pool, folder or str(Path.cwd()), read.name, read.storage)
+
+
+def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_here: bool) -> "CampaignSpec":
+    """The campaign of a file, checked as far as that can be done here."""
+    from flows.trusting import approving
+    from tasks.campaign_files import check_campaign_file
+    from tasks.spec_file import parse_spec, read_spec_file
+
+    approve = approving(trust, folder)
+    if is_here:
+        return check_campaign_file(spec, given, approve).spec
+    # Models and data may lie on the workers' machines alone.
+    file = read_spec_file(spec, given)
+    read = parse_spec(file)
+    approve(file, read)
+    return read
 
 
 def _serve(scheduled: "Scheduled", family: str, storage: str) -> None:

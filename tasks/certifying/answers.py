@@ -2,7 +2,7 @@
 
 from storage.records import RoundRecord
 from tasks.certifying.checking import Certification
-from tasks.generating import PlannedGeneration, Texts, have_texts, plan_generation, plan_text
+from tasks.generating import PlannedGeneration, Texts, have_texts, plan_generation, plan_text, rendered
 from tasks.running import RunningCampaign
 
 Author = int | None
@@ -45,7 +45,7 @@ def _planned(
     return plan_text(
         autoevaluator.model,
         campaign.checked.judge_fingerprints[autoevaluator.model.name],
-        autoevaluator.prompt(campaign.checked.dataset.examples[example]),
+        rendered(lambda: autoevaluator.prompt(campaign.checked.dataset.examples[example])),
         autoevaluator.sampling,
         seed=campaign.record.seed,
     )

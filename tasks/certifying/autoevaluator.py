@@ -11,6 +11,7 @@ from tasks.judges.patterns import compiled, last_answer
 from tasks.models import model_ref, sampling_of
 from tasks.spec import AutoevaluatorSpec
 from tasks.templates import Template, compile_template, render
+from tasks.trial_renders import try_templates
 
 PLACE = "certify.autoevaluator"
 
@@ -38,7 +39,7 @@ class Autoevaluator:
 
 
 def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevaluator:
-    """Find and read all that an autoevaluator refers to, and render every prompt once.
+    """Find and read all that an autoevaluator refers to, and try its prompt.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.
@@ -49,8 +50,7 @@ def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevalua
     except ValueError as error:
         raise SpecError(str(error), path=f"{PLACE}.extract") from error
     template = compile_template(spec.prompt, dataset.field_names, f"{PLACE}.prompt")
-    for example in dataset.examples:
-        render(template, example.fields, example.key)
+    try_templates([lambda example: render(template, example.fields, example.key)], dataset.examples)
     return Autoevaluator(
         model=model,
         template=template,

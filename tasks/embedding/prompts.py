@@ -16,6 +16,7 @@ from tasks.errors import SpecError
 from tasks.identity import sha256
 from tasks.spec import EmbedderSpec
 from tasks.templates import Template, compile_template, render
+from tasks.trial_renders import try_templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,5 @@ def check_embedder(spec: EmbedderSpec, dataset: Dataset) -> Embedding:
             raise SpecError(str(error), path=PLACE) from error
         return given
     template = compile_template(spec.text, dataset.field_names, "embedder.text")
-    for example in dataset.examples:
-        render(template, example.fields, example.key)
+    try_templates([lambda example: render(template, example.fields, example.key)], dataset.examples)
     return EmbeddedTexts(embedder=create_embedder(spec), template=template, source=spec.text)

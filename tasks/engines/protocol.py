@@ -136,10 +136,10 @@ class GenerationFailure:
     """Why a request has no text. The other requests of its batch are not affected."""
 
     reason: str
-    """One machine-readable word. The prompt's fault: "empty_prompt", "prompt_too_long", "bad_prompt" (cannot
-    be encoded); the choices' fault: "bad_choices"; the engine would not: "refused", "no_logprobs" (or none
-    that can be used); the model's: "load_failed", "engine_failed", "bad_logits" (they are no
-    numbers)."""
+    """One machine-readable word. The prompt's fault: "not_rendered" (its template fails), "empty_prompt",
+    "prompt_too_long", "bad_prompt" (cannot be encoded); the choices' fault: "bad_choices"; the engine would
+    not: "refused", "no_logprobs" (or none that can be used); the model's: "load_failed", "engine_failed",
+    "bad_logits" (they are no numbers)."""
     detail: str
     """One sentence for people."""
 

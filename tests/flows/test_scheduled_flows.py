@@ -12,6 +12,7 @@ from test_command_line import edit, one_message, winnow
 from flows.firing import fire, plan_firing
 from flows.launching import store_campaign
 from flows.storage_urls import url_of_a_worker
+from flows.trusting import Trust, given_to
 from flows.zombies import mark_zombies, process_of, tags_of_this_process
 from storage.database import open_database
 from storage.leases import acquire
@@ -19,6 +20,7 @@ from storage.records import Holder
 from tasks.campaign_files import check_campaign_file
 from tasks.errors import SpecError
 from tasks.leasing import LIFETIME, now
+from tasks.spec_file import load_spec
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -26,16 +28,18 @@ NOON = dt.datetime(2126, 11, 21, 12, tzinfo=dt.UTC)
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     processes.write_campaign(tmp_path)
     return tmp_path
 
 
-def fired(folder, due=NOON, name=None, settings=()):
+def fired(folder, due=NOON, name=None, settings=(), trust=()):
     """Run a firing here; how it ended and what it said."""
     lines = []
-    how = fire(plan_firing(str(folder / "campaign.yaml"), settings, None, due, name), lines.append)
-    return how, lines
+    given = Trust(given=frozenset(trust))
+    firing = plan_firing(str(folder / "campaign.yaml"), settings, None, due, given, name)
+    return fire(firing, lines.append), lines
 
 
 def pairs(folder, number):
@@ -121,6 +125,23 @@ def test_resume_all_goes_on_after_a_failure_and_ends_with_the_worst_code(folder)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("broken: failed: ")
     assert lines[-1].startswith("sound: undecided, best one/")
+
+
+def test_a_firing_whose_file_needs_more_than_the_schedule_was_given_is_refused(folder, tmp_path_factory):
+    logs = tmp_path_factory.mktemp("elsewhere") / "logs"
+    edit(folder, f"log_folder: {folder}/logs", f"log_folder: {logs}")
+    with pytest.raises(SpecError, match=r"write logs into .*elsewhere.*nobody has allowed"):
+        fired(folder)
+    assert not (folder / "winnow.db").exists()
+    given = given_to(load_spec(folder / "campaign.yaml"), folder)
+    assert fired(folder, trust=given)[0] == "done"
+    # Others of the family go on under what the schedule was given, and under nothing else.
+    store_campaign(check_campaign_file("campaign.yaml", ["name=left"]), "survivor")
+    result = winnow(folder, "resume", "--all")
+    assert result.returncode == 2
+    assert result.stdout.startswith("left: failed: campaign 'left': it would write logs into ")
+    assert fired(folder, NOON + dt.timedelta(days=1), trust=given)[0] == "done"
+    assert winnow(folder, "resume", "--all").stdout.startswith("nothing to go on with")
 
 
 def test_resume_wants_a_name_or_all_of_them(folder):

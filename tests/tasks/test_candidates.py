@@ -144,3 +144,9 @@ def test_what_is_stored_of_a_candidate_says_all_that_makes_it(candidates):
     assert record.model["fingerprint"] == candidates()[0].fingerprint != candidates()[4].fingerprint
     assert record.prompt == {"name": "plain", "template": "{{ input }}="}
     assert record.sampling["temperature"] == 1.0
+
+
+def test_a_small_file_that_means_more_candidates_than_anybody_compares_is_refused(candidates, monkeypatch):
+    monkeypatch.setattr("tasks.candidates.MOST_CANDIDATES", 7)
+    with pytest.raises(SpecError, match=r"models: .*are 8 candidates; name so few of each that there are 7"):
+        candidates()

@@ -1,5 +1,7 @@
 """Every mistake in a campaign's file is named with its place and its remedy."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from tasks.candidates import build_candidates
 from tasks.errors import SpecError
 from tasks.spec import CampaignSpec
-from tasks.spec_file import format_key, load_spec, parse_key
+from tasks.spec_file import format_key, load_spec, parse_key, read_spec_file
 
 
 def complaint(path, overrides=()):
@@ -262,3 +264,40 @@ def test_a_spec_survives_being_stored(values):
 def sampled(spec):
     """How each candidate samples: what a setting left out means must survive too."""
     return [(each.name, each.sampling) for each in build_candidates(spec, ["input"])]
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (BOMB, "with every alias written out, its values come to more than 16 MiB"),
+        (f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 200)}]", "with every alias written out"),
+        ("a: &a [*a]", "nested too deeply"),
+        (f"a: {'x' * 2**24}", "is larger than 16 MiB; put data into files"),
+        ("[" * 5_000, "nested too deeply"),
+    ],
+)
+def test_a_file_that_makes_much_of_little_is_refused(tmp_path, text, told):
+    path = tmp_path / "campaign.yaml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        read_spec_file(path)
+    assert told in str(caught.value)
+
+
+def test_so_is_such_a_value_of_a_setting(tmp_path):
+    path = tmp_path / "campaign.yaml"
+    path.write_text("a: 1")
+    bomb = "{" + BOMB.replace("\n", ", ").replace(": &", ": &") + "}"
+    with pytest.raises(SpecError, match="with every alias written out"):
+        read_spec_file(path, [f"a={bomb}"])
+
+
+def test_aliases_may_repeat_what_is_short(tmp_path):
+    path = tmp_path / "campaign.yaml"
+    path.write_text("a: &a {x: [1, 2]}\nb: [*a, *a]")
+    assert read_spec_file(path).values == {"a": {"x": [1, 2]}, "b": [{"x": [1, 2]}] * 2}

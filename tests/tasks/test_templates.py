@@ -1,12 +1,15 @@
 """Templates: strict about names, deaf to what values say, bounded in what they produce."""
 
+import contextlib
 import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks import templates
 from tasks.errors import TemplateError
+from tasks.template_grammar import FILTERS
 from tasks.templates import MAX_CHARACTERS, compile_template, render
 
 FIELDS = {
@@ -108,6 +111,10 @@ def test_what_is_not_allowed_is_refused_before_any_example_is_seen(source, sente
         ("{{ meta.rows | map(attribute='__class__') | join }}", "unsafe"),
         ("{{ input | map('attr', '__class__') | join }}", "No filter named 'attr'"),
         ("{{ 1 // (n - 3) }}", "by zero"),
+        ("{{ input | truncate(1) }}", "expected length >= 3, got 1"),
+        ("{{ input | dictsort }}", "'str' object has no attribute 'items'"),
+        ("{% for x in missing %}{% endfor %}", "'NoneType' object is not iterable"),
+        ("{% for x in meta.nothing %}{% endfor %}", "has no attribute 'nothing'"),
     ],
 )
 def test_a_failure_names_the_example(source, sentence):
@@ -140,6 +147,57 @@ def test_a_template_that_multiplies_is_stopped_before_it_eats_the_memory(source)
         assert tracemalloc.get_traced_memory()[1] < 20 * MAX_CHARACTERS
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for a in long %}{% for b in long %}{% endfor %}{% endfor %}",
+        "{% for a in long %}{% for b in long if b == 'y' %}{{ b }}{% endfor %}{% endfor %}",
+        "{% for a in long %}{% for b in long %}{{ loop.length == 0 or '' }}{% endfor %}{% endfor %}",
+        "{% for a in long %}{{ 'x' if a | upper | lower | upper == 'y' }}{% endfor %}" * 100,
+    ],
+)
+def test_a_template_that_loops_for_long_is_stopped(monkeypatch, source):
+    monkeypatch.setattr(templates, "MAX_STEPS", 2_000)
+    fields = {"long": "x" * 1_000}
+    with pytest.raises(TemplateError, match="takes more than 2000 steps; loop over less"):
+        render(compile_template(source, fields), fields)
+
+
+def test_steps_are_counted_anew_for_each_example(monkeypatch):
+    monkeypatch.setattr(templates, "MAX_STEPS", 2_000)
+    template = compile_template("{% for a in ['b'] %}{% for b in long %}{% endfor %}{% endfor %}", ["long"])
+    for _ in range(5):
+        assert render(template, {"long": "x" * 1_900}) == ""
+
+
+@pytest.mark.parametrize("source", ["{% for a in long %}{% endfor %}", "{{ long | sort | first }}"])
+def test_a_template_that_takes_long_is_stopped(monkeypatch, source):
+    seconds = iter(range(0, 1_000, 3))
+    monkeypatch.setattr(templates.time, "monotonic", lambda: float(next(seconds)))
+    with pytest.raises(TemplateError, match="takes more than 5 s; loop over less"):
+        render(compile_template(source, ["long"]), {"long": "xyz"})
+
+
+@given(
+    st.text(alphabet="{}%|[]().,'\" abinput1forsd_truncate", max_size=30),
+    st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=5),
+)
+def test_no_template_and_no_value_ends_in_anything_but_a_sentence(inside, value):
+    for source in (inside, "{{ input | " + inside + " }}", "{% for a in input %}" + inside + "{% endfor %}"):
+        with contextlib.suppress(TemplateError):
+            render(compile_template(source, ["input"]), {"input": value})
+
+
+FILTER_CALLS = [f"{name}{call}" for name in sorted(FILTERS) for call in ("", "(1)", "('a')", "('a', 'b')")]
+
+
+@pytest.mark.parametrize("filter_", FILTER_CALLS)
+def test_nor_does_any_filter_with_any_argument(filter_):
+    for value in ("text", 3, -1.5, [], [1, "a"], {"a": 1}, {"a": {}, "b": None}, True, ""):
+        with contextlib.suppress(TemplateError):
+            render(compile_template("{{ input | " + filter_ + " }}", ["input"]), {"input": value})
 
 
 def test_a_prompt_of_the_largest_length_is_rendered():

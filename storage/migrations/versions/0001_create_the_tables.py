@@ -16,6 +16,7 @@ LARGE = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
 
 TABLES = (
     "datasets",
+    "file_digests",
     "embeddings",
     "prompts",
     "campaigns",
@@ -87,6 +88,20 @@ def upgrade() -> None:
     )
     op.create_index("ix_campaigns_dataset_id", "campaigns", ["dataset_id"])
     op.create_index("ix_campaigns_family", "campaigns", ["family"])
+    op.create_table(
+        "file_digests",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("place", sa.String(length=64), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("size", LARGE, nullable=False),
+        sa.Column("modified_ns", LARGE, nullable=False),
+        sa.Column("changed_ns", LARGE, nullable=False),
+        sa.Column("inode", sa.String(length=20), nullable=False),
+        sa.Column("sha256", sa.String(length=64), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_file_digests"),
+        sa.UniqueConstraint("place", name="uq_file_digests_place"),
+        sqlite_autoincrement=True,
+    )
     op.create_table(
         "examples",
         sa.Column("id", sa.Integer(), nullable=False),

@@ -1,0 +1,67 @@
+"""What large files held when they were last read: nobody reads them again while they stay the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+
+from storage.models import FileDigest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """What a file system says of a file; whatever is written to the file changes some of it."""
+
+    path: str
+    """Absolute, without symbolic links."""
+    size: int
+    """Bytes."""
+    modified_ns: int
+    """When its content last changed, in nanoseconds since 1970; anybody can set it."""
+    changed_ns: int
+    """When its content or its entry last changed; nobody can set it."""
+    inode: int
+
+
+def stored_digests(session: Session) -> dict[FileState, str]:
+    """SHA-256 of each file in the state in which it was last read, hexadecimal."""
+    rows = session.scalars(select(FileDigest))
+    return {
+        FileState(
+            path=row.path,
+            size=row.size,
+            modified_ns=row.modified_ns,
+            changed_ns=row.changed_ns,
+            inode=int(row.inode),
+        ): row.sha256
+        for row in rows
+    }
+
+
+def store_digests(session: Session, digests: Mapping[FileState, str]) -> None:
+    """Store what files hold now in the place of what they held before."""
+    rows = [
+        {
+            "place": sha256(state.path.encode("utf-8", "surrogateescape")).hexdigest(),
+            "path": state.path.encode("utf-8", "replace").decode(),
+            "size": state.size,
+            "modified_ns": state.modified_ns,
+            "changed_ns": state.changed_ns,
+            "inode": str(state.inode),
+            "sha256": digest,
+        }
+        for state, digest in digests.items()
+    ]
+    if rows:
+        session.execute(text(_STORE), rows)
+
+
+_STORE = """
+    INSERT INTO file_digests (place, path, size, modified_ns, changed_ns, inode, sha256)
+    VALUES (:place, :path, :size, :modified_ns, :changed_ns, :inode, :sha256)
+    ON CONFLICT (place) DO UPDATE SET path = excluded.path, size = excluded.size,
+        modified_ns = excluded.modified_ns, changed_ns = excluded.changed_ns,
+        inode = excluded.inode, sha256 = excluded.sha256
+"""

@@ -1,0 +1,170 @@
+"""What a campaign needs to be allowed, read off its file before anything of it is done."""
+
+import pytest
+
+from tasks.spec import CampaignSpec
+from tasks.trust import is_loopback, permissions
+
+SERVED = {"name": "m", "provider": "openai", "model": "q"}
+BASE = {
+    "name": "c",
+    "objective": "best-mean",
+    "models": [{"name": "m", "model": "owner/name"}],
+    "prompts": [{"name": "p", "template": "{{ input }}"}],
+    "dataset": {"path": "d.jsonl"},
+    "judge": {"type": "exact"},
+    "selector": {"name": "ucb-e"},
+    "stopping": {"budget": 64, "delta": 0.1},
+}
+EVIL = "https://evil.example:444/v1"
+
+
+def needed(folder, **keys):
+    spec = CampaignSpec.model_validate(BASE | keys)
+    return {each.text: each.keys for each in permissions(spec, folder)}
+
+
+def with_model(**keys):
+    return {"models": [{"name": "m", "model": "owner/name", **keys}]}
+
+
+def test_a_campaign_of_ones_own_needs_nothing(tmp_path):
+    assert needed(tmp_path) == {}
+
+
+def test_a_key_that_goes_to_another_origin_is_named_with_it(tmp_path):
+    found = needed(tmp_path, models=[SERVED | {"model_base_url": EVIL, "api_key": "$AWS_SECRET"}])
+    assert found == {
+        "send the environment variable AWS_SECRET to 'https://evil.example:444'": (
+            "models[0].api_key",
+            "models[0].model_base_url",
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},  # OpenAI's own, under OpenAI's own key
+        {"model_base_url": "https://api.openai.com/v1/other", "api_key": "$OPENAI_API_KEY"},
+        {"model_base_url": EVIL},  # no key is sent
+        {"model_base_url": "http://localhost:8000/v1", "api_key": "$SECRET"},
+        {"model_base_url": "http://127.0.0.1:8000/v1", "api_key": "$SECRET"},
+        {"model_base_url": "http://[::1]:8000/v1", "api_key": "$SECRET"},
+    ],
+)
+def test_what_was_always_sent_there_and_this_machine_need_nothing(tmp_path, keys):
+    assert needed(tmp_path, models=[SERVED | keys]) == {}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.openai.com/v1",  # not encrypted
+        "https://api.openai.com:444/v1",
+        "https://api.openai.com.evil.example/v1",
+        "https://\N{CYRILLIC SMALL LETTER A}pi.openai.com/v1",
+        "http://127.0.0.1.evil.example/v1",
+        "http://localhost.evil.example/v1",
+        "http://0.0.0.0/v1",
+        "http://[fe80::1]/v1",
+    ],
+)
+def test_an_origin_that_only_looks_like_one_of_those_is_another(tmp_path, url):
+    [text] = needed(tmp_path, models=[SERVED | {"model_base_url": url, "api_key": "$OPENAI_API_KEY"}])
+    assert text.startswith("send the environment variable OPENAI_API_KEY to ")
+    assert text.isascii()
+
+
+def test_the_key_of_openai_alone_goes_to_openai(tmp_path):
+    assert len(needed(tmp_path, models=[SERVED | {"api_key": "$SECRET"}])) == 1
+
+
+def test_judges_and_what_answers_for_humans_are_models_too(tmp_path):
+    served = SERVED | {"model_base_url": EVIL, "api_key": "$SECRET"}
+    judge = {"type": "any-plug-in", "deep": {"panel": [served]}}
+    duel = needed(tmp_path, objective="best-duel", selector={"name": "llm-po"}, judge=judge)
+    assert [keys[0] for keys in duel.values()] == ["judge.deep.panel[0].api_key"]
+    certify = {"alpha": 0.1, "cost": "size", "autoevaluator": {"model": served, "prompt": "{{ input }}"}}
+    found = needed(tmp_path, objective="certify", selector={"name": "r-eval"}, certify=certify)
+    assert [keys[0] for keys in found.values()] == ["certify.autoevaluator.model.api_key"]
+
+
+@pytest.mark.parametrize("provider", ["vllm", "transformers"])
+@pytest.mark.parametrize("value", [True, 1, "yes"])
+def test_code_that_comes_with_a_model_is_named_with_its_revision(tmp_path, provider, value):
+    args = {"trust_remote_code": value}
+    found = needed(tmp_path, **with_model(provider=provider, model_args=args, revision="abc"))
+    assert list(found) == ["run the code that comes with the model 'owner/name' at revision 'abc'"]
+    assert needed(tmp_path, **with_model(provider=provider, model_args={"trust_remote_code": False})) == {}
+
+
+def test_a_default_provider_of_a_judge_runs_code_as_well(tmp_path):
+    judge = {"type": "llm", "models": [{"name": "j", "model": "o/n", "model_args": {"trust_remote_code": 1}}]}
+    assert len(needed(tmp_path, objective="best-duel", selector={"name": "llm-po"}, judge=judge)) == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("worker_cls", "evil.Worker"), ("download_dir", "/etc")])
+def test_a_text_that_an_engine_may_import_or_write_to_is_named(tmp_path, name, value):
+    [text] = needed(tmp_path, **with_model(model_args={name: value}))
+    assert f"'{name}' to '{value}'" in text
+    harmless = {"dtype": "float16", "max_model_len": 64, "enforce_eager": True}
+    assert needed(tmp_path, **with_model(model_args=harmless)) == {}
+
+
+@pytest.mark.parametrize("folder", ["/etc/logs", "../logs", "inside/../../logs", "linked/logs"])
+def test_logs_outside_the_working_folder_are_named_by_where_they_lead(tmp_path, folder):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "linked").symlink_to("/etc")
+    [text] = needed(own, execution={"log_folder": folder})
+    where = "/etc/logs" if "etc" in folder or "linked" in folder else tmp_path / "logs"
+    assert text == f"write logs into '{where}'"
+
+
+@pytest.mark.parametrize("folder", [".winnow/logs", "logs", "a/../logs", "{here}/logs"])
+def test_logs_inside_it_are_not(tmp_path, folder):
+    assert needed(tmp_path, execution={"log_folder": folder.format(here=tmp_path)}) == {}
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "sqlite:////etc/winnow.db",
+        "sqlite:///../winnow.db",
+        "sqlite:///file:/etc/winnow.db?uri=true",
+        "postgresql+psycopg://ann:secret@evil.example/results",
+        "postgresql+psycopg://ann@localhost/results?host=evil.example",
+    ],
+)
+def test_results_that_leave_the_folder_or_the_machine_are_named_without_a_password(tmp_path, storage):
+    [text] = needed(tmp_path, storage=storage)
+    assert text.startswith("keep results in ")
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize(
+    "storage", ["sqlite:///winnow.db", "sqlite:///{here}/w.db", "postgresql+psycopg://ann@127.0.0.1/results"]
+)
+def test_results_that_stay_are_not(tmp_path, storage):
+    assert needed(tmp_path, storage=storage.format(here=tmp_path)) == {}
+
+
+def test_a_cluster_of_others_may_run_anything(tmp_path):
+    def cluster(address):
+        return needed(tmp_path, execution={"cluster": "ray", "ray_address": address})
+
+    assert [keys for keys in cluster("ray://evil.example:10001").values()] == [("execution.ray_address",)]
+    assert len(cluster("evil.example:6379")) == 1
+    assert cluster("auto") == cluster("local") == cluster("127.0.0.1:6379") == {}
+
+
+def test_no_character_of_a_name_can_move_a_cursor(tmp_path):
+    [text] = needed(tmp_path, execution={"log_folder": "/x\x1b[2J\N{RIGHT-TO-LEFT OVERRIDE}"})
+    assert text.isascii()
+    assert text.isprintable()
+
+
+@pytest.mark.parametrize("host", [None, "", "evil", "127.1", "128.0.0.1"])
+def test_any_other_host_is_not_this_machine(host):
+    assert not is_loopback(host)

@@ -1,0 +1,93 @@
+"""A prompt that cannot be rendered when it is planned: a comparison with a reason, and no end of the run."""
+
+import pytest
+from scripted_engines import SCRIPTED
+from sqlalchemy import text
+from stepwise_campaigns import begun, run_round, write_campaign, write_duels
+from stored_campaigns import new_database
+
+from tasks import trial_renders
+from tasks.auditing import findings
+from tasks.campaign_files import check_campaign_file
+from tasks.engines.providers import PROVIDERS
+from tasks.errors import SpecError, TemplateError
+
+FAILS_ON_3 = "{{ input }}{{ '' if 1 / (input | int - 3) }}:"
+
+
+@pytest.fixture(autouse=True)
+def scripted_models(monkeypatch):
+    for name, path in SCRIPTED.items():
+        monkeypatch.setitem(PROVIDERS, name, path)
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = new_database(tmp_path / "results.db")
+    yield database
+    database.close()
+
+
+def failing(tmp_path, write, **changes):
+    prompts = [{"name": "plain", "template": "{{ input }}="}, {"name": "bad", "template": FAILS_ON_3}]
+    return write(tmp_path, "letters", prompts=prompts, **changes)
+
+
+def rows(database, statement):
+    with database.reading() as session:
+        return [tuple(row) for row in session.execute(text(statement))]
+
+
+UNSCORED = """
+    SELECT c.name, e.key, x.reason, x.detail FROM comparisons x
+    JOIN candidates c ON c.id = x.candidate_a_id JOIN examples e ON e.id = x.example_id
+    WHERE x.outcome IS NULL ORDER BY c.name
+"""
+
+
+def test_where_few_prompts_are_all_tried_the_file_is_refused(tmp_path):
+    path = str(failing(tmp_path, write_campaign))
+    with pytest.raises(SpecError, match=r"prompts\[1\]\.template: example 'e3': .*division by zero"):
+        check_campaign_file(path)
+
+
+@pytest.mark.parametrize("reuse", ["all", "none", "campaign"])
+def test_where_it_was_not_tried_the_comparison_has_a_reason(tmp_path, database, monkeypatch, reuse):
+    monkeypatch.setattr(trial_renders, "MOST", 0)
+    with begun(database, failing(tmp_path, write_campaign, reuse=reuse)) as campaign:
+        run_round(campaign)
+    found = rows(database, UNSCORED)
+    assert [row[:3] for row in found] == [
+        ("one/bad", "e3", "not_rendered"),
+        ("two/bad", "e3", "not_rendered"),
+    ]
+    assert "prompts[1].template: example 'e3': the template failed: division by zero" in found[0][3]
+    # All others were asked; nothing was sent in this one's place.
+    assert rows(database, "SELECT count(*) FROM generations") == [(30,)]
+    assert rows(database, "SELECT count(*) FROM prompts WHERE text = ''") == [(0,)]
+    with database.reading() as session:
+        assert list(findings(session)) == []
+
+
+def test_a_duel_that_lacks_a_side_has_a_reason(tmp_path, database, monkeypatch):
+    rounds = {"batch_size": 60, "stopping": {"budget": 60, "delta": 0.05}}
+    monkeypatch.setattr(trial_renders, "MOST", 0)
+    with begun(database, failing(tmp_path, write_duels, **rounds)) as campaign:
+        run_round(campaign)
+    reasons = rows(database, "SELECT DISTINCT reason FROM comparisons WHERE reason IS NOT NULL")
+    assert reasons == [("not_rendered",)]
+
+
+def test_one_that_takes_too_long_is_one_of_them(tmp_path, database, monkeypatch):
+    monkeypatch.setattr(trial_renders, "MOST", 0)
+
+    def slow(template, fields, key=None):
+        if key == "e3":
+            raise TemplateError("the template takes more than 5 s")
+        return f"{fields['input']}="
+
+    path = write_campaign(tmp_path, "letters")
+    with begun(database, path) as campaign:
+        monkeypatch.setattr("tasks.candidates.render", slow)
+        run_round(campaign)
+    assert {row[1] for row in rows(database, UNSCORED)} == {"e3"}
