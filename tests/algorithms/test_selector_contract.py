@@ -356,7 +356,7 @@ def duel_params(name, world, chosen):
 
 
 @best_duel
-@pytest.mark.parametrize("chosen", DUEL_CAMPAIGNS, ids=" ".join)
+@pytest.mark.parametrize("chosen", DUEL_CAMPAIGNS, ids=lambda chosen: " ".join(sorted(chosen)))
 def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_unscored_duels(name, chosen):
     world = BestDuelWorld(unscored=0.2, broken=(2,))
     params = {**duel_params(name, world, chosen), "delta": 0.2}
