@@ -8,16 +8,29 @@ not remembered yet; nor is what small files hold, which are read at once.
 import hashlib
 import os
 import time
+from dataclasses import astuple
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from storage.database import Database
-from storage.file_digests import FileState, store_digests, stored_digests
+if TYPE_CHECKING:  # a policy is served where there is no database
+    from storage.database import Database
 
 LARGE = 2**20
 """Bytes from which a file's digest is remembered."""
 
 SETTLED_NS = 2_000_000_000
 """Age of the last change from which a further one would be seen: file systems tick at least that often."""
+
+
+class FileState(NamedTuple):
+    """See `storage.file_digests.FileState`, whose fields these are."""
+
+    path: str
+    size: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+
 
 _remembered: dict[FileState, str] = {}
 """Of this process: what files hold is the same for all campaigns."""
@@ -44,17 +57,23 @@ def file_digest(path: Path) -> str:
     return digest
 
 
-def recall_digests(database: Database) -> None:
+def recall_digests(database: "Database") -> None:
     """Take over what a database remembers."""
+    from storage.file_digests import stored_digests
+
     with database.reading() as session:
-        _remembered.update(stored_digests(session))
+        stored = stored_digests(session)
+    _remembered.update({FileState(*astuple(state)): digest for state, digest in stored.items()})
 
 
-def keep_digests(database: Database) -> None:
+def keep_digests(database: "Database") -> None:
     """Have a database remember what was read since the last time."""
+    from storage import file_digests as stored
+
     if _new:
+        rows = {stored.FileState(**state._asdict()): digest for state, digest in _new.items()}
         with database.writing() as session:
-            store_digests(session, _new)
+            stored.store_digests(session, rows)
         _new.clear()
 
 

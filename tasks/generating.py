@@ -96,8 +96,13 @@ def _reused(
     """The texts that are stored already, which nobody deletes from now on, and all keys."""
     with campaign.database.reading() as session:
         planned, found = reusable_texts(session, campaign, round_, planned)
-    if not found:  # as in most rounds, which then need not wait until they may write
-        return planned, {}
+        own = generation_records.own_or_since(
+            session, list(found), campaign_id=campaign.record.id, since=None
+        )
+    if found.keys() <= own:
+        # As in most rounds, which then need not wait until they may write: nobody deletes a campaign's own
+        # texts while it is run. A round that is killed again and again so gets on with every process.
+        return planned, found
     with writing_under(campaign.database, campaign.lease) as session:
         return planned, generation_records.take_texts(session, round_.id, list(found))
 

@@ -71,7 +71,7 @@ def _changes(rows: Sequence[Row]) -> list[Row]:
 
 
 def _new_leaders(rows: Sequence[Row], *, spent: int) -> Scatter:
-    named = _with_room([row["comparisons"] / spent for row in rows])
+    named = _with_room([row["comparisons"] / max(spent, 1) for row in rows])
     return Scatter(
         x=[row["comparisons"] for row in rows],
         y=[row["estimate"] for row in rows],

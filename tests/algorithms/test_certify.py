@@ -318,12 +318,12 @@ def test_an_arm_whose_labels_run_out_stays_open_and_those_behind_it_untested():
     assert (decision.reason, decision.status) == ("none-certified", ("active", "untested"))
 
 
-def test_nothing_is_claimed_and_nothing_untested_while_tests_go_on():
+def test_a_certificate_is_claimed_as_soon_as_it_is_there_and_nothing_is_untested_while_tests_go_on():
     selector = create_selector("r-eval", n_arms=2, n_examples=60, alpha=0.3)
     selector.tell(Batch(np.zeros(40, dtype=int), np.arange(40)), np.zeros((40, 3)))
     decision = selector.decision()
     assert (decision.best, decision.status) == (0, ("certified", "active"))
-    assert (decision.stop, decision.claim) == (False, NOTHING_CLAIMED)
+    assert (decision.stop, decision.claim.kind, decision.claim.delta) == (False, "proven", 0.1)
 
 
 @pytest.mark.parametrize("name", ["eval", "autoeval"])

@@ -103,7 +103,7 @@ def test_a_running_campaign_is_seen_to_go_on(folder, page):
     os.kill(process.pid, signal.SIGCONT)
     expect(said(page, cost)).to_have_count(0)
     expect(said(page, "240 comparisons in 30 rounds")).to_be_visible()
-    expect(said(page, "best-duel campaign, winner, proven")).to_be_visible()
+    expect(said(page, "best-duel campaign, winner, heuristic")).to_be_visible()
     assert board(page) != before
 
 

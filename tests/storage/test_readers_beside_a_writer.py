@@ -38,7 +38,8 @@ def wide(database):
         candidates = [NewCandidate(name=f"c{i}", model={}, prompt={}, sampling={}) for i in range(CANDIDATES)]
         record = campaign_records.add_campaign(
             session, name="wide", objective="best-mean", dataset_id=dataset_id, seed=7,
-            spec={"stopping": {"delta": 0.05, "epsilon": 0.0}}, execution={"budget": 1000}, versions={},
+            spec={"stopping": {"delta": 0.05, "epsilon": 0.0}, "selector": {"name": "ucb-e", "params": {}}},
+            execution={"budget": 1000}, versions={},
             candidates=candidates, now=NOW,
         )  # fmt: skip
         return StoredCampaign(
