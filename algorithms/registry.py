@@ -31,6 +31,7 @@ SETTINGS = {
 
 SELECTORS = {
     "best-mean": {
+        "champion": "algorithms.champion.selector:Champion",
         "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
         "lrf": "algorithms.best_mean.lrf:Lrf",
         "naive-pooling": "algorithms.best_mean.naive_pooling:NaivePooling",
