@@ -144,7 +144,7 @@ class Champion:
         asked, size = self._asked_columns(), self._setting.batch_size
         columns = FIRST_COLUMNS
         if asked > 0 and size <= SMALLEST:
-            columns = math.ceil(COMPARISONS_PER_STEP / len(arms))
+            columns = min(math.ceil(COMPARISONS_PER_STEP / len(arms)), size)
         elif asked > 0:
             columns = max(math.ceil(size / len(arms)), int(COLUMN_GROWTH * asked))
         if asked < self._mode.columns:
