@@ -86,11 +86,14 @@ class Evidence:
         return not alive.any()
 
     def wealths(self, arms: IntArray) -> FloatArray:
-        """M of some arms, shape (A,): the last one of an arm that is told in full."""
+        """M of some arms, shape (A,), and before any row was filled the part of it that is known, w R.
+
+        An arm that is told in full keeps the last one.
+        """
         weight = self.mode.weight
         raced = weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
-        if self.champion is None and self._untested is None:
-            return raced + (1.0 - weight)
+        if self.champion is None:
+            return raced
         return raced * self._wealths.since_race(arms) + (1.0 - weight) * self._wealths.since_start(arms)
 
     def tell_columns(self, batch: Grouped, arms: IntArray, scores: FloatArray) -> None:
@@ -212,7 +215,7 @@ class Evidence:
         arms = np.flatnonzero(self.alive)
         if self.mode.weight == 0.0 or len(arms) < 2:
             return
-        wealths = self.mode.weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
+        wealths = self.wealths(arms)
         is_out = wealths >= self.level
         if is_out.all():
             is_out[wealths.argmin()] = False
