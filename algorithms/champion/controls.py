@@ -70,7 +70,7 @@ class Controls:
 
     def add(self, batch: Grouped, features: FloatArray, draws: Draws) -> None:
         """Absorb features of a batch, shape (B, 2), as they were before it; its draws are appended already."""
-        scores = np.nan_to_num(batch.scores, nan=1.0)
+        scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
         self._sums[batch.arms] += np.add.reduceat(features, batch.starts)
         products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
         self._products[batch.arms] += np.add.reduceat(products, batch.starts)
@@ -81,13 +81,11 @@ class Controls:
         """Take another filled row, shape (N,), and work out the features of all draws of some arms again."""
         self._row, self._row_mean = row, float(row.mean())
         self._known[arms] = True
-        counts = draws.count[arms]
-        starts = np.concatenate(([0], counts.cumsum()[:-1]))
-        examples = np.concatenate([draws.examples[arm, : draws.count[arm]] for arm in arms.tolist()])
+        drawn = draws.history(arms)
+        examples, starts, scores = drawn.examples, drawn.starts, drawn.played.scores
         others = np.maximum(self._told[examples] - 1.0, 0.0)
-        ease = (self._residuals[examples] - draws.flat(draws.residuals, arms)) / (DOUBT + others)
+        ease = (self._residuals[examples] - drawn.residuals) / (DOUBT + others)
         features = np.column_stack([row[examples], ease])
-        scores = draws.flat(draws.scores, arms)
         self._sums[arms] = np.add.reduceat(features, starts)
         products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
         self._products[arms] = np.add.reduceat(products, starts)

@@ -1,4 +1,4 @@
-"""The draws of each arm in the order they count, with all that a test of the arm against a mean needs."""
+"""The draws of all arms in the order they count, with all that a test of the arm against a mean needs."""
 
 from typing import NamedTuple
 
@@ -59,22 +59,33 @@ class Played(NamedTuple):
     """The adaptive bet."""
 
 
+FIRST_CAPACITY = 1024
+
+
+class History(NamedTuple):
+    """All draws of some arms: those of one arm after those of the other, in the order they were drawn."""
+
+    played: Played
+    examples: IntArray
+    """Shape (F,)."""
+    residuals: FloatArray
+    """Shape (F,), scores less the mean of their arm when they were told."""
+    starts: IntArray
+    """Shape (A,), where those of each arm begin."""
+
+
 class Draws:
-    """What was drawn of K arms. An arm costs as much memory as it has draws, in pages of the system."""
+    """What was drawn of K arms; memory goes with the number of draws, not with that of pairs."""
 
     def __init__(self, n_arms: int, n_examples: int) -> None:
         self.n_examples = n_examples
-        shape = (n_arms, n_examples)
-        self.examples = np.zeros(shape, dtype=np.int32)
-        self.scores = np.zeros(shape)  # unscored as 1
-        self.residuals = np.zeros(shape)
-        self.control = np.zeros(shape)
-        self.most = np.zeros(shape)
-        self.adaptive = np.zeros(shape)
         self.count = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self.low = np.zeros(n_arms)  # (K,) sums, unscored as 0
         self.high = np.zeros(n_arms)  # (K,) sums, unscored as 1
         self.squares = np.zeros(n_arms)  # (K,) of the scores, unscored as 1
+        self._size = 0
+        self._pairs = np.zeros((2, FIRST_CAPACITY), dtype=np.int64)  # arms and examples
+        self._values = np.zeros((5, FIRST_CAPACITY))  # scores, controls, bounds, bets, residuals
 
     @property
     def variances(self) -> FloatArray:
@@ -84,7 +95,7 @@ class Draws:
 
     def next_of(self, batch: Grouped, control: FloatArray, most: FloatArray, adaptive: FloatArray) -> Played:
         """The draws of a batch as they are bet on, before they are appended."""
-        scores = np.nan_to_num(batch.scores, nan=1.0)
+        scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
         sums = scores.cumsum() - scores
         before = self.high[batch.rows] + sums - sums[batch.starts][batch.group]
         left = (self.n_examples - self.count[batch.rows] - batch.place).astype(np.float64)
@@ -92,36 +103,38 @@ class Draws:
 
     def append(self, batch: Grouped, played: Played, residuals: FloatArray) -> None:
         """Absorb a batch; `residuals` has shape (B,)."""
-        rows, places = batch.rows, self.count[batch.rows] + batch.place
-        self.examples[rows, places] = batch.examples
-        for stored, values in (
-            (self.scores, played.scores),
-            (self.residuals, residuals),
-            (self.control, played.control),
-            (self.most, played.most),
-            (self.adaptive, played.adaptive),
-        ):
-            stored[rows, places] = values
+        new = slice(self._size, self._size + len(batch.examples))
+        while new.stop > self._pairs.shape[1]:
+            self._pairs = np.concatenate([self._pairs, np.zeros_like(self._pairs)], axis=1)
+            self._values = np.concatenate([self._values, np.zeros_like(self._values)], axis=1)
+        self._size = new.stop
+        self._pairs[0, new], self._pairs[1, new] = batch.rows, batch.examples
+        kept = (played.scores, played.control, played.most, played.adaptive, residuals)
+        for row, values in enumerate(kept):
+            self._values[row, new] = values
         self.count[batch.arms] += batch.sizes
-        self.low[batch.arms] += np.add.reduceat(np.nan_to_num(batch.scores, nan=0.0), batch.starts)
+        low = np.where(np.isnan(batch.scores), 0.0, batch.scores)
+        self.low[batch.arms] += np.add.reduceat(low, batch.starts)
         self.high[batch.arms] += np.add.reduceat(played.scores, batch.starts)
         self.squares[batch.arms] += np.add.reduceat(played.scores**2, batch.starts)
 
-    def all_of(self, arms: IntArray) -> tuple[Played, IntArray]:
-        """All draws of some arms, at least one each, and where those of each begin."""
+    def row(self, arm: int) -> FloatArray:
+        """An arm's scores by example, shape (N,): unscored as 1, and 0 where there is no draw."""
+        mine = np.flatnonzero(self._pairs[0, : self._size] == arm)
+        row = np.zeros(self.n_examples)
+        row[self._pairs[1, mine]] = self._values[0, mine]
+        return row
+
+    def history(self, arms: IntArray) -> History:
+        """All draws of some arms, given in ascending order, each with a draw."""
+        of_arm = self._pairs[0, : self._size]
+        order = np.flatnonzero(np.isin(of_arm, arms))
+        order = order[np.argsort(of_arm[order], kind="stable")]
         counts = self.count[arms]
         starts = np.concatenate(([0], counts.cumsum()[:-1]))
-        place = np.arange(int(counts.sum())) - np.repeat(starts, counts)
-        scores = self.flat(self.scores, arms)
+        scores, control, most, adaptive, residuals = self._values[:, order]
         sums = scores.cumsum() - scores
-        played = Played(
-            scores,
-            sums - np.repeat(sums[starts], counts),
-            (self.n_examples - place).astype(np.float64),
-            *(self.flat(stored, arms) for stored in (self.control, self.most, self.adaptive)),
-        )
-        return played, starts
-
-    def flat(self, stored: FloatArray, arms: IntArray) -> FloatArray:
-        """What is stored of the draws of some arms, in a row."""
-        return np.concatenate([stored[arm, : self.count[arm]] for arm in arms.tolist()])
+        before = sums - np.repeat(sums[starts], counts)
+        left = (self.n_examples + np.repeat(starts, counts) - np.arange(len(order))).astype(np.float64)
+        played = Played(scores, before, left, control, most, adaptive)
+        return History(played, self._pairs[1, order], residuals, starts)

@@ -183,17 +183,16 @@ class Evidence:
             self._untested = self.draws.count.copy()
         arms = np.flatnonzero(self.alive & ~self._is_full() & (self.draws.count > 0))
         if arms.size:
-            row = np.zeros(self.n_examples)
-            row[self.draws.examples[best]] = self.draws.scores[best]
-            self.controls.fill(row, arms, self.draws)
+            self.controls.fill(self.draws.row(best), arms, self.draws)
             self._bet_again(arms)
             self._rule_out(arms)
 
     def _bet_again(self, arms: IntArray) -> None:
         """Work out the wealth of some arms from all of their draws, for the T there is now."""
         assert self._untested is not None
-        played, starts = self.draws.all_of(arms)
-        logs = log_factors(played, self.total, self.n_examples).cumsum(axis=1)
+        drawn = self.draws.history(arms)
+        starts = drawn.starts
+        logs = log_factors(drawn.played, self.total, self.n_examples).cumsum(axis=1)
         sums = np.concatenate([np.zeros((len(logs), 1)), logs], axis=1)  # (5, F + 1)
         ends = starts + self.draws.count[arms]
         raced = starts + np.minimum(self._raced[arms], self.draws.count[arms])

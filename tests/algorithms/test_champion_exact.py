@@ -30,8 +30,7 @@ def new_evidence(weight=0.5, epsilon=0.0):
 
 def tell(evidence, arm, examples, scores=SCORES):
     """An arm's own draws."""
-    told = evidence.draws.examples[arm, : evidence.draws.count[arm]]
-    untold = ~np.isin(np.arange(N), told)[np.newaxis]
+    untold = np.isin(np.arange(N), rest_of(evidence, arm))[np.newaxis]
     examples = np.array(examples)
     evidence.tell(Grouped.of(np.full(len(examples), arm), examples, scores[arm, examples]), untold)
 
@@ -43,7 +42,9 @@ def tell_column(evidence, example):
 
 
 def rest_of(evidence, arm):
-    told = evidence.draws.examples[arm, : evidence.draws.count[arm]]
+    if evidence.draws.count[arm] == 0:
+        return list(range(N))
+    told = evidence.draws.history(np.array([arm])).examples
     return [example for example in range(N) if example not in told]
 
 
