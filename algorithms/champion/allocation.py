@@ -13,8 +13,8 @@ SMALLEST = 4
 MOST_ARMS = 8  # in a round of tests
 GROWTH = 0.1  # of what an arm was asked already
 FILL_STEPS = 6  # rounds that an arm is asked at least before it is filled outright
-LEAD_GROWTH, LEAD_LEAST, RIVALS, RIVAL_LEAST = 0.5, 4, 3, 4
-TEST_LEAST = 100.0
+LEAD_GROWTH = 0.5  # of what the arm in front was asked already: it may not be in front for long
+RIVALS, SMALLEST_RIVAL = 5, 3  # other arms in a round of the search
 SHARE_OF_NEED = 0.4  # of the draws that an arm may need until it is out
 
 Portion = tuple[int, int]
@@ -48,10 +48,10 @@ def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int
         return [(first, evidence.n_examples - n_first)]
     if round_size <= SMALLEST:
         return [(first, round_size)]
-    lead = max(SMALLEST, min(round_size, int(enough / FILL_STEPS), int(LEAD_GROWTH * n_first) + LEAD_LEAST))
-    portions = [(first, lead)]
+    lead = min(round_size, int(enough / FILL_STEPS), int(LEAD_GROWTH * n_first) + SMALLEST)
+    portions = [(first, max(SMALLEST, lead))]
     for each in order[1 : 1 + RIVALS]:
-        portions.append((int(arms[each]), max(RIVAL_LEAST, int(GROWTH * asked[each]))))
+        portions.append((int(arms[each]), max(SMALLEST_RIVAL, int(GROWTH * asked[each]))))
     return portions
 
 
@@ -65,7 +65,6 @@ def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) 
     order = order[:MOST_ARMS]
     counts = evidence.draws.count[arms[order]]
     sizes = np.maximum(math.ceil(round_size / len(order)), GROWTH * counts)
-    sizes = np.minimum(sizes, TEST_LEAST + counts)
     sizes = np.minimum(sizes, SHARE_OF_NEED * _need(evidence, arms[order]) + 2.0)
     return [(int(arm), max(1, int(size))) for arm, size in zip(arms[order], sizes, strict=True)]
 

@@ -69,7 +69,7 @@ class Controls:
         return np.column_stack([self._row[examples], self._ease[examples]])
 
     def add(self, batch: Grouped, features: FloatArray, draws: Draws) -> None:
-        """Absorb features of a batch, shape (B, 2), as they were before it; its draws are appended already."""
+        """Absorb features of a batch, shape (B, 2), as they were before it, after its draws were."""
         scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
         self._sums[batch.arms] += np.add.reduceat(features, batch.starts)
         products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
@@ -121,7 +121,9 @@ class Controls:
         """Means of some arms with the features taken into account, shape (A,)."""
         counts = np.maximum(draws.count[arms], 1)
         overall = np.array([self._row_mean, self._ease.mean()])
-        surplus = np.where(self._known[arms, np.newaxis], self._sums[arms] / counts[:, np.newaxis] - overall, 0.0)
+        surplus = np.where(
+            self._known[arms, np.newaxis], self._sums[arms] / counts[:, np.newaxis] - overall, 0.0
+        )
         return np.asarray(draws.high[arms] / counts - (self.weights[arms] * surplus).sum(axis=1))
 
     def residual_squares(self, draws: Draws, arms: IntArray) -> FloatArray:

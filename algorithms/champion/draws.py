@@ -27,6 +27,7 @@ class Grouped(NamedTuple):
 
     @classmethod
     def of(cls, arms: IntArray, examples: IntArray, scores: FloatArray) -> "Grouped":
+        """Group pairs, given in the order they were drawn."""
         order = np.argsort(arms, kind="stable")
         ordered = arms[order]
         is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))

@@ -48,7 +48,9 @@ class Evidence:
         self.is_out = np.zeros(n_arms, dtype=np.bool_)  # (K,) shown not to be the best, beyond epsilon
         self.is_beaten = np.zeros(n_arms, dtype=np.bool_)
         """Shape (K,), arms shown not to be the best even at an epsilon of 0."""
-        self._met_dropped = np.zeros(n_arms, dtype=np.bool_)  # (K,) raced against an arm that was dropped
+        self._met_dropped: BoolArray = np.zeros(
+            n_arms, dtype=np.bool_
+        )  # (K,) raced against an arm that was dropped
         self._wealths = Wealths(n_arms)
         self._raced = np.zeros(n_arms, dtype=np.int64)  # (K,) draws in the race
         self._untested: IntArray | None = None  # (K,) draws before a row was filled
@@ -63,8 +65,8 @@ class Evidence:
     def can_race(self) -> bool:
         """Whether common examples may be asked next: all arms in question were told the same so far."""
         alive = self.alive
-        level = self.draws.count[alive] == self.race.n_columns
-        return self.in_race and bool(level.all()) and not (alive & self._met_dropped).any()
+        is_level = bool((self.draws.count[alive] == self.race.n_columns).all())
+        return self.in_race and is_level and not bool((alive & self._met_dropped).any())
 
     @property
     def is_settled(self) -> BoolArray:
@@ -81,9 +83,9 @@ class Evidence:
             return bool(self.draws.count[alive][0] > 0)
         if self.champion is None:
             return False
-        alive &= ~self.is_settled
-        alive[self.champion] = False
-        return not alive.any()
+        is_open = alive & ~self.is_settled
+        is_open[self.champion] = False
+        return not is_open.any()
 
     def wealths(self, arms: IntArray) -> FloatArray:
         """M of some arms, shape (A,), and before any row was filled the part of it that is known, w R.
@@ -133,7 +135,7 @@ class Evidence:
             level: The wealth at which an arm is out from now on.
         """
         self.active, self.level = active.copy(), level
-        self._met_dropped = self.race.has_met[:, ~active].any(axis=1)
+        self._met_dropped = np.asarray(self.race.has_met[:, ~active].any(axis=1))
         self.is_out[:] = self.is_beaten[:] = False
         self.champion, self.total = None, math.nan
         self._rule_out_by_race()

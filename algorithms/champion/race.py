@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.arrays import FloatArray, IntArray
 
 BETS = np.array([1.2, 0.5, 0.2, 0.07])
 """Fixed bets, as shares of the stake for a lead of 1; each is a wealth of its own, and they are averaged."""
@@ -115,7 +115,7 @@ class Race:
         rank = np.full(len(self.low), width)
         rank[top] = np.arange(width + 1)
         which = rank[arms]
-        sizes = GROUPS[GROUPS <= width]
+        sizes = GROUPS[width >= GROUPS]
         t = self.n_columns
         if t == 0:
             size = np.full(len(arms), sizes[-1])

@@ -120,8 +120,10 @@ class Champion:
         told = evidence.race.n_columns
         if not mode.leaves or self._asked_columns() < mode.columns:
             return True
-        if mode.weight == 0.0 or told < FIRST_COLUMNS:
-            return told < mode.columns and mode.weight > 0.0
+        if mode.weight == 0.0:
+            return False
+        if told < FIRST_COLUMNS:
+            return True
         arms = np.flatnonzero(evidence.alive)
         return not race_costs_more(
             n_examples=self._setting.n_examples,

@@ -5,7 +5,7 @@ An estimate, on which no claim rests: leaving the race may be decided by anythin
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
+from algorithms.arrays import FloatArray
 
 DRAWS = 24
 GROUPS = np.array([1, 2, 3, 4, 6, 8, 12])
@@ -15,8 +15,13 @@ WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it c
 
 
 def race_costs_more(
-    n_examples: int, n_columns: int, log_level: float, means: FloatArray, products: FloatArray,
-    n_arms: int, rng: np.random.Generator,
+    n_examples: int,
+    n_columns: int,
+    log_level: float,
+    means: FloatArray,
+    products: FloatArray,
+    n_arms: int,
+    rng: np.random.Generator,
 ) -> bool:
     """Whether the race is to be left.
 
@@ -29,20 +34,20 @@ def race_costs_more(
         n_arms: K.
         rng: For draws of what the means may be.
     """
-    guessed = _times(n_examples, GUESS_PER_ARM * n_arms) * len(means)
+    guess = GUESS_PER_ARM * n_arms
+    guessed = n_examples * guess / (n_examples + guess) * len(means)
     seen = _expected_cost(n_examples, n_columns, log_level, means, products, rng)
     trust = n_columns / (n_columns + TRUSTED_COLUMNS)
     cost = max(seen, 1.0) ** trust * guessed ** (1.0 - trust)
     return bool(cost > WORTH_OF_A_ROW * (n_examples - n_columns))
 
 
-def _times(n_examples: int, with_replacement: float) -> float:
-    """Draws without replacement that are worth so many with replacement."""
-    return n_examples * with_replacement / (n_examples + with_replacement)
-
-
 def _expected_cost(
-    n_examples: int, t: int, log_level: float, means: FloatArray, products: FloatArray,
+    n_examples: int,
+    t: int,
+    log_level: float,
+    means: FloatArray,
+    products: FloatArray,
     rng: np.random.Generator,
 ) -> float:
     """Comparisons until one arm is left, as a mean over draws of the arms' means given what was seen."""
@@ -55,21 +60,19 @@ def _expected_cost(
     drawn = centre + noise * rng.standard_normal((DRAWS, len(means)))  # (R, A)
     order = np.argsort(-drawn, axis=1, kind="stable")
     best = order[:, 0]
-    sizes = GROUPS[GROUPS < len(means)]
-    highest = np.take_along_axis(drawn, order[:, : int(sizes[-1])], axis=1).cumsum(axis=1)[:, sizes - 1] / sizes
+    sizes = GROUPS[: max(1, int(np.searchsorted(GROUPS, len(means))))]
+    highest = (
+        np.take_along_axis(drawn, order[:, : int(sizes[-1])], axis=1).cumsum(axis=1)[:, sizes - 1] / sizes
+    )
     gap = np.maximum(highest[:, np.newaxis, :] - drawn[:, :, np.newaxis], 1e-6)  # (R, A, G)
     spread = np.broadcast_to(specific[:, np.newaxis] + specific.mean() / sizes, gap.shape).copy()
     spread[:, :, 0] = np.maximum(own[best][:, np.newaxis] + own - 2.0 * covariances[best], 1e-4)
     rate = (gap**2 / (spread + 0.35 * gap)).max(axis=2)  # (R, A)
-    needed = _needed(n_examples, 2.0 * (log_level + 1.0) / rate)
+    needed = _without_replacement(n_examples, 2.0 * (log_level + 1.0) / rate)
     needed[np.arange(DRAWS), best] = t
     return float((np.maximum(needed - t, 0.0).sum(axis=1) + np.maximum(needed.max(axis=1) - t, 0.0)).mean())
 
 
-def _needed(n_examples: int, with_replacement: FloatArray) -> FloatArray:
+def _without_replacement(n_examples: int, with_replacement: FloatArray) -> FloatArray:
+    """Draws without replacement that are worth so many with replacement."""
     return np.asarray(n_examples * with_replacement / (n_examples + with_replacement))
-
-
-def alive_products(products: FloatArray, arms: IntArray, n_columns: int) -> FloatArray:
-    """Mean products of the scores of some arms, shape (A, A)."""
-    return np.asarray(products[np.ix_(arms, arms)] / n_columns)

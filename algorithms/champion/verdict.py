@@ -62,7 +62,7 @@ class Verdict:
             self._intervals.update(batch.arms, scores)
 
     def level(self, n_dropped: int) -> float:
-        """The wealth at which an arm is out with so many arms dropped; infinite where nothing can be proven."""
+        """The wealth at which an arm is out with so many dropped; infinite where nothing can be proven."""
         if self._dropping == "reserved":
             return (n_dropped + 1) * (n_dropped + 2) / self.delta
         return 1.0 / self.delta if self._error_bound(n_dropped) < 1.0 else np.inf
@@ -138,7 +138,9 @@ class Verdict:
         least, most = matrix.possible_means
         is_best = np.arange(matrix.n_arms) == best
         is_below = evidence.active & (most < least[best] - ROUNDING)
-        is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - self._setting.epsilon - ROUNDING)
+        is_equal = (
+            evidence.alive & matrix.fully_scored & (least >= least[best] - self._setting.epsilon - ROUNDING)
+        )
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
         groups: list[tuple[ArmStatus, BoolArray]] = [
             ("not-better", ~is_best),

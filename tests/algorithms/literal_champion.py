@@ -165,7 +165,9 @@ class LiteralChampion:
             past = np.array(self.columns[:t]).reshape(t, self.K)
             theirs = np.nan_to_num(past, nan=0.0)[:, opponents].mean(axis=1).sum()
             level = -(theirs - np.nan_to_num(past[:, arm], nan=1.0).sum()) / (self.N - t)
-            gain = np.nan_to_num(column, nan=0.0)[opponents].mean() - np.nan_to_num(column[arm], nan=1.0) - level
+            gain = (
+                np.nan_to_num(column, nan=0.0)[opponents].mean() - np.nan_to_num(column[arm], nan=1.0) - level
+            )
             most = 0.8 / (1.0 + level)
             for k, each in enumerate(RACE_BETS):
                 fixed[k] *= 1.0 + min(each * self.N / (self.N - t), most) * gain

@@ -50,7 +50,9 @@ def _of_tables(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
 def _ratios(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
     """Geometric means over tables of the ratio to what the design's prototypes needed, and to UCB-E."""
     for entrant in ENTRANTS[:-1]:
-        means = {t.name: shares(runs, t.name, entrant.label).mean() for t in worlds if _has(runs, t, entrant.label)}
+        means = {
+            t.name: shares(runs, t.name, entrant.label).mean() for t in worlds if _has(runs, t, entrant.label)
+        }
         plain = {t.name: shares(runs, t.name, "ucb-e").mean() for t in worlds if _has(runs, t, "ucb-e")}
         better = {name: min(theirs[:2]) for name, theirs in PROTOTYPES.items()}
         mine = [run for run in runs if run.entrant == entrant.label]

@@ -60,7 +60,9 @@ def play(table: Table, entrant: Entrant, seed: int) -> Run:
     return Run(table.name, entrant.label, seed, comparisons / scores.size, rounds, is_wrong)
 
 
-def fill(file: Path, worlds: Sequence[Table], entrants: Sequence[Entrant], seeds: int, minutes: float) -> None:
+def fill(
+    file: Path, worlds: Sequence[Table], entrants: Sequence[Entrant], seeds: int, minutes: float
+) -> None:
     """Run what is missing, one seed of all before the next one."""
     end = time.monotonic() + 60.0 * minutes
     have = {(run.table, run.entrant, run.seed) for run in read(file)}

@@ -73,5 +73,7 @@ def _read(path: Path) -> Table | None:
 def _drawn_from_the_leaderboard(data: Path) -> Table:
     u, v = leaderboard_factors(data)
     rng = np.random.default_rng(100)
-    models, examples = (rng.choice(len(m), n, replace=False) for m, n in ((u, DRAWN_MODELS), (v, DRAWN_EXAMPLES)))
+    models, examples = (
+        rng.choice(len(m), n, replace=False) for m, n in ((u, DRAWN_MODELS), (v, DRAWN_EXAMPLES))
+    )
     return Table("leaderboard 100 x 2000", drawn(u[models], v[examples], rng).astype(np.float64))
