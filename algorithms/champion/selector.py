@@ -199,3 +199,22 @@ class Champion:
         self.out_at[newly] = int(self._matrix.told.sum())
         self.out_in_round[~is_out] = self.out_at[~is_out] = -1
         self.rounds_told += 1
+
+
+class RaceOnly(Champion):
+    """Ask all arms in question the same random examples until one is left.
+
+    Champion that never leaves the race: the better choice where the answer costs less than a row, as a row of
+    K x N pairs is 1/K of them. The race is left only where arms that were out are in question again, because
+    an arm that they raced against was dropped.
+
+    Args:
+        setting: The problem and the common parameters.
+        dropping: As of `Champion`.
+        additions: As of `Champion`.
+
+    Source: this project; see `Champion`.
+    """
+
+    def __init__(self, setting: Setting, *, dropping: Dropping = "stated", additions: int = 0) -> None:
+        super().__init__(setting, start="race", dropping=dropping, additions=additions)
