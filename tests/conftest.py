@@ -1,11 +1,16 @@
 """Before anything imports torch: tiny models are slower with several threads, which wait for each other."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell that starts the suite in the background has it ignore these, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # A busy machine is no fault of the code: no test depends on the clock.
 settings.register_profile("no-clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
