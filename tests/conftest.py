@@ -7,9 +7,24 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A busy machine is no fault of the code: no test depends on the clock.
-settings.register_profile("no-clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("no-clock")
+# A busy machine is no fault of the code (no deadline), and the suite tries the same examples every time: what
+# `make fuzz` finds beyond them becomes an example of its own test. tests/property_settings.py has the rest.
+settings.register_profile(
+    "suite",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "fuzz",
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "1000")),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 from structured_duels import literal_allocation, published_instance, sigma
 
 from algorithms.best_duel.feature_space import arm_points, differences
@@ -44,7 +45,7 @@ def test_the_penalty_of_the_paper_would_make_all_shares_of_a_hard_problem_nearly
     assert unpenalised.weights.max() > 10.0 / len(shares)
 
 
-@settings(max_examples=25, deadline=None)
+@tries(25)
 @given(st.integers(0, 10_000), st.integers(1, 40), st.floats(0.0, 2.0))
 def test_stopped_at_any_time_the_gap_covers_what_is_missing(seed, most_sweeps, penalty):
     problem = problem_of(seed, 5, 2)
@@ -75,7 +76,7 @@ def test_two_arms_need_two_over_the_squared_gap_times_the_curvature():
     assert characteristic_time(features, theta) == pytest.approx(2.0 / (0.8**2 * curvature), rel=1e-3)
 
 
-@settings(max_examples=15, deadline=None)
+@tries(15)
 @given(st.integers(0, 10_000))
 def test_the_characteristic_time_does_not_depend_on_the_coordinates(seed):
     features, theta = published_instance(seed, 5, 2)
