@@ -17,7 +17,8 @@ from pythonjsonlogger.core import merge_record_extra
 from pythonjsonlogger.json import JsonFormatter
 
 from flows.exits import exit_code_of
-from flows.output import printable, tell
+from flows.output import tell
+from tasks.printable import printable
 
 ROOT = logging.getLogger("winnow")
 

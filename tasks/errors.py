@@ -10,9 +10,20 @@
     - ServedModelDiffers   another server does not serve the same      (set `model_base_url` back)
 """
 
+from tasks.printable import printable
+
 
 class WinnowError(Exception):
-    """Root of all errors that a user can act on; anything else that escapes is a bug."""
+    """Root of all errors that a user can act on; anything else that escapes is a bug.
+
+    It quotes files, servers and models that may be anybody's; as a text it is printable.
+    """
+
+    def __str__(self) -> str:
+        return printable(self._sentence())
+
+    def _sentence(self) -> str:
+        return super().__str__()
 
 
 class ContradictoryState(WinnowError):
@@ -45,7 +56,7 @@ class SpecError(WinnowError):
         self.message = message
         self.path = path
 
-    def __str__(self) -> str:
+    def _sentence(self) -> str:
         return self.message if self.path is None else f"{self.path}: {self.message}"
 
 

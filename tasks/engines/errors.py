@@ -30,7 +30,7 @@ class EngineError(WinnowError):
         self.model = model
         self.why = why
 
-    def __str__(self) -> str:
+    def _sentence(self) -> str:
         return f"model {self.model!r}: {self.why}"
 
 
