@@ -22,7 +22,8 @@ OUT_OF_MEMORY = (
 class EngineError(WinnowError):
     """An engine cannot answer.
 
-    It may end in the last lines of the engine's log. The constructor's arguments are the exception's `args`, so that it survives pickling by a task runner.
+    It may end in the last lines of the engine's log. The constructor's arguments are the exception's `args`,
+    so that it survives pickling by a task runner.
     """
 
     has_lines = True

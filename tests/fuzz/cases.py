@@ -1,4 +1,5 @@
-"""What every fuzzed case has to do: succeed, or end in one sentence of ours, soon and within little memory."""
+# ruff: noqa: E501 -- lists of odd values
+"""What every case has to do: succeed, or end in one sentence of ours, soon and within little memory."""
 
 import resource
 import signal

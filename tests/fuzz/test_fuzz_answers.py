@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lists of odd values
 """Whatever a server answers, as bytes on the line and as JSON."""
 
 import json

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lists of odd values
 """Data files of whatever bytes: datasets, and the labels of humans."""
 
 import io

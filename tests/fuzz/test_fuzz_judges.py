@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lists of odd values
 """Whatever models say, read by judges: a verdict or a reason, and nothing raised."""
 
 import pytest

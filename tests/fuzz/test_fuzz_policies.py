@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lists of odd values
 """Exported policies of whatever bytes and values, read back and asked."""
 
 import io

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lists of odd values
 """Campaign files of whatever text and values, checked as `winnow validate` checks them."""
 
 import json

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lists of odd values
 """Statements of users, on a database that is only read."""
 
 import pytest

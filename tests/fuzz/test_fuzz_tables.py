@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lists of odd values
 """Score tables and tables of preferences of whatever bytes and values."""
 
 import io
