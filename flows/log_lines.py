@@ -17,8 +17,9 @@ from pythonjsonlogger.core import merge_record_extra
 from pythonjsonlogger.json import JsonFormatter
 
 from flows.exits import exit_code_of
-from flows.output import printable, tell
+from flows.output import tell
 from tasks.plugins import PluginFailed
+from tasks.printable import printable
 
 ROOT = logging.getLogger("winnow")
 
