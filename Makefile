@@ -41,7 +41,7 @@ demo: install ## Train small models and find the best of them.
 
 test: install lint ## Run linters, type checks and the whole suite.
 	@sh infra/chromium.sh
-	@$(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile
+	@$(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 lint: install ## Run linters and type checks.
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -2,7 +2,9 @@
 
 * WinnowError          the message names the place, the value and the remedy
   - ContradictoryState what is believed cannot be true            (`winnow db check`; report it)
+  - JudgeBroken        a plug-in judge fails on everything          (mend it)
   - LabelMissing       a round is judged without all its labels   (label the example)
+  - PluginFailed       a plug-in raised an exception                (mend it)
   - SpecError          the campaign as written cannot be run           (fix the spec)
     - SpecMistakes     of what is written, one a line              (fix them all)
     - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
