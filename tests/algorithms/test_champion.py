@@ -166,6 +166,32 @@ def test_without_the_arm_that_ruled_them_out_arms_are_asked_about_anew():
     assert decision.claim.delta in (None, 0.1)
 
 
+def test_an_arm_that_missed_common_examples_is_not_raced_again():
+    """It was out, was told a batch in flight all the same, and came back when more was needed to be out."""
+    scores = rows(196, 190, 150, 10, n=200)
+    scores[3] = NAN
+    selector = create_selector(
+        "champion", n_arms=4, n_examples=200, delta=0.3, batch_size=8, start="race", dropping="reserved"
+    )
+    waiting, asked = [], 0
+    while True:
+        while len(waiting) < 4 and len(batch := selector.ask(round_rng(3, asked))):
+            waiting.append(batch)
+            asked += 1
+        if not waiting:
+            break
+        batch = waiting.pop(0)
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        evidence = selector.evidence
+        if evidence.can_race and evidence.race.n_columns:
+            told = {arm: set(evidence.draws.history(np.array([arm])).examples) for arm in range(4)}
+            alive = np.flatnonzero(evidence.alive)
+            assert all(told[int(arm)] == told[int(alive[0])] for arm in alive)
+            sums = [np.nan_to_num(scores[arm, sorted(told[int(arm)])]).sum() for arm in alive]
+            np.testing.assert_allclose(evidence.race.low[alive], sums)
+    assert selector.decision().best == 0
+
+
 def test_lists_added_later_raise_what_the_answer_states():
     selector, _ = ended(rows(150, 60, 60, n=200), additions=2)
     assert selector.decision().claim == Claim(kind="proven", delta=pytest.approx(0.15))
