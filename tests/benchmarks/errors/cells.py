@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from algorithms.decision import Decision
-from algorithms.protocols import Batch, Selector, round_rng
-
-MOST_ROUNDS = 100_000
+from algorithms.protocols import Batch, Selector
 
 
 class Run(NamedTuple):
@@ -19,7 +18,7 @@ class Run(NamedTuple):
     """Whether its answer was exact or proven."""
     is_wrong: bool
     """Whether that was false."""
-    delta: float
+    bound: float
     """The probability of an error that it stated; 0 where it claimed nothing or said exact."""
 
 
@@ -38,8 +37,11 @@ class Cell:
     """What is run, how often, and whether it is meant to fail."""
 
     name: str
-    build: Callable[[np.random.Generator], Scene]
-    """Draws the world; must not depend on anything but the generator."""
+    objective: str
+    selector: str
+    """A name of the registry."""
+    build: "partial[Scene]"
+    """Draws the world from a generator, on which alone it may depend; all other arguments are given."""
     runs: int
     delta: float
     """The probability that was asked for."""
@@ -49,17 +51,15 @@ class Cell:
 
 
 def play(cell: Cell, seed: int) -> Run:
-    """One campaign to its end."""
-    scene = cell.build(np.random.default_rng([seed, 1]))
-    of_outcomes = np.random.default_rng([seed, 2])
-    decision = scene.selector.decision()
-    for number in range(MOST_ROUNDS):
-        batch = scene.selector.ask(round_rng(seed, number))
-        if len(batch) == 0:
-            break
+    """One campaign until its selector asks nothing more, and what it then decides.
+
+    To look at the decisions before that would change nothing, and takes more time than all else; and all
+    rounds draw from one generator, as making one for each takes as long as a round.
+    """
+    of_world, of_outcomes, of_batches = (np.random.default_rng([seed, part]) for part in (1, 2, 3))
+    scene = cell.build(of_world)
+    while len(batch := scene.selector.ask(of_batches)) > 0:
         scene.selector.tell(batch, scene.outcomes(batch, of_outcomes))
-        decision = scene.selector.decision()
-        if decision.stop:
-            break
+    decision = scene.selector.decision()
     is_claimed = decision.claim.kind in ("exact", "proven")
     return Run(is_claimed, is_claimed and scene.is_wrong(decision), decision.claim.delta or 0.0)
