@@ -25,9 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="cells with this in their objective and name")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument(
-        "--table", type=Path, help="where the page of all cells goes; FOLDER/errors.md if not given"
-    )
+    parser.add_argument("--table", type=Path, help="the page of all cells; FOLDER/errors.md if not given")
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     file = given.out / "errors.csv"

@@ -46,12 +46,10 @@ def _first_is_better(n_arms: int, edge: float) -> np.ndarray:
     return _chances(*[0.5 + edge] * (n_arms - 1), *[0.5] * (n_pairs - n_arms + 1))
 
 
-PAIR_AHEAD = (0.8, 0.8, 0.8, 0.8, 0.5)  # two arms against two that are far worse
-
 WORLDS: Mapping[str, World] = {
     "level, K = 2": World("No arm is preferred to any other.", _first_is_better(2, 0.0)),
     "level, K = 4": World("No arm is preferred to any other.", _first_is_better(4, 0.0)),
-    "level at the top": World("Two arms are level, and far ahead of two others.", _chances(0.5, *PAIR_AHEAD)),
+    "level at the top": World("Two arms are level, and far ahead of a third.", _chances(0.5, 0.8, 0.8)),
     "near tie, K = 2": World("The first arm is better by one in a million.", _first_is_better(2, BARELY)),
     "near tie, K = 6": World("The first arm is better by one in a million.", _first_is_better(6, BARELY)),
     "just better, K = 3": World("The first arm wins 53% of its duels.", _first_is_better(3, 0.03)),
@@ -62,9 +60,9 @@ WORLDS: Mapping[str, World] = {
     ),
     **{
         f"unread wins {share:.0%}": World(
-            "Two arms, the first better by one in a million, are far ahead of two others; so many of the"
-            " first one's wins cannot be read.",
-            _chances(0.5 + BARELY, *PAIR_AHEAD),
+            "Two arms, the first better by one in a million, are far ahead of a third; so many of the first"
+            " one's wins cannot be read.",
+            _chances(0.5 + BARELY, 0.8, 0.8),
             unread=share,
         )
         for share in (0.0, 0.1, 0.2, 0.4)

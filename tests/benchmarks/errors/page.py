@@ -4,6 +4,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from textwrap import fill
 
 import numpy as np
 import scipy
@@ -15,53 +16,59 @@ from tests.benchmarks.errors.sources import code_of
 from tests.benchmarks.errors.verdicts import BAD, FALSE_ALARM, is_above, promises, upper_end, verdict
 from tests.benchmarks.measurements import cpu_name
 
+WIDTH = 110  # characters
+
 INTRODUCTION = """\
 # Error rates
 
-How often an answer that claims to be exact or proven is wrong, in worlds that were made to bring that about. Every run
-is a whole campaign of a real selector, by its public protocol: ask, tell, until it asks nothing more, then its
-decision. Only the outcomes are drawn from a world instead of a model.
+How often an answer that claims to be exact or proven is wrong, in worlds that were made to bring that about.
+Every run is a whole campaign of a real selector by its public protocol: ask and tell until it asks nothing
+more, then its decision. Only the outcomes are drawn from a world instead of a model.
 
-Made by `make bench-errors`, which goes on where it was stopped, and written by
+`make bench-errors` goes on where it was stopped. This page is written by
 
     python -m tests.benchmarks.errors --out FOLDER --table docs/error-rates.md
 
-`--minutes 0` runs nothing and only writes the page. Runs are kept in `FOLDER/errors.csv`, each under a digest of the
-code that it depends on: the world, the selector and all that these import, comments and docstrings left out. After a
-change of that code the runs of the cell begin anew, and those of all other cells stay.
+and with `--minutes 0` nothing is run before. Runs are kept in `FOLDER/errors.csv`, each under a digest of the
+code that it depends on: the world, the selector and all that these import, without comments and docstrings.
+After a change of that code the runs of a cell begin anew, and those of all others stay.
 
 - **claimed**: the share of runs whose answer was exact or proven. The others said that they do not know.
-- **wrong**: the share of all runs whose answer was exact or proven, and false; and where that share is at most, with
-  95% confidence.
-- **promise**: the error probability that the answers state. An answer after arms were dropped may state more than was
-  asked for; then it is tested that answers that state at most d are wrong with probability at most d, for each d. An
-  exact answer states 0: one that is wrong breaks its promise.
-- **verdict**: *kept*, unless a binomial variable of that many runs and that probability would be as high with a
-  probability below {alarm:g} over the number of cells; *seen* for what is broken on purpose, where the test has to say
-  so; *reported* where the model is false in a way that the method cannot always notice, so nothing is promised.
+- **wrong**: the share of all runs whose answer was exact or proven, and false; and what the probability of
+  that is at most, with 95% confidence.
+- **promise**: the error probability that was asked for, and others that wrong answers stated. After arms were
+  dropped an answer may state more than was asked for. Tested is that answers that state at most d are wrong
+  with probability at most d, for each d. An exact answer states 0: one that is wrong breaks its promise.
+- **verdict**: *kept*, unless a binomial variable of that many runs and that probability would be as high with
+  a probability below {alarm:g} over the number of cells; *seen* for what is broken on purpose, where the test
+  has to say so; *reported* where the model is false in a way that the method cannot always notice.
 """
 
+_AGREEMENT = ", ".join(f"{agreement:.0%} ({quality})" for quality, agreement in certify.AGREEMENT.items())
+
 ABOUT: Mapping[str, str] = {
-    "best-mean": f"""\
-{best_mean.N_ARMS} arms, {best_mean.N_EXAMPLES} examples, batches of {best_mean.BATCH}, delta = {best_mean.DELTA}, no
-budget: the answer is exact in the end unless outputs are unscored. `pulse` has a tenth of the runs: a run takes twice
-as long, and its stopping rule is that of the others. Wrong is: an arm that is called best or tied is worse than the
-best arm that was not dropped (by more than epsilon), or that one is called eliminated.""",
-    "best-duel": f"""\
-delta = {best_duel.DELTA}, {best_duel.BUDGET} duels, batches of {best_duel.BATCH}. By the product rule (`assume_winner`)
-it is wrong to name an arm that loses to another one that was not dropped; by its own duels to name one that does not
-beat all of them, ties included, as that is what is claimed. `own duels` by round robin have a quarter of the runs of
-the product.""",
-    "best-duel, Bradley-Terry": f"""\
-delta = {bradley_terry.DELTA}, {bradley_terry.BUDGET} duels, batches of {bradley_terry.BATCH}. It is wrong to name an
-arm that is not the best of those that were not dropped.""",
-    "certify": f"""\
-alpha = {certify.ALPHA}, delta = {certify.DELTA}, {certify.LABELS} labels, {certify.RATIO} unlabelled examples for each.
-The risk of every arm is alpha and one in a million, but for the first of three arms, whose risk is {certify.SAFE}: so
-every certificate but that one is wrong. Autoevaluators agree with the human answer in
-{", ".join(f"{agreement:.0%} ({quality})" for quality, agreement in certify.AGREEMENT.items())} of all examples. Of the
-losses of 1, human, autoevaluated and unlabelled ones, the share that the name says is missing.""",
+    "best-mean": f"""
+{best_mean.N_ARMS} arms, {best_mean.N_EXAMPLES} examples, batches of {best_mean.BATCH}, delta =
+{best_mean.DELTA}, no budget: unless outputs are unscored, the answer is exact in the end. `row-mean` and
+`pulse` have a tenth of the runs: they take two to three times as long and stop by the same rule. It is
+wrong to call an arm best or tied that is worse than the best arm that was not dropped (by more than
+epsilon), or to call that one eliminated.""",
+    "best-duel": f"""
+delta = {best_duel.DELTA}, {best_duel.BUDGET} duels, batches of {best_duel.BATCH}. By the product rule
+(`assume_winner`) it is wrong to name an arm that loses to another one that was not dropped; by its own
+duels to name one that does not beat all of them, ties included, as that is what is claimed. By round
+robin, `own duels` have a quarter of the runs of the product.""",
+    "best-duel, Bradley-Terry": f"""
+delta = {bradley_terry.DELTA}, {bradley_terry.BUDGET} duels, batches of {bradley_terry.BATCH}. It is
+wrong to name an arm that is not the best of those that were not dropped.""",
+    "certify": f"""
+alpha = {certify.ALPHA}, delta = {certify.DELTA}, {certify.LABELS} labels, {certify.RATIO} unlabelled
+examples for each. The risk of every arm is alpha and one in a million, so that every certificate is
+wrong, but for the first of three arms, whose risk is {certify.SAFE}. Autoevaluators agree with the human
+answer on {_AGREEMENT} of all examples. Missing is the share that the name says of all losses of 1,
+human, autoevaluated and unlabelled ones.""",
 }
+"""How a campaign is set, and what is wrong; the lines are broken anew."""
 
 
 def page(cells: Sequence[Cell], found: Mapping[str, Total]) -> str:
@@ -69,7 +76,15 @@ def page(cells: Sequence[Cell], found: Mapping[str, Total]) -> str:
     lines = [INTRODUCTION.format(alarm=FALSE_ALARM), *_summary(cells, found)]
     for objective, group in groupby(cells, key=lambda cell: cell.objective):
         rows = [row(cell, found[cell.name], len(cells)) for cell in group]
-        lines += ["", f"## {objective}", "", ABOUT[objective], "", *_worlds(objective), "", *_table(rows)]
+        lines += [
+            "",
+            f"## {objective}",
+            "",
+            fill(ABOUT[objective].strip(), WIDTH),
+            "",
+            *_worlds(objective),
+            *_table(rows),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -91,12 +106,12 @@ def _summary(cells: Sequence[Cell], found: Mapping[str, Total]) -> Iterator[str]
     verdicts = [verdict(cell, found[cell.name], len(cells)) for cell in cells]
     done = sum(found[cell.name].counts["runs"] >= cell.runs for cell in cells)
     yield (
-        f"**{len(cells)} cells, {done} of them with all their runs; {sum(map(verdicts.count, BAD))} bad verdicts"
-        f" ({', '.join(f'{verdicts.count(each)} {each}' for each in sorted(set(verdicts)))}).**"
+        f"**{len(cells)} cells, {done} of them with all their runs;"
+        f" {', '.join(f'{verdicts.count(each)} {each}' for each in sorted({*verdicts, *BAD}))}.**"
     )
     for cell in cells:
         if cell.expected == "reported" and is_above(cell, found[cell.name], len(cells)):
-            yield f"Where the model is false, its promise is broken: {cell.name}."
+            yield f"Above its promise where the model is false: {cell.name}."
     yield ""
     yield (
         f"{sum(found[cell.name].counts['runs'] for cell in cells)} runs on {cpu_name()}, Python"
@@ -105,13 +120,16 @@ def _summary(cells: Sequence[Cell], found: Mapping[str, Total]) -> Iterator[str]
 
 
 def _worlds(objective: str) -> Iterator[str]:
-    """What is in the worlds that the names of cells name."""
+    """What is in the worlds of an objective, those that differ in a number together."""
     worlds: Mapping[str, object] = {
         "best-mean": best_mean.WORLDS,
         "best-duel": {**best_duel.WORLDS, **best_duel.CYCLES},
         "best-duel, Bradley-Terry": {**bradley_terry.WORLDS, **bradley_terry.INTERACTIONS},
     }.get(objective, {})
-    yield from (f"- {name}: {_says(world)}" for name, world in worlds.items())
+    for said, names in groupby(worlds, key=lambda name: _says(worlds[name])):
+        yield fill(f"- {'; '.join(names)}: {said}", WIDTH, subsequent_indent="  ")
+    if worlds:
+        yield ""
 
 
 def _says(world: object) -> str:
