@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tests.benchmarks.errors import runs, sources
+from tests.benchmarks.errors import sources
 from tests.benchmarks.errors.__main__ import main
 from tests.benchmarks.errors.catalogue import all_cells
 from tests.benchmarks.errors.cells import Cell, play
@@ -141,7 +141,7 @@ def ran(folder, *more):
     return (folder / "errors.csv").read_text().splitlines()
 
 
-def test_a_benchmark_that_was_stopped_goes_on(tmp_path, monkeypatch):
+def test_a_benchmark_that_was_stopped_goes_on(tmp_path):
     short = ran(tmp_path, "--runs", "150")
     assert len(short) == 1 + 2 * 4  # 100 runs and 50 of each cell
     file = tmp_path / "errors.csv"
@@ -157,8 +157,27 @@ def test_a_benchmark_that_was_stopped_goes_on(tmp_path, monkeypatch):
         again = [play(cell, seed) for seed in range(200)]
         assert total.counts["claimed"] == sum(run.is_claimed for run in again)
         assert sum(total.wrong.values()) == sum(run.is_wrong for run in again)
-    monkeypatch.setattr(runs, "code_of", lambda cell: "other code")
-    assert totals(file, cells)[cells[0].name].counts["runs"] == 0
+
+
+def test_runs_of_other_code_count_where_it_plays_the_first_part_alike(tmp_path):
+    lines = ran(tmp_path, "--runs", "300")
+    file = tmp_path / "errors.csv"
+    cell = next(cell for cell in all_cells(300, 2) if "wsr, one arm, useful autoevaluator, 0%" in cell.name)
+    code, others = sources.code_of(cell), [line for line in lines[1:] if cell.name not in line]
+    own = [line.replace(code, "before") for line in lines[1:] if cell.name in line]
+    now = own[0].replace("before", code)
+
+    def counted(*rows):
+        file.write_text("\n".join([lines[0], *rows, *others]) + "\n")
+        counts = totals(file, [cell])[cell.name].counts
+        return counts["runs"], counts["other code"]
+
+    assert counted(*own) == (0, 0)  # nobody knows yet
+    assert counted(*own, now) == (300, 200)
+    unlike = now.split(",")
+    unlike[-2] = "0" * 12
+    assert counted(*own, ",".join(unlike)) == (100, 0)
+    assert counted(*own[1:], now) == (100, 0)
 
 
 def test_a_page_names_every_cell_and_what_was_run(tmp_path):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ class Run(NamedTuple):
     """Whether that was false."""
     bound: float
     """The probability of an error that it stated; 0 where it claimed nothing or said exact."""
+    trace: bytes
+    """A digest of all that was asked and told and of what was decided, to the last bit."""
 
 
 class Scene(NamedTuple):
@@ -57,9 +60,16 @@ def play(cell: Cell, seed: int) -> Run:
     rounds draw from one generator, as making one for each takes as long as a round.
     """
     of_world, of_outcomes, of_batches = (np.random.default_rng([seed, part]) for part in (1, 2, 3))
-    scene = cell.build(of_world)
+    scene, trace = cell.build(of_world), sha256()
     while len(batch := scene.selector.ask(of_batches)) > 0:
-        scene.selector.tell(batch, scene.outcomes(batch, of_outcomes))
+        outcomes = scene.outcomes(batch, of_outcomes)
+        scene.selector.tell(batch, outcomes)
+        for told in (batch.arms, batch.examples, outcomes):
+            trace.update(told.tobytes())
     decision = scene.selector.decision()
-    is_claimed = decision.claim.kind in ("exact", "proven")
-    return Run(is_claimed, is_claimed and scene.is_wrong(decision), decision.claim.delta or 0.0)
+    for found in (decision.estimates, decision.lower, decision.upper):
+        trace.update(found.tobytes())
+    claim = decision.claim
+    trace.update(repr((decision.best, decision.status, decision.reason, claim)).encode())
+    is_claimed = claim.kind in ("exact", "proven")
+    return Run(is_claimed, is_claimed and scene.is_wrong(decision), claim.delta or 0.0, trace.digest())

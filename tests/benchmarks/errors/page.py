@@ -31,7 +31,9 @@ more, then its decision. Only the outcomes are drawn from a world instead of a m
 
 and with `--minutes 0` nothing is run before. Runs are kept in `FOLDER/errors.csv`, each under a digest of the
 code that it depends on: the world, the selector and all that these import, without comments and docstrings.
-After a change of that code the runs of a cell begin anew, and those of all others stay.
+After a change of that code the runs of a cell begin anew, and those of all others stay. Where the first
+hundred campaigns of a cell come out alike to the last bit, with all that is asked, told and decided, the
+change is taken for one that changes no run, and the runs before it count as well.
 
 - **claimed**: the share of runs whose answer was exact or proven. The others said that they do not know.
 - **wrong**: the share of all runs whose answer was exact or proven, and false; and what the probability of
@@ -113,8 +115,9 @@ def _summary(cells: Sequence[Cell], found: Mapping[str, Total]) -> Iterator[str]
         if cell.expected == "reported" and is_above(cell, found[cell.name], len(cells)):
             yield f"Above its promise where the model is false: {cell.name}."
     yield ""
+    all_runs, others = (sum(found[cell.name].counts[of] for cell in cells) for of in ("runs", "other code"))
     yield (
-        f"{sum(found[cell.name].counts['runs'] for cell in cells)} runs on {cpu_name()}, Python"
+        f"{all_runs} runs, {others} of them by earlier code that plays alike, on {cpu_name()}, Python"
         f" {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}."
     )
 

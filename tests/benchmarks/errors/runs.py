@@ -1,4 +1,8 @@
-"""Runs of cells, kept in a file a part at a time, so that a stopped benchmark goes on."""
+"""Runs of cells, kept in a file a part at a time, so that a stopped benchmark goes on.
+
+Runs count for the code that played them; and those of other code too where both have played the first part
+of a cell, and every campaign of it alike to the last bit: what was asked, told and decided, and if it was wrong.
+"""
 
 import csv
 import multiprocessing
@@ -7,16 +11,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks.errors.cells import Cell, play
-from tests.benchmarks.errors.sources import code_of
+from tests.benchmarks.errors.sources import DIGITS, code_of
 
 RUNS_AT_ONCE = 100
 PARTS_AT_ONCE = 8  # for each process; between them it is seen what is missing
-COLUMNS = ("cell", "code", "first", "runs", "claimed", "wrong", "whole")
+COLUMNS = ("cell", "code", "first", "runs", "claimed", "wrong", "trace", "whole")
 WHOLE = "whole"  # in the last column of a row that was not cut off
+
+
+Row = dict[str, str]
 
 
 class Part(NamedTuple):
@@ -34,7 +42,7 @@ class Total:
     firsts: set[int] = field(default_factory=set)
     """The first seed of each part."""
     counts: Counter[str] = field(default_factory=Counter)
-    """How many are "runs", and how many are "claimed"."""
+    """How many are "runs", how many are "claimed", and how many runs are of "other code" that plays alike."""
     wrong: Counter[float] = field(default_factory=Counter)
     """How many were wrong, by the probability of an error that they stated."""
 
@@ -49,21 +57,31 @@ def fill(file: Path, cells: Sequence[Cell], *, minutes: float, jobs: int) -> Non
 
 
 def totals(file: Path, cells: Sequence[Cell]) -> dict[str, Total]:
-    """What the file holds of each cell's code as it is now.
+    """What the file holds of each cell that counts for its code as it is now.
 
     Each part counts once, one that was cut off not at all, nor one with fewer runs than are wanted of it now.
     """
-    found = {cell.name: Total() for cell in cells}
-    wanted = {(cell.name, code_of(cell)): cell for cell in cells}
+    rows: dict[str, list[Row]] = {cell.name: [] for cell in cells}
     for row in _rows(file):
-        cell, first = wanted.get((row["cell"], row["code"])), int(row["first"])
-        if cell is None or first in found[cell.name].firsts or int(row["runs"]) < _size(cell, first):
+        if row["cell"] in rows:
+            rows[row["cell"]].append(row)
+    return {cell.name: _total(cell, rows[cell.name]) for cell in cells}
+
+
+def _total(cell: Cell, rows: Sequence[Row]) -> Total:
+    code, total = code_of(cell), Total()
+    whole = [row for row in rows if int(row["runs"]) >= _size(cell, int(row["first"]))]
+    traces = {row["code"]: row["trace"] for row in whole if row["first"] == "0"}
+    alike = {each for each, trace in traces.items() if trace == traces.get(code)} | {code}
+    for row in sorted(whole, key=lambda row: row["code"] != code):  # those of the code itself come first
+        first = int(row["first"])
+        if row["code"] not in alike or first in total.firsts:
             continue
-        total = found[cell.name]
         total.firsts.add(first)
         total.counts.update({name: int(row[name]) for name in ("runs", "claimed")})
+        total.counts["other code"] += int(row["runs"]) if row["code"] != code else 0
         total.wrong.update(_read(row["wrong"]))
-    return found
+    return total
 
 
 def _missing(cells: Sequence[Cell], found: Mapping[str, Total]) -> list[Part]:
@@ -88,7 +106,8 @@ def _played(part: Part) -> tuple[str, ...]:
     runs = [play(cell, seed) for seed in range(first, first + count)]
     wrong = Counter(run.bound for run in runs if run.is_wrong)
     claimed = sum(run.is_claimed for run in runs)
-    return cell.name, code_of(cell), str(first), str(count), str(claimed), _written(wrong), WHOLE
+    trace = sha256(repr(runs).encode()).hexdigest()[:DIGITS]
+    return cell.name, code_of(cell), str(first), str(count), str(claimed), _written(wrong), trace, WHOLE
 
 
 def _written(wrong: Mapping[float, int]) -> str:
@@ -100,7 +119,7 @@ def _read(written: str) -> dict[float, int]:
     return {float(bound): int(count) for bound, count in pairs}
 
 
-def _rows(file: Path) -> Iterator[dict[str, str]]:
+def _rows(file: Path) -> Iterator[Row]:
     if file.exists():
         with file.open(newline="", encoding="utf-8") as opened:
             yield from (row for row in csv.DictReader(opened) if row["whole"] == WHOLE)
