@@ -1,7 +1,7 @@
 """Runs of cells, kept in a file a part at a time, so that a stopped benchmark goes on.
 
 Runs count for the code that played them; and those of other code too where both have played the first part
-of a cell, and every campaign of it alike to the last bit: what was asked, told and decided, and if it was wrong.
+of a cell, and every campaign of it alike to the last bit: what was asked, told and decided, right or wrong.
 """
 
 import csv
