@@ -26,7 +26,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults fuzz lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -56,6 +56,10 @@ bench: install ## Measure Winnow beside plain vLLM and SQLite; results in .winno
 bench-best-mean: install ## Measure the best-mean selectors on real score tables: make bench-best-mean DATA=folder.
 	@test -n "$(DATA)" || { echo "name the folder of score tables: make bench-best-mean DATA=path"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.best_mean --data "$(DATA)" --out $(BENCH_OUT)
+
+bench-champion: install ## Comparisons to a valid stop on real score tables (resumable): make bench-champion DATA=folder.
+	@test -n "$(DATA)" || { echo "name the folder of score tables: make bench-champion DATA=path"; exit 2; }
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.champion --data "$(DATA)" --out $(BENCH_OUT)
 
 bench-best-duel: install ## Measure the best-duel selectors on the published synthetic experiments.
 	@$(BIN)/python -m tests.benchmarks.best_duel --out $(BENCH_OUT)

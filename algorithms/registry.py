@@ -32,10 +32,12 @@ SETTINGS = {
 
 SELECTORS = {
     "best-mean": {
+        "champion": "algorithms.champion.selector:Champion",
         "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
         "lrf": "algorithms.best_mean.lrf:Lrf",
         "naive-pooling": "algorithms.best_mean.naive_pooling:NaivePooling",
         "pulse": "algorithms.best_mean.pulse:Pulse",
+        "race": "algorithms.champion.selector:RaceOnly",
         "row-mean": "algorithms.best_mean.row_mean:RowMean",
         "ucb-e": "algorithms.best_mean.ucb_e:UcbE",
         "ucb-e-lrf": "algorithms.best_mean.ucb_e_lrf:UcbELrf",
