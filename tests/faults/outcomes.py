@@ -20,6 +20,8 @@ class Server(Protocol):
 
     def new_database(self) -> str: ...
 
+    def drop_database(self, url: str) -> None: ...
+
 
 @dataclass(kw_only=True)
 class Outcome:
@@ -70,6 +72,12 @@ class Stage:
         assert self.server is not None
         return Scene(self.forks, folder, kind, self.server.new_database(), self.server)
 
+    def clear(self, scene: Scene) -> None:
+        """Leave nothing of a campaign."""
+        shutil.rmtree(scene.folder, ignore_errors=True)
+        if self.server is not None and scene.server is not None:
+            self.server.drop_database(scene.storage)
+
     def reference(self, kind: str) -> histories.History:
         """The rows of a campaign that nothing happened to; run once."""
         if kind not in self._references:
@@ -82,7 +90,7 @@ class Stage:
             scene.finish()
             assert "Traceback" not in run.said, run.said
             self._references[kind] = scene.history()
-            shutil.rmtree(scene.folder)
+            self.clear(scene)
         return self._references[kind]
 
     def outcome(self, fault: Fault) -> Outcome:
@@ -98,7 +106,7 @@ class Stage:
             row.wrong.append(f"{type(error).__name__}: {error}")
         row.seconds = round(time.monotonic() - started, 1)
         if row.is_good:
-            shutil.rmtree(scene.folder, ignore_errors=True)
+            self.clear(scene)
         return row
 
     def _meet(self, fault: Fault, scene: Scene, row: Outcome) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import chdir
 from itertools import count
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -111,16 +112,8 @@ class Scene:
 
     def problems(self) -> list[str]:
         """What `winnow db check` finds wrong."""
-        from storage import maintenance
-        from storage.database import open_database
-        from tasks.auditing import findings
-
-        database = open_database(self.storage, read_only=True)
-        try:
-            with database.reading() as session:
-                return [*maintenance.problems(session), *map(str, findings(session))]
-        finally:
-            database.close()
+        wrong, links = problems_of(self.storage, self.folder)
+        return [*wrong, *links]
 
     def stored(self, query: str) -> list[tuple]:
         return rows(self.folder, query)
@@ -136,6 +129,20 @@ class Scene:
     def _outputs(self) -> tuple[Path, Path]:
         number = next(self._numbers)
         return self.folder / f"out-{number}.txt", self.folder / f"err-{number}.txt"
+
+
+def problems_of(storage: str, folder: Path) -> tuple[list[str], list[str]]:
+    """What `winnow db check`, run from a folder, finds wrong with a database and with its links."""
+    from storage import maintenance
+    from storage.database import open_database
+    from tasks.auditing import findings
+
+    database = open_database(storage, read_only=True)
+    try:
+        with chdir(folder), database.reading() as session:
+            return maintenance.problems(session), [str(each) for each in findings(session)]
+    finally:
+        database.close()
 
 
 class _Started:

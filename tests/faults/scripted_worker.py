@@ -27,7 +27,7 @@ def main(parent: ParentLink) -> None:
         return
     parent.send({"ready": "worker 1", "at": time.time(), "can_sleep": False})
     while "requests" in (message := parent.receive()):
-        answers = [_answer(name, request) for request in message["requests"]]
+        answers = [answer(name, request) for request in message["requests"]]
         done = _meet(parent, name, "batch")
         if done is None:
             parent.send({"answers": answers})
@@ -116,7 +116,7 @@ MEETINGS: dict[str, Any] = {
 }
 
 
-def _answer(name: str, request: dict[str, Any]) -> dict[str, Any]:
+def answer(name: str, request: dict[str, Any]) -> dict[str, Any]:
     content = json.dumps([name, request["prompt"], request["seed"]])
     digest = hashlib.sha256(content.encode()).digest()
     text = f"[[{'ABC'[digest[0] % 3]}]]" if name == "judge" else "".join(LETTERS[b % 9] for b in digest[:6])

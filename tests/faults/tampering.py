@@ -218,6 +218,12 @@ def _server_calls() -> Any:
     return ServerCalls
 
 
+def _leases() -> Any:
+    from storage import leases
+
+    return leases
+
+
 def _embedder() -> Any:
     from tasks.embedding.sentence_model import SentenceModel
 
@@ -245,6 +251,7 @@ def _commits(moment: str) -> Callable[[Callable[[], None]], None]:
 
 
 POINTS: dict[str, Callable[[Callable[[], None]], None]] = {
+    "the lease is taken": _after(_leases, "acquire"),
     "before a batch": _before(_pool, "generate"),
     "after a batch": _after(_pool, "generate"),
     "an engine has failed": _after(_pool, "_record"),
