@@ -105,6 +105,13 @@ def _route_on(provider: str, folder: Path, storage: str, **changes: Any) -> Path
     return _route(folder, storage, models=models, **changes)
 
 
+def _million(folder: Path, storage: str) -> Path:
+    """Duels on a million examples."""
+    spec = _judged_by("digest", folder, storage)
+    duels.write_examples(folder, 1_000_000)
+    return spec
+
+
 def _worker_execution(folder: Path, storage: str) -> dict[str, Any]:
     """Execution of campaigns whose engines are processes, with little patience."""
     patience = {"max_restarts": 3, "load_timeout": 5, "batch_timeout": 2}
@@ -155,6 +162,7 @@ KINDS = {
     "vllm route": Kind(objective="route", write=_vllm_route),
     "scripted best-mean": Kind(objective="best-mean", write=partial(_mean, provider="digest")),
     "scripted best-duel": Kind(objective="best-duel", write=partial(_judged_by, "digest")),
+    "million": Kind(objective="best-duel", write=_million),
     "workers best-duel": Kind(objective="best-duel", write=partial(_on_workers, _judged_by)),
     "workers certify": Kind(objective="certify", write=partial(_on_workers, _certify_on)),
     "workers route": Kind(objective="route", write=partial(_on_workers, _route_on)),

@@ -1,7 +1,6 @@
 """What became of a campaign that met a fault, held against the same campaign left alone."""
 
 import shutil
-import signal
 import tempfile
 import time
 from contextlib import suppress
@@ -47,13 +46,6 @@ class Outcome:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @property
-    def ended(self) -> str:
-        """The exit code, or the signal that ended it."""
-        if self.code is not None and self.code < 0:
-            return signal.Signals(-self.code).name
-        return str(self.code)
 
 
 class Stage:
@@ -128,7 +120,8 @@ class Stage:
             raise AssertionError("a fault yields once")
 
     def _compare(self, scene: Scene, reference: histories.History, row: Outcome) -> None:
-        histories.note_stored(scene.folder)
+        if scene.is_stored:
+            histories.note_stored(scene.folder)
         row.processes = 1 + scene.finish()
         found = scene.history()
         row.lost, row.doubled = histories.lost(found, reference), histories.doubled(found, reference)

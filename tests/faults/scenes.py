@@ -95,18 +95,26 @@ class Scene:
         for number in range(MOST_RESUMES):
             if self.has_ended:
                 return number
-            run = self.resume().ended()
+            run = (self.resume() if self.is_stored else self.run()).ended()
             if "Traceback" in run.said:
                 raise AssertionError(f"resume ended in a traceback: {run.said}")
         raise AssertionError(f"it has not ended after {MOST_RESUMES} processes: {run.said}")
 
     @property
+    def is_stored(self) -> bool:
+        """Whether the campaign is stored."""
+        return self._has_any("campaigns")
+
+    @property
     def has_ended(self) -> bool:
         """Whether the last decision is stored."""
+        return self._has_any("decisions WHERE stop")
+
+    def _has_any(self, which: str) -> bool:
         try:
-            return bool(rows(self.folder, "SELECT 1 FROM decisions WHERE stop"))
+            return bool(rows(self.folder, f"SELECT 1 FROM {which}"))
         except Exception as error:  # either driver's, where there is no table yet
-            if "decisions" in str(error):
+            if "no such table" in str(error) or "does not exist" in str(error):
                 return False
             raise
 

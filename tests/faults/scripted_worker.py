@@ -17,6 +17,8 @@ from tasks.engines.worker_side import ParentLink, run_worker
 
 PLAN = Path("fault.json")
 LETTERS = "aeioustrn"
+HUGE = 100_000_000
+"""Characters of a text that no model would give."""
 
 
 def main(parent: ParentLink) -> None:
@@ -37,6 +39,8 @@ def main(parent: ParentLink) -> None:
             parent.send({"answers": answers + answers[:1]})
         elif done == "strangers":
             parent.send({"answers": [{"sentence": "no answer"} for _ in answers]})
+        elif done == "huge":
+            parent.send({"answers": [{**each, "text": "x" * HUGE} for each in answers]})
         elif done == "nothing":
             parent.send({"results": answers})
 
@@ -113,6 +117,7 @@ MEETINGS: dict[str, Any] = {
     "many": lambda parent: "many",
     "strangers": lambda parent: "strangers",
     "nothing": lambda parent: "nothing",
+    "huge": lambda parent: "huge",
 }
 
 

@@ -132,6 +132,14 @@ def disk_of(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+def mounted_as(kind: str, folder: str) -> None:
+    """Have the system say that a folder is a file system of another machine."""
+    from storage import network_files
+
+    read = network_files.read_mounts
+    network_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
+
+
 def closed(*descriptors: int) -> None:
     """Begin with standard streams closed, as some service managers do."""
     import sys
