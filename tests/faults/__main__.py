@@ -2,7 +2,7 @@
 
 python -m tests.faults --out .winnow/faults [--only REGEX] [--anew] [--kills] [--page docs/faults.md]
 
-Results are kept in faults.jsonl and kills.jsonl: begun again, this goes on where it was stopped, and a fault
+Results are kept in files of lines in OUT: begun again, this goes on where it was stopped, and a fault
 whose campaign did not end as it should is met again.
 """
 
@@ -11,6 +11,8 @@ import re
 import sys
 from pathlib import Path
 
+from tests.faults.every_call import LEDGER as EVERY_CALL
+from tests.faults.every_call import kill_at_every_call
 from tests.faults.kills import LEDGER as KILLS
 from tests.faults.kills import SHARES, Killing
 from tests.faults.ledger import Ledger
@@ -26,16 +28,17 @@ LEDGER = "faults.jsonl"
 def main() -> None:
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    met, killed = Ledger(options.out / LEDGER), Ledger(options.out / KILLS)
+    met, struck, killed = (Ledger(options.out / name) for name in (LEDGER, EVERY_CALL, KILLS))
     if options.inject or options.kills:
         with stage() as ready:
             if options.inject:
                 _meet_all(ready, met, options)
             if options.kills:
+                kill_at_every_call(ready, struck)
                 Killing(ready, killed).kill(SHARES)
-    page = write_page(met, killed, options.page or options.out / "faults.md")
+    page = write_page(met, struck, killed, options.page or options.out / "faults.md")
     print(f"written to {page}")
-    sys.exit(1 if any(row["wrong"] for ledger in (met, killed) for row in ledger.rows.values()) else 0)
+    sys.exit(1 if any(ledger.wrong for ledger in (met, struck, killed)) else 0)
 
 
 def _options() -> argparse.Namespace:
@@ -46,7 +49,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--anew", action="store_true", help="also those that were met before")
     parser.add_argument("--no-faults", dest="inject", action="store_false", help="inject no faults")
-    parser.add_argument("--kills", action="store_true", help="random kills after the faults")
+    parser.add_argument(
+        "--kills",
+        action="store_true",
+        help="kills at every call of a round, and random ones, after the faults",
+    )
     parser.add_argument("--page", type=Path, help="where the tables are written; faults.md in OUT without it")
     return parser.parse_args()
 

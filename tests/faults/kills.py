@@ -15,17 +15,16 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import count, product
 from pathlib import Path
 
-from campaign_processes import STORAGE, rows
-
 from tests.faults import histories
+from tests.faults.killed import Killed, check, compare, copied, phase_of
 from tests.faults.kinds import BY_ENGINE, OBJECTIVES
 from tests.faults.ledger import Ledger
 from tests.faults.outcomes import Stage
-from tests.faults.scenes import Scene, problems_of
+from tests.faults.scenes import Scene
 from tests.faults.staging import stage
 from tests.faults.strikes import CALL, ENGINE, MOMENT, Length, length_of, struck
 
@@ -34,8 +33,6 @@ SHARES = {"scripted": 1700, "transformers": 200, "vllm": 100}
 """Kills by what answers."""
 WAYS = {"scripted": (MOMENT, CALL), "transformers": (MOMENT, CALL), "vllm": (MOMENT, CALL, ENGINE)}
 """How processes are killed; an engine that is no process of its own cannot be."""
-PHASES = ("between rounds", "planned", "texts arrive", "after the last decision")
-"""What is in the database when a process dies that held the lease."""
 LEDGER = "kills.jsonl"
 MOST_SAID = 5
 """Sentences about one campaign."""
@@ -58,25 +55,6 @@ class Case:
     def kind(self) -> str:
         """A key of `KINDS`."""
         return BY_ENGINE[self.engine][OBJECTIVES.index(self.objective)]
-
-
-@dataclass(kw_only=True)
-class Killed:
-    """What became of one campaign."""
-
-    engine: str
-    objective: str
-    database: str
-    kills: list[dict[str, str]] = field(default_factory=list)
-    """How each was killed, at which system call if at one, and what was in the database."""
-    lost: int = 0
-    doubled: int = 0
-    wrong_links: int = 0
-    asked_again: int = 0
-    """Committed texts that were asked for again."""
-    same_decision: bool = False
-    seconds: float = 0.0
-    wrong: list[str] = field(default_factory=list)
 
 
 class Killing:
@@ -119,7 +97,7 @@ class Killing:
         try:
             while len(row.kills) < most and self._one_process(scene, case, row, length, chance):
                 pass
-            _compare(scene, self._ready.reference(case.kind), row)
+            compare(scene, self._ready.reference(case.kind), row)
         except Exception as error:  # a row of the table, whatever it is
             row.wrong.append(f"{type(error).__name__}: {error}")
         row.seconds = round(time.monotonic() - started, 1)
@@ -149,71 +127,13 @@ class Killing:
         was_engine_killed = how == ENGINE and (scene.folder / "killed").exists()
         if run.code != -9 and not was_engine_killed:
             return False
-        looked = _copied(scene)
-        row.kills.append({"how": how, "where": strike.where, "phase": _phase(looked)})
+        looked = copied(scene)
+        row.kills.append({"how": how, "where": strike.where, "phase": phase_of(looked)})
         row.asked_again += 0 if was_engine_killed else histories.asked_again(scene.folder)
-        _check(scene, looked, row)
+        check(scene, looked, row)
         histories.note_stored(scene.folder, looked)
         shutil.rmtree(looked)
         return run.code == -9
-
-
-def _copied(scene: Scene) -> Path:
-    """A folder with what the killed process left of the database; nobody has opened the original since."""
-    looked = scene.folder / "looked-at"
-    looked.mkdir()
-    url = scene.storage
-    if scene.server is None:
-        for part in ("", "-wal"):
-            left = scene.database.with_name(scene.database.name + part)
-            if left.exists():
-                shutil.copy(left, looked)
-        url = f"sqlite:///{looked}/{scene.database.name}"
-    (looked / STORAGE).write_text(url)
-    return looked
-
-
-def _phase(looked: Path) -> str:
-    if rows(looked, "SELECT 1 FROM decisions WHERE stop"):
-        return PHASES[3]
-    unfinished = rows(
-        looked, "SELECT r.id FROM rounds r LEFT JOIN decisions d ON d.round_id = r.id WHERE d.id IS NULL"
-    )
-    if not unfinished:
-        return PHASES[0]
-    texts = rows(looked, f"SELECT 1 FROM generations WHERE round_id = {unfinished[0][0]}")
-    return PHASES[2] if texts else PHASES[1]
-
-
-def _check(scene: Scene, looked: Path, row: Killed) -> None:
-    """What `winnow db check` says."""
-    wrong, links = problems_of((looked / STORAGE).read_text(), scene.folder)
-    row.wrong_links += len(links)
-    row.wrong += [*wrong, *links]
-
-
-def _compare(scene: Scene, reference: histories.History, row: Killed) -> None:
-    """Have a process go on to the end, and hold all rows against the reference."""
-    _finish(scene)
-    found = scene.history()
-    row.lost, row.doubled = histories.lost(found, reference), histories.doubled(found, reference)
-    row.asked_again += histories.asked_again(scene.folder)
-    row.same_decision = histories.last_decision(found) == histories.last_decision(reference)
-    wrong, links = problems_of(scene.storage, scene.folder)
-    row.wrong_links += len(links)
-    row.wrong += [*wrong, *links]
-    if found != reference:
-        tables = [table for table in found if found[table] != reference[table]]
-        row.wrong.append(f"{row.lost} rows lost, {row.doubled} doubled, in {', '.join(tables)}")
-    if row.asked_again:
-        row.wrong.append(f"{row.asked_again} texts that were committed were asked for again")
-    if not row.same_decision:
-        row.wrong.append("another decision")
-
-
-def _finish(scene: Scene) -> None:
-    if not scene.has_ended:
-        scene.finish()
 
 
 def main() -> None:
@@ -227,7 +147,7 @@ def main() -> None:
     ledger = Ledger(options.out / LEDGER)
     with stage() as ready:
         Killing(ready, ledger, options.seed).kill({engine: getattr(options, engine) for engine in SHARES})
-    sys.exit(1 if any(row["wrong"] for row in ledger.rows.values()) else 0)
+    sys.exit(1 if ledger.wrong else 0)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,11 @@ class Ledger:
             os.fsync(file.fileno())
         self.rows[case] = row
 
+    @property
+    def wrong(self) -> list[str]:
+        """Cases in which something is not as it should be."""
+        return [case for case, row in self.rows.items() if row["wrong"]]
+
     def keep(self, folder: Path) -> Path:
         """Copy a folder to beside the results, for whoever wants to see what went wrong in it."""
         kept = self._path.parent / "left" / folder.name

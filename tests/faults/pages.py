@@ -13,6 +13,7 @@ from tests.faults.tables import ended, table
 KILL_HEADINGS = ("engine", "objective", "database", "kills", "campaigns", "most of one", "by the clock",
                  "at a system call", "engine alone", "lost", "doubled", "wrong links", "asked again",
                  "reference decision")  # fmt: skip
+STRUCK_HEADINGS = (*KILL_HEADINGS[1:4], *KILL_HEADINGS[9:])
 FAULT_HEADINGS = ("fault", "campaigns", "databases", "exit", "lost", "doubled", "reference decision")
 
 INTRODUCTION = """\
@@ -27,10 +28,19 @@ db check` finds them.
 """
 
 
-def write_page(met: Ledger, killed: Ledger, path: Path) -> Path:
-    """Write the page of both ledgers; return its path."""
+def write_page(met: Ledger, struck: Ledger, killed: Ledger, path: Path) -> Path:
+    """Write the page of all ledgers; return its path.
+
+    Args:
+        met: Of faults.
+        struck: Of kills at every call of a round.
+        killed: Of random kills.
+        path: Of the page.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [INTRODUCTION, *_killed(list(killed.rows.values())), *_met(list(met.rows.values()))]
+    lines = [INTRODUCTION]
+    for tell, ledger in ((_killed, killed), (_struck, struck), (_met, met)):
+        lines += tell(list(ledger.rows.values()))
     path.write_text("\n".join(lines).rstrip() + "\n")
     return path
 
@@ -51,8 +61,7 @@ def _killed(rows: list[Row]) -> list[str]:
         "kill at a system call comes while the process waits to write, flush, rename, remove or send:",
         "",
     ]
-    at = Counter(re.sub(r"\d+", "n", kill["where"]) for kill in kills if kill["where"])
-    lines += table(("system call", "kills"), at.most_common())
+    lines += table(("system call", "kills"), _calls(rows))
     found = Counter(kill["phase"] for kill in kills)
     lines += ["", *table(("what was stored when it died", "kills"), found.most_common()), ""]
     return lines + [f"- {row['case']}: {'; '.join(row['wrong'])}" for row in rows if row["wrong"]]
@@ -75,6 +84,27 @@ def _cell(engine: str, objective: str, database: str, rows: list[Row]) -> list[o
     sums = [_sum(own, name) for name in ("lost", "doubled", "wrong_links", "asked_again")]
     how = [ways["moment"], ways["system call"], ways["engine"]]
     return [engine, objective, database, sum(numbers), len(own), max(numbers), *how, *sums, _same(own)]
+
+
+def _struck(rows: list[Row]) -> list[str]:
+    lines = [
+        "## Kills at every system call of one round",
+        "",
+        f"{len(rows)} kills, one at each write, flush, rename, removal and send of a campaign's second "
+        "round; each time the campaign then went on to its end.",
+        "",
+        *table(STRUCK_HEADINGS, [_cell(*cell, rows)[1:4] + _cell(*cell, rows)[9:] for cell in _cells(rows)]),
+        "",
+        *table(("system call", "kills"), _calls(rows)),
+        "",
+    ]
+    return lines + [f"- {row['case']}: {'; '.join(row['wrong'])}" for row in rows if row["wrong"]]
+
+
+def _calls(rows: list[Row]) -> list[tuple[str, int]]:
+    """How often a process was killed at which call."""
+    kills = [kill["where"] for row in rows for kill in row["kills"] if kill["where"]]
+    return Counter(re.sub(r"\d+", "n", where) for where in kills).most_common()
 
 
 def _met(rows: list[Row]) -> list[str]:

@@ -38,6 +38,8 @@ FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 BEGUN = 987_654
 """Who flushes this descriptor, which nobody has, says that its calls are to be counted from now on."""
+ENDED = BEGUN + 1
+"""And who flushes this one, that they are not any more."""
 
 OURS = re.compile(r"asked\.jsonl|held-|go-|met$|count-|length\.json|killed$")
 """Files in a campaign's folder that it would not write, did we not watch it."""
@@ -130,8 +132,8 @@ class Overseer:
         fcntl.ioctl(listener, _ANSWER, bytearray(reply))
 
     def _verdict(self, thread: int, name: str, arguments: list[int]) -> int | None:
-        if name == "fsync" and arguments[0] == BEGUN:
-            self._counts = True
+        if name == "fsync" and arguments[0] in (BEGUN, ENDED):
+            self._counts = arguments[0] == BEGUN
             return errno.EBADF
         target = self._target(thread, name, arguments) if self._counts else None
         if target is None:
@@ -183,6 +185,12 @@ def begin_counting() -> None:
     """Tell the overseer that from now on calls count."""
     with suppress(OSError):
         os.fsync(BEGUN)
+
+
+def end_counting() -> None:
+    """Tell the overseer that calls do not count any more."""
+    with suppress(OSError):
+        os.fsync(ENDED)
 
 
 def _install_filter() -> int:

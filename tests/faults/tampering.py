@@ -232,6 +232,12 @@ def _leases() -> Any:
     return leases
 
 
+def _progress() -> Any:
+    from flows.progress import PlainProgress
+
+    return PlainProgress
+
+
 def _embedder() -> Any:
     from tasks.embedding.sentence_model import SentenceModel
 
@@ -259,6 +265,7 @@ def _commits(moment: str) -> Callable[[Callable[[], None]], None]:
 
 
 POINTS: dict[str, Callable[[Callable[[], None]], None]] = {
+    "a round is done": _after(_progress, "round_done"),
     "the lease is taken": _after(_leases, "acquire"),
     "before a batch": _before(_pool, "generate"),
     "after a batch": _after(_pool, "generate"),
