@@ -1,9 +1,11 @@
 """Other commands that are killed, or that work on the database of a campaign that is being run."""
 
 import hashlib
+import re
 import shutil
 import signal
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.kinds import OBJECTIVES
@@ -19,6 +21,7 @@ SETTLED = ("ended",)
 BOTH = ("sqlite", "postgresql")
 KILLED = (-signal.SIGKILL,)
 IN_A_BATCH = At("before a batch", 3, hold)
+MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
 SHARES = (0.0, 0.3, 0.6, 0.95)
 """At which parts of a command's system calls it is killed."""
 
@@ -40,7 +43,7 @@ def export_parquet(scene: Scene) -> Meeting:
 
 @fault("kill -9 of winnow report --html", *OBJECTIVES, codes=KILLED)
 def report_html(scene: Scene) -> Meeting:
-    yield from _killed_writing(scene, Path("r.html"), "report", "survivor", "--html", "r.html", is_same=False)
+    yield from _killed_writing(scene, Path("r.html"), "report", "survivor", "--html", "r.html")
 
 
 @fault("kill -9 of winnow db copy", "best-mean", "certify", codes=KILLED)
@@ -139,26 +142,41 @@ def _beside(scene: Scene, *commands: tuple[str, ...], codes: tuple[int, ...] = (
     return run.go().ended()
 
 
-def _killed_writing(scene: Scene, target: Path, *arguments: str, is_same: bool = True) -> Meeting:
+def _killed_writing(scene: Scene, target: Path, *arguments: str) -> Meeting:
     """Kill a command again and again; what it writes is there as a whole or not at all."""
     scene.cut_short()
     command = (*arguments, "--storage", scene.storage)
-    whole = _digests(scene, target, command)
-    yield from _killed(scene, *command, written=target)
-    again = _digests(scene, target, command)
-    assert not is_same or again == whole, "after a kill it writes something else"
-
-
-def _digests(scene: Scene, target: Path, command: tuple[str, ...]) -> dict[str, str]:
     _done(scene, *command)
-    path = scene.folder / target
+    whole = _files(scene.folder / target)
+    _remove(scene.folder / target)
+    yield from _killed(scene, *command, written=Written(scene.folder / target, whole))
+    _done(scene, *command)
+    assert _files(scene.folder / target) == whole, "after a kill it writes something else"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a command is to write."""
+
+    path: Path
+    whole: dict[str, str]
+
+    def is_whole_or_absent(self) -> bool:
+        return not self.path.exists() or _files(self.path) == self.whole
+
+
+def _files(path: Path) -> dict[str, str]:
+    """The files that a command wrote, by name, each with what it holds but the moment it was written at."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    found = {str(each): hashlib.sha256(each.read_bytes()).hexdigest() for each in files if each.is_file()}
-    _remove(path)
-    return found
+    return {each.name: _digest(each) for each in files if each.is_file()}
 
 
-def _killed(scene: Scene, *command: str, written: Path | None = None) -> Meeting:
+def _digest(file: Path) -> str:
+    content = MOMENT.sub(b"", file.read_bytes())
+    return hashlib.sha256(content).hexdigest()
+
+
+def _killed(scene: Scene, *command: str, written: Written | None = None) -> Meeting:
     """Kill a command at some of its system calls, each time anew; yields the last of them."""
     with overseen(scene) as overseer:
         whole = scene.command(*command, tamperings=(overseer.tampering, begin_counting))
@@ -168,18 +186,17 @@ def _killed(scene: Scene, *command: str, written: Path | None = None) -> Meeting
         number = max(1, round(share * len(overseer.calls)))
         with overseen(scene, lambda call, number=number: KILL if call.number == number else None) as killer:
             run = scene.command(*command, tamperings=(killer.tampering, begin_counting)).ended()
-        if written is not None:
-            assert not (scene.folder / written).exists(), f"half of {written} is there"
+        assert written is None or written.is_whole_or_absent(), f"a part of {written.path} is there"
         if share < SHARES[-1]:
             assert run.code == -signal.SIGKILL, run.said
             _forget(scene, command, written)
     yield run
 
 
-def _forget(scene: Scene, command: tuple[str, ...], written: Path | None) -> None:
+def _forget(scene: Scene, command: tuple[str, ...], written: Written | None) -> None:
     """Have nothing be there of what a command wrote, so that it has the same to do again."""
     if written is not None:
-        _remove(scene.folder / written)
+        _remove(written.path)
     for left in scene.folder.glob("copied.db*"):
         left.unlink()
     if "prune" in command and not scene.stored("SELECT 1 FROM campaigns WHERE name = 'elder'"):
