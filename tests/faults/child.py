@@ -75,11 +75,12 @@ def _write_down_requests(path: Path) -> None:
     from tasks.engines.pool import EnginePool
 
     generate = EnginePool.generate
+    # Open from the beginning: a fault may be that no file can be opened any more.
+    told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def generate_and_tell(self, model, requests):
         lines = [json.dumps([os.getpid(), model.name, each.prompt, each.seed]) + "\n" for each in requests]
-        with path.open("a") as file:
-            file.writelines(lines)
+        os.write(told, "".join(lines).encode())
         return generate(self, model, requests)
 
     EnginePool.generate = generate_and_tell

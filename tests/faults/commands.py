@@ -150,6 +150,7 @@ def _killed_writing(scene: Scene, target: Path, *arguments: str) -> Meeting:
     whole = _files(scene.folder / target)
     _remove(scene.folder / target)
     yield from _killed(scene, *command, written=Written(scene.folder / target, whole))
+    _remove(scene.folder / target)
     _done(scene, *command)
     assert _files(scene.folder / target) == whole, "after a kill it writes something else"
 

@@ -14,7 +14,7 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count, product
 from pathlib import Path
@@ -60,8 +60,10 @@ class Case:
 class Killing:
     """Kills campaigns, one after the other."""
 
-    def __init__(self, ready: Stage, ledger: Ledger, seed: int = 8) -> None:
-        self._ready, self._ledger, self._seed = ready, ledger, seed
+    def __init__(
+        self, ready: Stage, ledger: Ledger, seed: int = 8, databases: Sequence[str] = DATABASES
+    ) -> None:
+        self._ready, self._ledger, self._seed, self._databases = ready, ledger, seed, databases
         self._lengths: dict[tuple[str, str], Length] = {}
 
     def kill(self, shares: dict[str, int]) -> None:
@@ -75,7 +77,7 @@ class Killing:
 
     def _cases(self, engine: str, share: int) -> Iterator[tuple[Case, int]]:
         """What is left to be killed, and how often at most; all eight get on together."""
-        cells = list(product(OBJECTIVES, DATABASES))
+        cells = list(product(OBJECTIVES, self._databases))
         left = {cell: share // len(cells) + (at < share % len(cells)) for at, cell in enumerate(cells)}
         for number in count():
             for objective, database in cells:

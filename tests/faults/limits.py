@@ -18,6 +18,7 @@ IN_A_BATCH = At("before a batch", 3, hold)
 IN_A_COMMIT = At("before a commit", 6, hold)
 ON_LOAD = At("a model loads", 2, hold)
 TERMINATED, FORCED = 143, 130
+CRASHES = (-signal.SIGSEGV, -signal.SIGABRT)
 
 
 @fault("SIGSEGV within a batch", *OBJECTIVES, codes=(-signal.SIGSEGV,))
@@ -103,8 +104,10 @@ def no_files(scene: Scene) -> Meeting:
     yield scene.run(At("before a batch", 2, partial(limited, resource.RLIMIT_NOFILE, 3))).ended()
 
 
-@fault("no more memory may be taken", "best-mean", "best-duel", codes=(*DONE, 1), states=(*SETTLED, *STOPPED))
+@fault("no more memory may be taken", "best-mean", "best-duel", codes=(*DONE, 1, *CRASHES),
+       states=(*SETTLED, *STOPPED))  # fmt: skip
 def no_memory(scene: Scene) -> Meeting:
+    """Libraries in C crash for want of it."""
     yield scene.run(At("before a batch", 3, no_more_memory)).ended()
 
 
