@@ -11,6 +11,9 @@ BENCH_OUT ?= .winnow/bench
 COMPARISONS ?= 10000000
 KILLS ?= 500
 RUNS ?= 20000
+FUZZ ?= tests
+FUZZ_EXAMPLES ?= 1000
+FUZZ_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
 # Caches and settings that libraries would otherwise put in the home folder.
 export PREFECT_HOME ?= $(CURDIR)/.winnow/prefect
@@ -23,7 +26,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -38,7 +41,7 @@ demo: install ## Train small models and find the best of them.
 
 test: install lint ## Run linters, type checks and the whole suite.
 	@sh infra/chromium.sh
-	@$(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile
+	@$(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 lint: install ## Run linters and type checks.
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
@@ -53,6 +56,10 @@ bench: install ## Measure Winnow beside plain vLLM and SQLite; results in .winno
 bench-best-mean: install ## Measure the best-mean selectors on real score tables: make bench-best-mean DATA=folder.
 	@test -n "$(DATA)" || { echo "name the folder of score tables: make bench-best-mean DATA=path"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.best_mean --data "$(DATA)" --out $(BENCH_OUT)
+
+bench-champion: install ## Comparisons to a valid stop on real score tables (resumable): make bench-champion DATA=folder.
+	@test -n "$(DATA)" || { echo "name the folder of score tables: make bench-champion DATA=path"; exit 2; }
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.champion --data "$(DATA)" --out $(BENCH_OUT)
 
 bench-best-duel: install ## Measure the best-duel selectors on the published synthetic experiments.
 	@$(BIN)/python -m tests.benchmarks.best_duel --out $(BENCH_OUT)
@@ -82,6 +89,12 @@ bench-harness: install ## Time to the winner beside lm-eval: make bench-harness 
 
 faults: install ## Inject faults and random kills, and tabulate what became of each: make faults KILLS=n.
 	@$(BIN)/python -m tests.faults --out $(BENCH_OUT) --kills $(KILLS)
+
+fuzz: FUZZ_SEED := $(FUZZ_SEED)
+fuzz: install ## Try new random examples of every property: make fuzz FUZZ_EXAMPLES=n [FUZZ=folder].
+	@echo "the same examples again: make fuzz FUZZ=$(FUZZ) FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) FUZZ_SEED=$(FUZZ_SEED)"
+	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest $(FUZZ) -m hypothesis --hypothesis-profile fuzz \
+		--hypothesis-seed $(FUZZ_SEED) --timeout 0 --numprocesses 3 --dist load
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh

@@ -85,6 +85,8 @@ class Claim:
     unless proven. It may be above the delta that was asked for, and then says so."""
     assumptions: tuple[Assumption, ...] = ()
     """What must hold for it, beside the sampling that Winnow does itself."""
+    refuted: tuple[Assumption, ...] = ()
+    """What the method took for granted until the outcomes refuted it: nothing that is said needs it."""
 
     def __post_init__(self) -> None:
         if (self.delta is not None) != (self.kind == "proven"):

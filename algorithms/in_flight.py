@@ -46,17 +46,16 @@ class InFlight:
             if pair in in_flight:
                 raise ToldOutOfOrder(pair, next(iter(_pairs(self._batches[0]))))
 
-    def told(self, batch: Batch) -> None:
-        """Forget a batch that was checked and is told now."""
-        if self._batches and self._is_first(batch):
-            self._batches.popleft()
+    def told(self, batch: Batch) -> Batch:
+        """Forget a batch that was checked and is told now; return it as it was asked, if it was."""
+        return self._batches.popleft() if self._batches and self._is_first(batch) else batch
 
     def remove_arm(self, arm: int) -> None:
         """Take an arm out of all batches, of which the rest is then to be told."""
         kept = []
         for batch in self._batches:
             stays = batch.arms != arm
-            kept.append(Batch(batch.arms[stays], batch.examples[stays]))
+            kept.append(Batch(batch.arms[stays], batch.examples[stays], changes=batch.changes))
         self._batches = deque(batch for batch in kept if len(batch) > 0)
 
     def _is_first(self, batch: Batch) -> bool:

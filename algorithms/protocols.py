@@ -39,6 +39,9 @@ class Batch:
     propensities: FloatArray | None = field(default=None, kw_only=True)
     """Shape (B,), in (0, 1]: the probability with which each arm was drawn, all that was known before it
     given; None where arms are not drawn, or nobody needs it. Read-only."""
+    changes: int | None = field(default=None, kw_only=True)
+    """How often arms had been added or removed when it was asked; None where that was as often as when it is
+    told. It is to be kept with the batch, to tell it again; batches may be equal without it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", frozen_integers("arms", self.arms))
@@ -192,7 +195,8 @@ class Router(Protocol):
 
     All that `Selector` promises holds, with these additions. The pairs are asked prompt by prompt: the
     caller brings the prompts' contexts, and the batch keeps them, so stored rounds can be told again. Arms
-    may be added and removed between rounds; what was learned of the others stays as it is.
+    may be added and removed at any time, and again at the same places among the tells of a replay; what was
+    learned of the others stays as it is.
     """
 
     def next_examples(self) -> IntArray:
@@ -239,7 +243,11 @@ class Router(Protocol):
         ...
 
     def remove_arm(self, arm: int) -> None:
-        """Choose an arm no more; its pending pairs are dropped, its index is not used again.
+        """Choose an arm no more; its index is not used again, and the prompts that it has pending are free.
+
+        Of a batch in flight the rest is to be told, with its propensities and its `changes`. It is learned
+        from, and takes no part in what is claimed of routing: the prompts that are left are those that were
+        not given to this arm, and that is no accident.
 
         Raises:
             NoArmToRemove: If there is no such arm, or no other one.

@@ -18,6 +18,7 @@ import numpy as np
 
 from algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
 from algorithms.protocols import Selector
+from algorithms.strangers import in_words
 
 ENTRY_POINT_GROUP = "winnow.selectors"
 
@@ -31,10 +32,12 @@ SETTINGS = {
 
 SELECTORS = {
     "best-mean": {
+        "champion": "algorithms.champion.selector:Champion",
         "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
         "lrf": "algorithms.best_mean.lrf:Lrf",
         "naive-pooling": "algorithms.best_mean.naive_pooling:NaivePooling",
         "pulse": "algorithms.best_mean.pulse:Pulse",
+        "race": "algorithms.champion.selector:RaceOnly",
         "row-mean": "algorithms.best_mean.row_mean:RowMean",
         "ucb-e": "algorithms.best_mean.ucb_e:UcbE",
         "ucb-e-lrf": "algorithms.best_mean.ucb_e_lrf:UcbELrf",
@@ -170,8 +173,8 @@ def _load(name: str) -> tuple[Callable[..., Selector], str]:
         )
     try:
         selector = _resolve(theirs[name].value)
-    except Exception as error:  # a stranger's module may fail in any way
-        raise SelectorNotLoadable(name, theirs[name].value, f"{type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # a stranger's module may fail in any way
+        raise SelectorNotLoadable(name, theirs[name].value, in_words(error)) from error
     theirs_is_for = getattr(selector, "objective", None)
     if theirs_is_for not in SETTINGS:
         wanted = f"its attribute `objective` must be one of {', '.join(SETTINGS)}, not {theirs_is_for!r}"

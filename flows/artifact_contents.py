@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from flows.output import printable
 from storage import outcome_records
 from storage.records import CampaignRecord
 from tasks.answer.words import headline
+from tasks.printable import printable
 from tasks.status import CampaignStatus, campaign_status
 from tasks.views import ask
 

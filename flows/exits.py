@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from infra.demo.errors import DemoError
 from storage.errors import StorageError
 from tasks.errors import SpecError, WinnowError
+from tasks.printable import printable
 
 DECIDED = 0
 ERROR = 1
@@ -31,7 +32,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
         code = exit_code_of(error)
         if code is None:
             raise
-        print(f"winnow: {error}", file=sys.stderr)
+        print(f"winnow: {printable(str(error))}", file=sys.stderr)
         sys.exit(code)
 
 

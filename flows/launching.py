@@ -15,6 +15,7 @@ from flows.trusting import Trust, require_stored_trust
 from flows.zombies import mark_zombies
 from storage import campaign_records, leases
 from storage.database import open_database
+from storage.errors import LeaseHeld, LeaseLost
 from storage.schema import ensure_schema
 from storage.urls import shown_url
 from tasks.campaigns import open_campaign
@@ -65,9 +66,12 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
         return interrupts.exit_code
     except PrefectServerFailed:
         raise  # nothing was begun
-    except BaseException:
-        notice("stopped_early", f"stopped early; go on with: {hint}")
-        raise
+    except BaseException as error:
+        # Whoever took the campaign over may be done with it already.
+        taken = isinstance(error, LeaseHeld | LeaseLost)
+        if not (taken and status_of(storage, name).is_settled):
+            notice("stopped_early", f"stopped early; go on with: {hint}")
+            raise
     if status_of(storage, name).is_settled:
         return _answer(storage, name)
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")

@@ -17,7 +17,9 @@ from pythonjsonlogger.core import merge_record_extra
 from pythonjsonlogger.json import JsonFormatter
 
 from flows.exits import exit_code_of
-from flows.output import printable, tell
+from flows.output import tell
+from tasks.plugins import PluginFailed
+from tasks.printable import printable
 
 ROOT = logging.getLogger("winnow")
 
@@ -130,7 +132,8 @@ def logged(format_: LogFormat, level: LogLevel | None = None) -> Generator[None,
     except Exception as error:
         if not is_json or (code := exit_code_of(error)) is None:
             raise
-        ROOT.error(str(error), extra={"event": "failed"})
+        trace = {"traceback": error.traceback} if isinstance(error, PluginFailed) else {}
+        ROOT.error(str(error), extra={"event": "failed", **trace})
         sys.exit(code)
     finally:
         _json.reset(token)

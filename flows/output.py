@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tasks.errors import WinnowError
+from tasks.printable import printable
 
 Format = Literal["table", "csv", "json", "jsonl", "parquet"]
 Row = Mapping[str, Any]
@@ -124,11 +125,6 @@ def tell(sentence: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(sentence, file=sys.stderr, flush=True)
-
-
-def printable(text: str) -> str:
-    """Text that can move no cursor and change no colour: a dot for what is not printable but a line's end."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{MIDDLE DOT}" for c in text)
 
 
 def escaped(text: str) -> str:

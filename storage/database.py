@@ -145,5 +145,6 @@ def cause(error: DBAPIError) -> str:
 
 
 def one_line(error: BaseException | None) -> str:
-    """What a driver's error says, in one line."""
-    return " ".join(str(error).split())
+    """What a driver's error says, in one printable line: it may quote any statement."""
+    text = " ".join(str(error).split())
+    return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)

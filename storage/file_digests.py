@@ -1,8 +1,8 @@
 """What large files held when they were last read: nobody reads them again while they stay the same."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 from storage.models import FileDigest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileState:
+class FileState(NamedTuple):
     """What a file system says of a file; whatever is written to the file changes some of it."""
 
     path: str

@@ -1,6 +1,6 @@
 """Two candidates on the examples that both were scored on, one number an example, by position."""
 
-from sqlalchemy import ScalarSelect, case, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from storage.models import Candidate, Comparison, Example
@@ -26,9 +26,7 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
 
 def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -> list[float]:
     """Share of their scored duels that the first candidate won on each example; a tie is half a win."""
-    ours, theirs = _candidate_id(campaign_id, first), _candidate_id(campaign_id, second)
-    is_ours = (Comparison.candidate_a_id == ours) & (Comparison.candidate_b_id == theirs)
-    is_theirs = (Comparison.candidate_a_id == theirs) & (Comparison.candidate_b_id == ours)
+    is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     rows = (
         select(func.avg(case((is_ours, Comparison.outcome), else_=1.0 - Comparison.outcome)))
         .join(Example, Example.id == Comparison.example_id)
@@ -37,6 +35,39 @@ def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -
         .order_by(Example.position)
     )
     return list(session.scalars(rows))
+
+
+def unscored(session: Session, campaign_id: int, first: str, second: str, *, duels: bool) -> int:
+    """Comparisons of two candidates without an outcome: their own each, or their duels with each other."""
+    if duels:
+        are_theirs = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
+    else:
+        ids = [_candidate_id(campaign_id, name) for name in (first, second)]
+        are_theirs = Comparison.candidate_a_id.in_(ids) & Comparison.candidate_b_id.is_(None)
+    found = select(func.count()).select_from(Comparison).where(are_theirs, Comparison.outcome.is_(None))
+    return session.scalars(found).one()
+
+
+def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str | None, int]:
+    """How many different examples a candidate was scored on, by its rival, who is None but in duels."""
+    own, rival = _candidate_id(campaign_id, name), aliased(Candidate)
+    is_first = Comparison.candidate_a_id == own
+    other = case((is_first, Comparison.candidate_b_id), else_=Comparison.candidate_a_id)
+    rows = (
+        select(rival.name, func.count(Comparison.example_id.distinct()))
+        .select_from(Comparison)
+        .outerjoin(rival, rival.id == other)
+        .where(or_(is_first, Comparison.candidate_b_id == own), Comparison.outcome.is_not(None))
+        .group_by(rival.name)
+    )
+    return {each: count for each, count in session.execute(rows)}
+
+
+def _is_duel(campaign_id: int, first: str, second: str) -> ColumnElement[bool]:
+    return and_(
+        Comparison.candidate_a_id == _candidate_id(campaign_id, first),
+        Comparison.candidate_b_id == _candidate_id(campaign_id, second),
+    )
 
 
 def _candidate_id(campaign_id: int, name: str) -> ScalarSelect[int]:

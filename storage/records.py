@@ -193,7 +193,7 @@ class NewDecision:
     status: Sequence[str]
     """One word per candidate position; see `algorithms.decision.ArmStatus`."""
     claim: Mapping[str, Any]
-    """`kind`, `delta` and `assumptions` of what may be claimed; see `algorithms.decision.Claim`."""
+    """The fields of an `algorithms.decision.Claim`."""
     stop: bool
     reason: str
     ranking: Sequence[float | None] | None = None

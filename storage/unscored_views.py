@@ -1,9 +1,11 @@
 """What has no outcome, for whoever follows a campaign or counts over all of them."""
 
+from itertools import takewhile
+
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from storage.models import Candidate, Comparison, Tally
+from storage.models import Candidate, Comparison, Round, Tally
 from storage.views import Row
 
 
@@ -25,6 +27,25 @@ def of_round(session: Session, round_id: int) -> list[Row]:
         .order_by(first.name, second.name, Comparison.reason)
     )
     return [dict(row) for row in session.execute(rows).mappings()]
+
+
+def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, int | None]]:
+    """The candidates of the last comparisons that were judged, as far as all have this reason; newest first.
+
+    Comparisons that lack a text are left out.
+    """
+    rows = session.execute(
+        select(Comparison.candidate_a_id, Comparison.candidate_b_id, Comparison.reason)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(
+            Round.campaign_id == campaign_id,
+            Comparison.generation_a_id.is_not(None),
+            Comparison.generation_b_id.is_not(None) | Comparison.candidate_b_id.is_(None),
+        )
+        .order_by(Round.number.desc(), Comparison.position.desc()),
+        execution_options={"yield_per": 500},
+    )
+    return [(row[0], row[1]) for row in takewhile(lambda row: row[2] == reason, rows)]
 
 
 def by_reason(session: Session, campaign_id: int) -> dict[str, int]:

@@ -42,6 +42,8 @@ RECORDED_PACKAGES = ("winnow", "numpy", "scipy", "torch", "transformers", "vllm"
 class IdentityChanged(SpecError):
     """The spec differs from the stored campaign in what may not change."""
 
+    has_lines = True
+
 
 def open_campaign(database: Database, checked: CheckedCampaign, family: str | None = None) -> CampaignRecord:
     """Store the campaign, or find the stored one of its name and take over its execution fields.

@@ -11,6 +11,7 @@ from tasks.engines.sharing import devices_wanted
 from tasks.errors import SpecError
 from tasks.objectives.checked import CheckedCampaign, common_params
 from tasks.objectives.registry import CLASSES
+from tasks.plugins import PluginFailed
 from tasks.source_code import code_digests
 from tasks.spec import CampaignSpec, DatasetSpec
 from tasks.suggestions import unknown_name
@@ -78,7 +79,7 @@ def _check_selector(checked: CheckedCampaign) -> None:
                 path="selector.name",
             )
         checked.create_selector()
-    except AlgorithmError as error:
+    except (AlgorithmError, PluginFailed) as error:
         raise SpecError(str(error), path="selector") from error
 
 

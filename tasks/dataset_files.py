@@ -99,10 +99,22 @@ def _parquet_rows(path: Path) -> Iterator[PlacedRow]:
         raise DatasetError(f"{path} is not a Parquet file ({error}); write it again", PATH_KEY) from error
     number = 0
     for batch in table.to_batches():
-        for row in batch.to_pylist():
+        for row in _python_values(path, batch):
             number += 1
             place = f"row {number}"
             yield place, {name: _json_value(path, place, name, value) for name, value in row.items()}
+
+
+def _python_values(path: Path, batch: Any) -> list[Row]:  # noqa: ANN401 -- pyarrow has no types
+    try:
+        rows: list[Row] = batch.to_pylist()
+    except (ValueError, LookupError, OverflowError) as error:  # a time zone or a moment that Python knows not
+        raise DatasetError(
+            f"{path} holds a value that cannot be read ({type(error).__name__}: {error}); convert its column "
+            "to text",
+            PATH_KEY,
+        ) from error
+    return rows
 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[PlacedRow]]] = {

@@ -4,7 +4,7 @@ The calls of all duels are made together, as often as the judge wants more of th
 a generation, in groups, before the next calls are planned, so that a resumed round makes none again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from storage.columns import storable
@@ -13,8 +13,10 @@ from tasks.datasets import Example
 from tasks.engines.protocol import GenerationFailure, Request
 from tasks.generating import PlannedGeneration, Texts, have_texts
 from tasks.identity import generation_key, request_content, request_seed
+from tasks.judges.scores import JUDGE_FAILED
 from tasks.pair_judges.outcomes import verdict_of
 from tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairJudge, PairVerdict, Reply
+from tasks.plugins import PluginFailed
 from tasks.running import RunningCampaign
 
 
@@ -26,6 +28,22 @@ class _Match:
     replies: dict[GameCall, Reply] = field(default_factory=dict)
     stored: dict[GameCall, int] = field(default_factory=dict)
     """Ids of the generations that replies were read from."""
+    failed: PairVerdict | None = None
+    """Where the judge could not say what it wants: the reason."""
+
+    def wanted(self, judge: PairJudge) -> Sequence[GameCall]:
+        """The calls that the judge still wants; none once it has failed."""
+        if self.failed is not None:
+            return ()
+        try:
+            return judge.calls(self.duel, self.replies)
+        except PluginFailed as failed:
+            self.failed = PairVerdict(reason=JUDGE_FAILED, detail=failed.what)
+            return ()
+
+    def verdict(self, judge: PairJudge) -> PairVerdict:
+        """What the judge says, once it wants nothing more."""
+        return self.failed or verdict_of(judge, self.duel, self.replies)
 
 
 def judge_duels(
@@ -71,9 +89,7 @@ def _make_calls(
     campaign: RunningCampaign, judge: PairJudge, round_: RoundRecord, matches: Mapping[int, _Match]
 ) -> None:
     """Give every match the replies that the judge wants."""
-    while wanted := [
-        (match, call) for match in matches.values() for call in judge.calls(match.duel, match.replies)
-    ]:
+    while wanted := [(match, call) for match in matches.values() for call in match.wanted(judge)]:
         fingerprints = campaign.checked.judge_fingerprints
         answers = have_texts(campaign, round_, [plan_call(fingerprints, call) for _, call in wanted])
         for place, (match, call) in enumerate(wanted):
@@ -111,12 +127,13 @@ def _comparison(
     match: _Match | None,
 ) -> NewComparison:
     arms = round_.arms[position]
-    verdict = _unanswered(sides) if match is None else verdict_of(judge, match.duel, match.replies)
+    verdict = _unanswered(sides) if match is None else match.verdict(judge)
     failures = [
         f"{campaign.checked.candidates[arm].name}: {side.detail}"
         for arm, side in zip(arms, sides, strict=True)
         if isinstance(side, GenerationFailure)
     ]
+    details = [verdict.detail] if verdict.detail else failures
     generations = [side.id if isinstance(side, StoredText) else None for side in sides]
     return NewComparison(
         position=position,
@@ -129,7 +146,7 @@ def _comparison(
         answer=None if verdict.answer is None else storable(verdict.answer),
         outcome=verdict.outcome,
         reason=verdict.reason,
-        detail=storable("; ".join(failures)) if failures else None,
+        detail=storable("; ".join(details)) if details else None,
         games=[] if match is None else [_new_game(game, match) for game in verdict.games],
     )
 

@@ -2,17 +2,36 @@
 
 * WinnowError          the message names the place, the value and the remedy
   - ContradictoryState what is believed cannot be true            (`winnow db check`; report it)
+  - JudgeBroken        a plug-in judge fails on everything          (mend it)
   - LabelMissing       a round is judged without all its labels   (label the example)
+  - PluginFailed       a plug-in raised an exception                (mend it)
   - SpecError          the campaign as written cannot be run           (fix the spec)
+    - SpecMistakes     of what is written, one a line              (fix them all)
     - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
     - TemplateError    a prompt template, or a value put into it       (fix the template)
     - JudgeError       the judge's type or one of its parameters       (fix `judge`)
     - ServedModelDiffers   another server does not serve the same      (set `model_base_url` back)
 """
 
+from typing import ClassVar
+
+from tasks.printable import one_line, printable
+
 
 class WinnowError(Exception):
-    """Root of all errors that a user can act on; anything else that escapes is a bug."""
+    """Root of all errors that a user can act on; anything else that escapes is a bug.
+
+    It quotes files, servers and models that may be anybody's; as a text it is printable, and one line.
+    """
+
+    has_lines: ClassVar[bool] = False
+    """Whether it is several lines, as whoever raises it means it to be."""
+
+    def __str__(self) -> str:
+        return (printable if self.has_lines else one_line)(self._sentence())
+
+    def _sentence(self) -> str:
+        return super().__str__()
 
 
 class ContradictoryState(WinnowError):
@@ -45,8 +64,14 @@ class SpecError(WinnowError):
         self.message = message
         self.path = path
 
-    def __str__(self) -> str:
+    def _sentence(self) -> str:
         return self.message if self.path is None else f"{self.path}: {self.message}"
+
+
+class SpecMistakes(SpecError):
+    """Several mistakes in a campaign's file, each on a line of its own."""
+
+    has_lines = True
 
 
 class DatasetError(SpecError):

@@ -8,9 +8,8 @@ not remembered yet; nor is what small files hold, which are read at once.
 import hashlib
 import os
 import time
-from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a policy is served where there is no database
     from storage.database import Database
@@ -22,20 +21,13 @@ SETTLED_NS = 2_000_000_000
 """Age of the last change from which a further one would be seen: file systems tick at least that often."""
 
 
-class FileState(NamedTuple):
-    """See `storage.file_digests.FileState`, whose fields these are."""
+Seen = tuple[str, int, int, int, int]
+"""The fields of a `storage.file_digests.FileState`, which nobody needs who has no database."""
 
-    path: str
-    size: int
-    modified_ns: int
-    changed_ns: int
-    inode: int
-
-
-_remembered: dict[FileState, str] = {}
+_remembered: dict[Seen, str] = {}
 """Of this process: what files hold is the same for all campaigns."""
 
-_new: dict[FileState, str] = {}
+_new: dict[Seen, str] = {}
 """Those of them that no database was told yet."""
 
 
@@ -51,8 +43,9 @@ def file_digest(path: Path) -> str:
             return _remembered[before]
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         after = _state(path, os.fstat(file.fileno()))
-    settled = time.time_ns() - max(after.modified_ns, after.changed_ns) > SETTLED_NS
-    if settled and before == after and after.size >= LARGE:
+    _, size, *changed_at, _ = after
+    settled = time.time_ns() - max(changed_at) > SETTLED_NS
+    if settled and before == after and size >= LARGE:
         _remembered[after] = _new[after] = digest
     return digest
 
@@ -62,26 +55,18 @@ def recall_digests(database: "Database") -> None:
     from storage.file_digests import stored_digests
 
     with database.reading() as session:
-        stored = stored_digests(session)
-    _remembered.update({FileState(*astuple(state)): digest for state, digest in stored.items()})
+        _remembered.update(stored_digests(session))
 
 
 def keep_digests(database: "Database") -> None:
     """Have a database remember what was read since the last time."""
-    from storage import file_digests as stored
+    from storage.file_digests import FileState, store_digests
 
     if _new:
-        rows = {stored.FileState(**state._asdict()): digest for state, digest in _new.items()}
         with database.writing() as session:
-            stored.store_digests(session, rows)
+            store_digests(session, {FileState(*seen): digest for seen, digest in _new.items()})
         _new.clear()
 
 
-def _state(path: Path, found: os.stat_result) -> FileState:
-    return FileState(
-        path=str(path.resolve()),
-        size=found.st_size,
-        modified_ns=found.st_mtime_ns,
-        changed_ns=found.st_ctime_ns,
-        inode=found.st_ino,
-    )
+def _state(path: Path, found: os.stat_result) -> Seen:
+    return str(path.resolve()), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino

@@ -21,6 +21,7 @@ from tasks.engines.placement import placed
 from tasks.engines.pool import EnginePool
 from tasks.leasing import holding
 from tasks.meetings import Meetings, meetings_of
+from tasks.plugins import plugin_log
 
 if TYPE_CHECKING:  # it knows the steps of a campaign that runs
     from tasks.objectives.checked import CheckedCampaign
@@ -111,7 +112,9 @@ def running(
         ClusterUnavailable: If engines are to run on a cluster and there is none.
     """
     execution = checked.spec.execution
+    log_folder = Path(execution.log_folder) / record.name
     with (
+        plugin_log(log_folder, record.name),
         holding(database, record.id) as lease,
         placed(execution) as placement,
         EnginePool(
@@ -123,7 +126,7 @@ def running(
             max_restarts=execution.max_restarts,
             load_timeout=execution.load_timeout,
             batch_timeout=execution.batch_timeout,
-            log_folder=Path(execution.log_folder) / record.name,
+            log_folder=log_folder,
             factory=placement.factory,
         ) as engines,
     ):

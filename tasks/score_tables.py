@@ -233,7 +233,10 @@ def _parquet_table(source: str, path: Path, _: str) -> ScoreTable:
             problem = f"column {example!r} holds {columns.column(position + 1).type}, not numbers"
             raise ScoreTableError(f"{path}: {problem}; after the first column come scores only") from error
         scores[:, position] = column.to_numpy(zero_copy_only=False)
-    names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
+    try:
+        names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
+    except (ValueError, LookupError, OverflowError) as error:
+        raise ScoreTableError(f"{path}: the names cannot be read ({error}); write them as text") from error
     return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
 
 

@@ -57,5 +57,6 @@ def scored(
         answer=None if verdict.answer is None else storable(verdict.answer),
         outcome=verdict.score,
         reason=verdict.reason,
+        detail=None if verdict.detail is None else storable(verdict.detail),
         no_answer=verdict.no_answer,
     )

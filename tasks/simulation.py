@@ -18,7 +18,10 @@ from algorithms.errors import AlgorithmError
 from algorithms.metrics import NOBODY
 from algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
 from algorithms.registry import create_selector, describe
+from algorithms.strangers import in_words
 from tasks.errors import SpecError, WinnowError
+from tasks.plugins import PluginFailed
+from tasks.selectors import campaign_selector
 from tasks.worlds import World
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -87,8 +90,8 @@ def contestant(label: str, selector: str, params: Mapping[str, Any]) -> Contesta
         # Some need features or contexts; the table's are not at hand here, and any will do to check the rest.
         stand_ins: dict[str, object] = {"features": np.eye(2), "dim": 1}
         given = {name: value for name, value in stand_ins.items() if name in accepted - declined}
-        create_selector(selector, n_arms=2, n_examples=2, **own, **given)
-    except AlgorithmError as error:
+        campaign_selector(selector, n_arms=2, n_examples=2, **own, **given)
+    except (AlgorithmError, PluginFailed) as error:
         raise SpecError(f"--selector {label}: {error}") from error
     for name in sorted(declined - accepted):
         raise SpecError(f"--selector {label}: {selector} takes no {name}; leave {name}=none out")
@@ -222,9 +225,10 @@ def _failures_named(where: str, when: str) -> Iterator[None]:
     """A selector may be anybody's, so that anything may go wrong in it: who and when, in one sentence."""
     try:
         yield
-    except Exception as error:
-        what = f"{type(error).__name__}: {error}".replace("\n", " ")
-        raise SelectorFailed(f"{where} failed {when}: {what}; mend it or leave it out") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise SelectorFailed(f"{where} failed {when}: {in_words(error)}; mend it or leave it out") from error
 
 
 @contextmanager

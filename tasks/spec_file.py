@@ -11,7 +11,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tasks.errors import SpecError
+from tasks.errors import SpecError, SpecMistakes
+from tasks.printable import one_line
 from tasks.server_keys import SECRET
 from tasks.spec import CampaignSpec
 
@@ -104,7 +105,8 @@ def parse_spec(file: SpecFile) -> CampaignSpec:
     try:
         return CampaignSpec.model_validate(file.values)
     except ValidationError as error:
-        raise SpecError("\n".join(_complaint(file, detail) for detail in error.errors())) from error
+        complaints = [one_line(_complaint(file, detail)) for detail in error.errors()]
+        raise SpecMistakes("\n".join(complaints)) from error
 
 
 def parse_key(key: str) -> KeyPath:

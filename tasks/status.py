@@ -1,6 +1,6 @@
 """Where a campaign stands: derived from its rows and its lease each time it is asked, stored nowhere."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -16,18 +16,22 @@ from tasks.budgets import Ledger, Spending, overspent
 from tasks.certifying.certificate import Certificate, certificate_of
 from tasks.leasing import now
 from tasks.liveness import how_left, seems_gone
-from tasks.routing.standing import standing_of
+from tasks.routing.standing import Standing, standing_of
 from tasks.warnings import CampaignWarning, campaign_warnings
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """What a campaign is doing; how it ended is its answer's outcome:
 
-* running: a process holds its lease, and seems to live (see `tasks.liveness`).
+* running: a process holds its lease, seems to live (see `tasks.liveness`), and there is more to do.
 * ended: nothing more is to be asked, or nothing more may be spent.
 * waiting: it needs labels that a human has not given yet; then `winnow resume` goes on.
 * interrupted: it was begun and nobody runs it; `winnow resume` goes on.
 * new: it was stored and no round is finished; `winnow resume` begins.
 """
+
+
+AT_REST = ("ended", "waiting")
+"""The states in which a campaign has nothing to do, unless its budget was raised or prompts arrived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +74,11 @@ class CampaignStatus:
     @property
     def is_settled(self) -> bool:
         """Whether it has ended and running it again would ask nothing more."""
-        has_ended = self.state in ("ended", "waiting")
-        if self.stopped_by is not None:
-            return has_ended
-        room = self.answer.reason == "budget" and not any(each.is_spent for each in self.budgets)
-        if (standing := self.answer.standing) is not None:
-            arrived = self.answer.reason == "exhausted" and (
-                self.totals["comparisons"] < min(self.budget or standing.prompts, standing.prompts)
-            )
-            room = room or arrived or standing.unfinished
-        return has_ended and not room
+        if self.state not in AT_REST:
+            return False
+        return self.stopped_by is not None or not _has_room(
+            self.answer.reason, self.budget, self.budgets, self.answer.standing, self.totals
+        )
 
 
 def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool = False) -> CampaignStatus:
@@ -101,8 +100,14 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     stopped_by = None
     if decision and round_records.unfinished_round(session, campaign.id) is None:
         stopped_by = overspent(budgets, own_kind(campaign.objective))
-    state = _state(decision, reason_of(decision, stopped_by), live, certificate)
-    totals = views.totals(session, campaign.id)
+    totals, own_budget = views.totals(session, campaign.id), _own_budget(campaign)
+    standing = standing_of(session, campaign, decision.best if decision else None) if routes else None
+    reason = reason_of(decision, stopped_by)
+    state = _state(decision, reason, certificate)
+    # A decided campaign that another process has just taken, to find it decided, has ended all the same.
+    has_room = stopped_by is None and _has_room(reason, own_budget, budgets, standing, totals)
+    if live and (has_room or state not in AT_REST):
+        state = "running"
     answer = answer_of(
         session,
         campaign,
@@ -114,7 +119,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         budgets=budgets,
         n_examples=totals["examples"],
         certificate=certificate,
-        standing=standing_of(session, campaign, decision.best if decision else None) if routes else None,
+        standing=standing,
     )
     if in_full:
         answer = replace(answer, beyond=beyond_the_benchmark(session, campaign, answer))
@@ -123,7 +128,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         objective=campaign.objective,
         state=state,
         answer=answer,
-        budget=_own_budget(campaign),
+        budget=own_budget,
         budgets=budgets,
         stopped_by=stopped_by,
         totals=totals,
@@ -139,11 +144,23 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
     return None if limit is None else int(limit)
 
 
-def _state(
-    decision: DecisionRecord | None, reason: str, live: bool, certificate: Certificate | None
-) -> State:
-    if live:
-        return "running"
+def _has_room(
+    reason: str,
+    budget: int | None,
+    budgets: Sequence[Spending],
+    standing: Standing | None,
+    totals: Mapping[str, Any],
+) -> bool:
+    """Whether a campaign that ended for this reason would ask more now."""
+    raised = reason == "budget" and not any(each.is_spent for each in budgets)
+    if standing is None:
+        return raised
+    prompts = min(budget or standing.prompts, standing.prompts)
+    return raised or standing.unfinished or (reason == "exhausted" and totals["comparisons"] < prompts)
+
+
+def _state(decision: DecisionRecord | None, reason: str, certificate: Certificate | None) -> State:
+    """What a campaign would be doing if no process ran it."""
     if reason == "running":
         waits = certificate is not None and certificate.waits_for
         return "waiting" if waits else "interrupted" if decision is not None else "new"

@@ -69,6 +69,10 @@ def compile_template(source: str, allowed: Collection[str], path: str | None = N
         raise TemplateError(f"line {error.lineno} of the template: {error.message}", path) from error
     except (RecursionError, MemoryError, SyntaxError) as error:
         raise TemplateError("the template is nested too deeply; simplify it", path) from error
+    except TemplateError:
+        raise
+    except Exception as error:  # what is constant is worked out here already, and fails as it would later
+        raise TemplateError(_sentence(error), path) from error
 
 
 def render(template: Template, fields: Mapping[str, Any], key: str | None = None) -> str:

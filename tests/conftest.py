@@ -1,15 +1,54 @@
 """Before anything imports torch: tiny models are slower with several threads, which wait for each other."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A busy machine is no fault of the code: no test depends on the clock.
-settings.register_profile("no-clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("no-clock")
+# A shell that starts the suite in the background has it ignore these, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# A busy machine is no fault of the code (no deadline), and the suite tries the same examples every time: what
+# `make fuzz` finds beyond them becomes an example of its own test. tests/property_settings.py has the rest.
+settings.register_profile(
+    "suite",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "fuzz",
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "1000")),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("suite")
+
+SLOWEST = (
+    "test_ray_campaign",
+    "test_vllm_campaign",
+    "test_served_vllm",
+    "test_work_pool",
+    "test_survives_kills",
+    "test_certify_campaign",
+    "test_command_line",
+    "test_duel_campaign",
+    "test_schedule_served",
+)
+"""Files of minutes: begun last, they would be waited for by idle cores."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the slowest files begin first."""
+    places = {name: place for place, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(SLOWEST)))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,5 +1,7 @@
 """When a best-duel selector stops, what it then says, and how much it may ask until then."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,6 +13,7 @@ from algorithms.decision import (
     HEURISTIC,
     NOTHING_CLAIMED,
     ArmStatus,
+    Assumption,
     Claim,
     Decision,
     Reason,
@@ -32,7 +35,7 @@ class Stopping:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self.record = DuelRecord(setting)
-        self.evidence = evidence_of(setting, self.record)
+        self.evidence = self._asked_for = evidence_of(setting, self.record)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb outcomes in [0, 1], NaN where unscored; raises like `DuelRecord.tell`."""
@@ -61,8 +64,13 @@ class Stopping:
             status=statuses(self.record.n_arms, self._groups(reason)),
             stop=reason != "running",
             reason=reason,
-            claim=self._claim(reason),
+            claim=replace(self._claim(reason), refuted=self._refuted),
         )
+
+    @property
+    def _refuted(self) -> tuple[Assumption, ...]:
+        """The model, where its evidence is in force no more."""
+        return () if self.evidence is self._asked_for else ("bradley-terry",)
 
     def _groups(self, reason: Reason) -> list[tuple[ArmStatus, BoolArray]]:
         """A status and which arms have it, the later ones first in rank."""

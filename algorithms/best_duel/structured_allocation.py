@@ -6,6 +6,7 @@ f_i(omega) = a_i^2 / (2 y_i^T H(omega)^-1 y_i), and Psi = min f_i. Every f_i is 
 degree 1.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,13 @@ def instance(points: FloatArray, scores: FloatArray, pairs: IntArray, active: In
 
 
 def allocate(
-    problem: Instance, *, penalty: float, tolerance: float, most_sweeps: int, start: Allocation | None = None
+    problem: Instance,
+    *,
+    penalty: float,
+    tolerance: float,
+    most_sweeps: int,
+    start: Allocation | None = None,
+    smallest_gap: float = SMALLEST_GAP,
 ) -> Allocation:
     """Maximise log Psi(omega) - penalty |omega|^2 / 2 over the simplex.
 
@@ -90,9 +97,10 @@ def allocate(
         tolerance: The gap to stop at.
         most_sweeps: Updates after which to stop in any case; one costs O((P + M) r^2).
         start: Another allocation of the same pairs and rivals; None to start from equal shares.
+        smallest_gap: Share of the widest gap that narrower ones are taken to be.
     """
     weights, rivals = _start(problem, start)
-    problem = problem._replace(gaps=_kept_apart(problem.gaps))
+    problem = _rounded_out(problem._replace(gaps=_kept_apart(problem.gaps, smallest_gap)))
     best, highest, ceiling = weights, -np.inf, np.inf
     last_loss = np.zeros(len(rivals))
     for _ in range(most_sweeps):
@@ -122,7 +130,8 @@ def characteristic_time(features: FloatArray, theta: FloatArray) -> float:
         theta: Shape (d,), for which one arm is best.
 
     Returns:
-        U*, in duels per nat, within a share of 1e-4 unless 20 000 sweeps do not suffice.
+        U*, in duels per nat, within a share of 1e-4 unless 20 000 sweeps do not suffice; infinite where the
+        best arm is not alone.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Theorem 3.6.
@@ -130,7 +139,10 @@ def characteristic_time(features: FloatArray, theta: FloatArray) -> float:
     n_arms = len(features)
     pairs = np.argwhere(np.triu(np.ones((n_arms, n_arms), dtype=np.bool_), 1))
     problem = instance(arm_points(features), features @ theta, pairs, np.arange(n_arms))
-    return 1.0 / allocate(problem, penalty=0.0, tolerance=FINE, most_sweeps=MOST_SWEEPS_FINE).value
+    if problem.gaps.min() == 0.0:
+        return math.inf
+    found = allocate(problem, penalty=0.0, tolerance=FINE, most_sweeps=MOST_SWEEPS_FINE, smallest_gap=0.0)
+    return 1.0 / found.value
 
 
 def exploration_pairs(z: FloatArray) -> IntArray:
@@ -181,9 +193,20 @@ def _start(problem: Instance, start: Allocation | None) -> tuple[FloatArray, Flo
     return (1.0 - FRESH) * start.weights + FRESH * weights, (1.0 - FRESH) * start.rivals + FRESH * rivals
 
 
-def _kept_apart(gaps: FloatArray) -> FloatArray:
+def _rounded_out(problem: Instance) -> Instance:
+    """The same problem in coordinates in which equal shares have H = 1, which changes no f_i.
+
+    In others, of which some directions are far longer than others, `STEADINESS` would not be small beside H.
+    """
+    scaled = problem.z * np.sqrt(problem.curvature / len(problem.z))[:, np.newaxis]  # (P, r)
+    _, sizes, directions = np.linalg.svd(scaled, full_matrices=False)
+    rounding = directions.T / np.maximum(sizes, SMALLEST_SHARE * sizes[0])  # (r, r)
+    return problem._replace(z=problem.z @ rounding, rivals=problem.rivals @ rounding)
+
+
+def _kept_apart(gaps: FloatArray, smallest: float) -> FloatArray:
     widest = gaps.max()
-    return np.maximum(gaps, SMALLEST_GAP * widest) if widest > 0.0 else np.ones_like(gaps)
+    return np.maximum(gaps, smallest * widest) if widest > 0.0 else np.ones_like(gaps)
 
 
 def _normalised(shares: FloatArray) -> FloatArray:

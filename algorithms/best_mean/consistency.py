@@ -13,7 +13,14 @@ SETTLED: tuple[ArmStatus, ...] = ("best", "tied", "not-better")
 """What an arm can be only where something is claimed."""
 
 
-def check_possible(decision: Decision, least: FloatArray, most: FloatArray, fully_scored: BoolArray) -> None:
+def check_possible(
+    decision: Decision,
+    least: FloatArray,
+    most: FloatArray,
+    fully_scored: BoolArray,
+    *,
+    by_intervals: bool = True,
+) -> None:
     """Make sure that a decision is possible; it costs O(K).
 
     Args:
@@ -21,6 +28,7 @@ def check_possible(decision: Decision, least: FloatArray, most: FloatArray, full
         least: Shape (K,), means if everything without a score were worth 0.
         most: Shape (K,), means if everything without a score were worth 1.
         fully_scored: Shape (K,), arms whose every example is scored.
+        by_intervals: Whether arms are eliminated by their intervals, and not by tests of their own.
 
     Raises:
         ImpossibleState: If known scores lie outside [0, 1] on average, an interval is empty or reaches beyond
@@ -50,11 +58,11 @@ def check_possible(decision: Decision, least: FloatArray, most: FloatArray, full
             f" to {upper[arm]:.9g}"
         ),
     )
-    _check_statuses(decision, lower, upper, fully_scored)
+    _check_statuses(decision, lower, upper, fully_scored, by_intervals)
 
 
 def _check_statuses(
-    decision: Decision, lower: FloatArray, upper: FloatArray, fully_scored: BoolArray
+    decision: Decision, lower: FloatArray, upper: FloatArray, fully_scored: BoolArray, by_intervals: bool
 ) -> None:
     status, n_arms = np.array(decision.status), len(lower)
     is_recommended = np.arange(n_arms) == decision.best
@@ -63,7 +71,7 @@ def _check_statuses(
     contradictions = [
         ("dropped", is_recommended, "yet it is recommended"),
         ("eliminated", is_recommended, "yet it is recommended"),
-        ("eliminated", upper >= highest, "yet its interval reaches that of every other arm"),
+        ("eliminated", by_intervals & (upper >= highest), "yet its interval reaches that of every other arm"),
         ("best", ~is_recommended, "yet another arm is recommended"),
         ("tied", ~fully_scored, "yet not all of its examples are scored"),
         *((word, np.full(n_arms, not is_settled), "yet nothing is proven") for word in SETTLED),

@@ -68,6 +68,10 @@ class ScoreMatrix:
         """Whether pairs may be asked; the arguments are broadcast against each other."""
         return self.active[arms] & ~self._taken[arms, examples]
 
+    def untold(self, arms: IntArray) -> BoolArray:
+        """Of which examples some arms were not told, shape (A, n) for A arms."""
+        return ~self._told[arms]
+
     def pick(self, bounds: FloatArray, rng: np.random.Generator) -> int | None:
         """The arm with free pairs whose bound, shape (K,), is highest; None if no arm has free pairs.
 

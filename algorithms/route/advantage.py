@@ -29,7 +29,8 @@ class Advantage:
 
     Routing is what was done, its share of arms drawn at random included, on average over its draws. The best
     single arm is the one that scores most on these prompts, of those that can still be chosen; one that came
-    later is compared on the prompts since then.
+    later is compared on the prompts since then. Prompts that were in flight when an arm was removed are left
+    out: the scores of those that it had been given are never told, so that the others are no fair part.
     """
 
     estimate: float
@@ -57,8 +58,10 @@ class AdvantageRecord:
     m_t(a) is the mean of the arm's scores before t, with one score of 0 added. An arm that was there from the
     beginning has delta / (K + 1), the i-th that came later 2^-i of that; half of it serves either end, so
     that all intervals hold together with probability at least 1 - delta, and with them the smallest over
-    the arms that are left, whichever these are. An unscored prompt may be worth anything in [-1, 1]: each end
-    takes it as the worst for that end, and the estimate as predicted.
+    the arms that are left, whichever these are. That takes for granted that whoever removes arms while
+    prompts are in flight does not look at which arms these were given, or at how they scored. An unscored
+    prompt may be worth anything in [-1, 1]: each end takes it as the worst for that end, and the estimate as
+    predicted.
 
     Args:
         n_arms: K at the beginning.
@@ -96,7 +99,7 @@ class AdvantageRecord:
         arms: IntArray,
         scores: FloatArray,
         propensities: FloatArray,
-        n_known: IntArray | None = None,
+        n_known: int | None = None,
     ) -> None:
         """Take in a batch of B prompts.
 
@@ -104,7 +107,8 @@ class AdvantageRecord:
             arms: Shape (B,), A_t.
             scores: Shape (B,), in [-1, 1], NaN where unscored.
             propensities: Shape (B,), p_t(A_t), at least explore / K.
-            n_known: Shape (B,), how many arms there were when the prompt was asked; None for as many as now.
+            n_known: How many arms there were when the prompts were asked, None for as many as now. 0 where an
+                arm was removed since: the scores are then used to predict later ones and for nothing else.
         """
         n_arms = len(self._told)
         is_given = arms[:, np.newaxis] == np.arange(n_arms)  # (B, K)
@@ -113,9 +117,8 @@ class AdvantageRecord:
         counts = _running(self._scored, is_given & is_scored[:, np.newaxis])  # (B + 1, K)
         sums = _running(self._score_sums, is_given * known[:, np.newaxis])
         predicted = sums[:-1] / (counts[:-1] + 1)  # (B, K) m_t
-        takes_part = np.broadcast_to(self.eligible, is_given.shape)
-        if n_known is not None:
-            takes_part = takes_part & (np.arange(n_arms) < n_known[:, np.newaxis])
+        is_known = np.arange(n_arms) < (n_arms if n_known is None else n_known)
+        takes_part = np.broadcast_to(self.eligible & is_known, is_given.shape)
         slopes = 1.0 - is_given / propensities[:, np.newaxis]  # (B, K), 1 - w_t
         likely = np.where(is_scored, scores, predicted[np.arange(len(arms)), arms])
         least = np.where(is_scored[:, np.newaxis], scores[:, np.newaxis], np.where(is_given, 1.0, -1.0))

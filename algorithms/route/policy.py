@@ -1,8 +1,8 @@
 """What a router learned, as plain arrays: small, storable, and enough to choose an arm for a prompt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from algorithms.errors import InvalidParameter
 from algorithms.protocols import unit_rows
 from algorithms.route.kernels import Kernel
 from algorithms.route.random_features import fourier
+from algorithms.route.setting import KernelName
+
+LARGEST = 1e100
+"""Below it, numbers of a file are taken for finite: their products and powers are, too."""
 
 Form = Literal["means", "linear", "fourier", "kernel", "joint-kernel"]
 """How the score of arm a at context y is computed, and from which arrays:
@@ -22,13 +26,14 @@ Form = Literal["means", "linear", "fourier", "kernel", "joint-kernel"]
 * joint-kernel: the sum of weights[i] k((y, a), (contexts[i], arms[i])) over all rows.
 """
 
-ARRAYS: dict[Form, tuple[str, ...]] = {
-    "means": ("means",),
-    "linear": ("weights", "offsets"),
-    "fourier": ("weights", "frequencies"),
-    "kernel": ("weights", "contexts", "arms"),
-    "joint-kernel": ("weights", "contexts", "arms"),
+SHAPES: dict[Form, dict[str, str]] = {
+    "means": {"means": "K"},
+    "linear": {"weights": "Kd", "offsets": "K"},
+    "fourier": {"weights": "KF", "frequencies": "Dd"},
+    "kernel": {"weights": "n", "contexts": "nd", "arms": "n"},
+    "joint-kernel": {"weights": "n", "contexts": "nd", "arms": "n"},
 }
+"""The arrays of each form, and a letter for each of their axes; F is 2 D."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +45,7 @@ class Policy:
     pickled: `arrays` go into an npz file as they are, and `parameters` into a JSON file.
 
     Raises:
-        InvalidParameter: If an array or a parameter is missing, as in a file of something else.
+        InvalidParameter: If an array or a parameter is missing or cannot be, as in a file of something else.
     """
 
     arrays: Mapping[str, np.ndarray]
@@ -51,14 +56,40 @@ class Policy:
 
     def __post_init__(self) -> None:
         form = self.parameters.get("form")
-        if form not in ARRAYS:
-            raise InvalidParameter("form", form, f"one of {', '.join(ARRAYS)}")
-        for name in (*ARRAYS[form], "usable"):
+        if not isinstance(form, str) or form not in SHAPES:
+            raise InvalidParameter("form", form, f"one of {', '.join(SHAPES)}")
+        for name in ("dim", "n_arms"):
+            value = self._given(name)
+            if type(value) is not int or value < 1:
+                raise InvalidParameter(name, value, "a whole number from 1 on")
+        _require_finite("centre", self._given("centre"))
+        if "kernel" in form:
+            _check_kernel(self._given("kernel"))
+        self._check_arrays(SHAPES[form])
+
+    def _given(self, name: str) -> Any:  # noqa: ANN401 -- whatever a file holds
+        if name not in self.parameters:
+            raise InvalidParameter("parameters", sorted(self.parameters), f"complete, with {name!r}")
+        return self.parameters[name]
+
+    def _check_arrays(self, shapes: Mapping[str, str]) -> None:
+        for name in (*shapes, "usable"):
             if name not in self.arrays:
-                raise InvalidParameter("arrays", sorted(self.arrays), f"those of {form!r}, with {name!r}")
-        for name in ("dim", "n_arms", "centre", *(("kernel",) if "kernel" in form else ())):
-            if name not in self.parameters:
-                raise InvalidParameter("parameters", sorted(self.parameters), f"complete, with {name!r}")
+                raise InvalidParameter("arrays", sorted(self.arrays), f"complete, with {name!r}")
+        sizes = {"K": self.parameters["n_arms"], "d": self.parameters["dim"]}
+        for name, axes in {"usable": "K", **shapes}.items():
+            array, kinds = self.arrays[name], {"usable": "b", "arms": "iu"}.get(name, "f")
+            fits = array.dtype.kind in kinds and array.ndim == len(axes) and bool(np.isfinite(array).all())
+            if not fits or any(
+                sizes.setdefault(axis, size) != size for axis, size in zip(axes, array.shape, strict=True)
+            ):
+                what = f"of shape ({', '.join(axes)}), finite, with the sizes {sizes}"
+                raise InvalidParameter(name, f"{array.dtype} of shape {array.shape}", what)
+        if "F" in sizes and sizes["F"] != 2 * sizes["D"]:
+            raise InvalidParameter("weights", sizes["F"], f"as wide as {2 * sizes['D']} features")
+        arms = self.arrays.get("arms", np.zeros(0))
+        if "arms" in shapes and ((arms < 0) | (arms >= sizes["K"])).any():
+            raise InvalidParameter("arms", int(arms.max()), f"below {sizes['K']} and not negative")
 
     def scores(self, context: FloatArray) -> FloatArray:
         """The predicted score of each arm, shape (K,); NaN for an arm that cannot be chosen.
@@ -70,7 +101,9 @@ class Policy:
             UnusableContexts: If it has another shape or length, or is not finite.
         """
         y = unit_rows(np.asarray(context)[np.newaxis], self.parameters["dim"])[0]
-        return np.where(self.arrays["usable"], self._predicted(y) + self.parameters["centre"], np.nan)
+        with np.errstate(over="ignore", invalid="ignore"):  # what no router learns may still be in a file
+            predicted = self._predicted(y) + self.parameters["centre"]
+        return np.where(self.arrays["usable"], predicted, np.nan)
 
     def choose(self, context: FloatArray) -> int:
         """The arm with the highest predicted score, the first of equals; arm 0 where no score is known."""
@@ -106,6 +139,23 @@ class Policy:
     @property
     def _kernel(self) -> Kernel:
         return Kernel(**self.parameters["kernel"])
+
+
+def _check_kernel(given: Any) -> None:  # noqa: ANN401 -- whatever a file holds
+    names = {each.name for each in fields(Kernel)}
+    if not isinstance(given, Mapping) or given.keys() != names:
+        raise InvalidParameter("kernel", given, f"a mapping with {', '.join(sorted(names))}")
+    if given["name"] not in get_args(KernelName):
+        raise InvalidParameter("kernel", given["name"], f"one of {', '.join(get_args(KernelName))}")
+    for name in sorted(names - {"name"}):
+        _require_finite(name, given[name])
+    if given["bandwidth"] <= 0.0:
+        raise InvalidParameter("bandwidth", given["bandwidth"], "positive")
+
+
+def _require_finite(name: str, value: Any) -> None:  # noqa: ANN401 -- whatever a file holds
+    if type(value) not in (int, float) or not abs(value) < LARGEST:
+        raise InvalidParameter(name, value, "a finite number")
 
 
 def policy_of(

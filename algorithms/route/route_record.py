@@ -30,7 +30,7 @@ Pair = tuple[int, int]
 
 
 class RouteRecord:
-    """The pairs of an arm and a prompt so far; each pair is told once, each prompt asked once.
+    """The pairs of an arm and a prompt so far; each pair is told once, and so is each prompt asked here.
 
     An arm is dropped for good as soon as `too_many_unscored` says so. An arm that is removed keeps its index
     and its scores.
@@ -43,6 +43,12 @@ class RouteRecord:
         self.pending: dict[Pair, FloatArray] = {}
         """Contexts of the pairs asked and not told, in the order they were asked."""
         self.in_flight = InFlight()
+        self.n_known = self.n_arms
+        """Arms that there were when the batch told last was asked; 0 where an arm was removed since, whose
+        prompts are missing."""
+        self._changes = 0  # arms added and removed
+        self._came = [0] * self.n_arms  # (K,) changes up to when each arm came
+        self._last_removal = 0  # changes up to the last removal
         self._next = 0  # every prompt before it is taken
         self._taken_later: set[int] = set()  # prompts taken that are not before it
         self.n_told = 0
@@ -114,6 +120,11 @@ class RouteRecord:
         listed: list[int] = prompts.tolist()
         return listed[: self.room]
 
+    @property
+    def changes(self) -> int:
+        """How often an arm was added or removed."""
+        return self._changes
+
     def take(self, arm: int, example: int, context: FloatArray) -> None:
         """Remember a pair as pending."""
         self.pending[arm, example] = context
@@ -134,7 +145,8 @@ class RouteRecord:
             RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
         """
         contexts, scores = self._checked(batch, outcomes)
-        self.in_flight.told(batch)
+        asked = self.in_flight.told(batch)
+        self.n_known = self._n_known(self._changes if asked.changes is None else asked.changes)
         scored = []
         for arm, example, context, score in zip(
             batch.arms.tolist(), batch.examples.tolist(), contexts, scores, strict=True
@@ -158,10 +170,12 @@ class RouteRecord:
             column = getattr(self, name)
             setattr(self, name, np.append(column, column.dtype.type(0)))
         self.n_arms += 1
+        self._changes += 1
+        self._came.append(self._changes)
         return self.n_arms - 1
 
     def remove_arm(self, arm: int) -> None:
-        """Choose an arm no more and drop its pending pairs, which then spend no budget."""
+        """Choose an arm no more and drop its pending pairs, which spend no budget; their prompts are free."""
         if not 0 <= arm < self.n_arms:
             raise NoArmToRemove(arm, f"there are the arms 0 to {self.n_arms - 1}")
         if self._removed[arm]:
@@ -169,8 +183,13 @@ class RouteRecord:
         if self._removed.sum() == self.n_arms - 1:
             raise NoArmToRemove(arm, "it is the last one; add another arm first")
         self._removed[arm] = True
+        dropped = {example for owner, example in self.pending if owner == arm}
+        everybody = range(self.n_arms)
+        self._free({each for each in dropped if not any((i, each) in self._told_pairs for i in everybody)})
         self.pending = {pair: context for pair, context in self.pending.items() if pair[0] != arm}
         self.in_flight.remove_arm(arm)
+        self._changes += 1
+        self._last_removal = self._changes
 
     def decision(self) -> Decision:
         """The eligible arm whose scores are best on average, and whether there is nothing left to ask."""
@@ -200,12 +219,23 @@ class RouteRecord:
             return "budget"
         return "running"
 
+    def _n_known(self, changes: int) -> int:
+        """Of a batch that was asked after so many changes; see `n_known`."""
+        return 0 if changes < self._last_removal else sum(came <= changes for came in self._came)
+
     def _take(self, example: int) -> None:
         if example >= self._next:
             self._taken_later.add(example)
         while self._next in self._taken_later:
             self._taken_later.remove(self._next)
             self._next += 1
+
+    def _free(self, examples: set[int]) -> None:
+        """Let prompts be asked again."""
+        first = min(examples, default=self._next)
+        self._taken_later |= set(range(first, self._next))
+        self._taken_later -= examples
+        self._next = min(first, self._next)
 
     def _checked(self, batch: Batch, outcomes: ArrayLike) -> tuple[FloatArray, list[float]]:
         """The contexts and the outcomes, if nothing speaks against them."""

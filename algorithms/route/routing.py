@@ -10,7 +10,7 @@ from algorithms.decision import Decision
 from algorithms.protocols import Batch, RoutedBatch, unit_rows
 from algorithms.route.advantage import Advantage, AdvantageRecord
 from algorithms.route.policy import Policy
-from algorithms.route.route_record import Pair, RouteRecord
+from algorithms.route.route_record import RouteRecord
 from algorithms.route.setting import Setting
 
 
@@ -39,7 +39,6 @@ class Routing(ABC):
                 delta=setting.delta,
                 max_unscored=setting.max_unscored,
             )
-        self._asked_before: dict[Pair, int] = {}  # pending pairs asked before an arm came: arms there were
 
     def next_examples(self) -> IntArray:
         """The prompts whose turn it is, at most `batch_size` of them."""
@@ -66,6 +65,7 @@ class Routing(ABC):
             np.array(prompts, dtype=np.int64),
             rows[: len(arms)],
             propensities=np.array(propensities) if self._setting.explore else None,
+            changes=self._record.changes,
         )
         self._record.in_flight.asked(batch)
         return batch
@@ -83,10 +83,8 @@ class Routing(ABC):
         """Absorb scores in [-1, 1], NaN where unscored."""
         scored = self._record.tell(batch, outcomes)
         if self._advantage is not None and batch.propensities is not None:
-            pairs = zip(batch.arms.tolist(), batch.examples.tolist(), strict=True)
-            known = [self._asked_before.pop(pair, self._record.n_arms) for pair in pairs]
             scores = np.array(outcomes, dtype=np.float64)
-            self._advantage.tell(batch.arms, scores, batch.propensities, np.array(known, dtype=np.int64))
+            self._advantage.tell(batch.arms, scores, batch.propensities, self._record.n_known)
         self._forget()
         for arm, context, score in scored:
             self._learn(arm, context, score)
@@ -107,8 +105,6 @@ class Routing(ABC):
     def add_arm(self) -> int:
         """Let one more arm take part from now on; return its index."""
         self._forget()
-        for pair in self._record.pending:
-            self._asked_before.setdefault(pair, self._record.n_arms)
         arm = self._record.add_arm()
         if self._advantage is not None:
             self._advantage.add_arm()

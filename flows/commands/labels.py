@@ -91,10 +91,10 @@ def _print_next(wanted: list[str], name: str, storage: str) -> None:
 
 def _ask(database: "Database", campaign: "CampaignRecord") -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
-    from flows.output import printable
     from storage import dataset_records
     from tasks.certifying.certificate import waits_for
     from tasks.certifying.labelling import TERMINAL, store_labels
+    from tasks.printable import printable
 
     with database.reading() as session:
         wanted = waits_for(session, campaign)

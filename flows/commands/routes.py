@@ -107,7 +107,8 @@ def _answered(
 def _print(answers: "list[RoutedAnswer]", *, json: bool) -> None:
     from dataclasses import asdict
 
-    from flows.output import print_json, printable
+    from flows.output import print_json
+    from tasks.printable import printable
 
     if json:
         print_json([asdict(each) for each in answers])

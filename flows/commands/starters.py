@@ -33,8 +33,8 @@ dataset: {path: data.jsonl, fields: {id: id, input: input, target: target}}
 # What follows the last "Answer:" (or the whole output) is compared with the target.
 judge: {type: normalised, extract: '(?s)(?:.*Answer:)?(.*)'}
 
-selector: {name: ucb-e}
-batch_size: 32
+selector: {name: champion}
+batch_size: 64
 
 # Stop when one candidate stands out with error probability delta, or after this many comparisons.
 stopping: {budget: 2000, delta: 0.05}

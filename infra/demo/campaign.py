@@ -53,8 +53,9 @@ dataset:
 # An answer is right if what follows its last ">" is one of the targets.
 judge: {type: exact, extract: '(?:^|>)([^>]*)$$'}
 
-# Which candidate to try next, and on which example: UCB-E favours high means and those tried seldom.
-selector: {name: ucb-e, params: {a: 1.0}}
+# Which candidate to try next, and on which example: Champion races all of them, then completes the row of the
+# best one and tests the others against its mean.
+selector: {name: champion}
 batch_size: 64
 
 # Stop when one candidate stands out as the best (wrongly with probability delta at most), or after this

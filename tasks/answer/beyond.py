@@ -34,6 +34,8 @@ class Beyond:
     rival: str
     n: int
     """Examples that both were scored on."""
+    left_out: int
+    """Their comparisons without an outcome; of duels, those of the two with each other."""
     is_sample: bool
     """Whether those are a random sample of the benchmark's, or all of them."""
     difference: float | None
@@ -68,12 +70,14 @@ def beyond_of(
     """
     read = paired_views.duel_outcomes if duels else paired_views.score_differences
     found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
+    left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
     is_sample = len(found) == n_examples or draws_examples(selector, "best-duel" if duels else "best-mean")
     if len(found) < LEAST or not is_sample:
         return Beyond(
             winner=winner,
             rival=rival,
             n=len(found),
+            left_out=left_out,
             is_sample=is_sample,
             difference=None,
             lower=None,
@@ -86,6 +90,7 @@ def beyond_of(
         winner=winner,
         rival=rival,
         n=len(found),
+        left_out=left_out,
         is_sample=True,
         difference=float(found.mean()),
         lower=scale * lower + shift,

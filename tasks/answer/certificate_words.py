@@ -1,7 +1,7 @@
 """The sentences that may be said of an answer that certifies."""
 
-from tasks.answer.model import Answer, AnswerClaim
-from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, spent
+from tasks.answer.model import Answer
+from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, held, list_of, spent
 from tasks.certifying.certificate import Certificate
 
 
@@ -18,7 +18,7 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
             )
         )
     lines += dropped_lines(answer)
-    if answer.reason == "budget" and answer.outcome is not None:
+    if answer.limit is not None and answer.outcome is not None:
         lines.append(("ended", spent(answer)))
     if certificate.waits_for:
         keys = list_of(certificate.waits_for, most=8)
@@ -55,10 +55,12 @@ def _risk(answer: Answer) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None:
         return []
-    between = "" if best.lower is None else f", between {best.lower:.3f} and {best.upper:.3f}"
+    has_ends = best.lower is not None and best.upper is not None
+    between = f", between {best.lower:.3f} and {best.upper:.3f}" if has_ends else ""
     is_moved = best.estimate in (best.lower, best.upper)
     what = "the value in its interval that is nearest to its mean loss" if is_moved else "its mean loss"
-    return [("risk", f"{best.estimate:.3f}{between}: {what} against human labels")]
+    sure = held(answer) if has_ends else ""
+    return [("risk", f"{best.estimate:.3f}{between}: {what} against human labels{sure}")]
 
 
 def _certainty(answer: Answer, certificate: Certificate) -> str:
@@ -70,10 +72,10 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
     # It holds at every moment, also before a campaign ends and claims it.
-    claim = answer.claim if answer.claim.assumptions else AnswerClaim(assumptions=("random-labels",))
+    assumptions = answer.claim.assumptions or ("random-labels",)
     return (
         f"the chance that any certified candidate has a higher risk is at most {delta:g}, whatever the "
-        f"autoevaluator is worth{assumed(claim)}"
+        f"autoevaluator is worth{assumed(assumptions)}"
     )
 
 

@@ -5,13 +5,12 @@ from typing import cast
 
 from sqlalchemy.orm import Session
 
-from algorithms.decision import ArmStatus
-from storage import unscored_views
+from algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
+from storage import paired_views, unscored_views
 from storage.records import CampaignRecord, DecisionRecord
 from tasks.answer.beyond import Beyond, beyond_of
 from tasks.answer.model import (
     Answer,
-    AnswerClaim,
     CandidateStanding,
     Outcome,
     Unscored,
@@ -23,8 +22,6 @@ from tasks.canaries.changes import canary_changes
 from tasks.certifying.certificate import Certificate
 from tasks.features import has_features
 from tasks.routing.standing import Standing
-
-HEURISTIC = AnswerClaim(kind="heuristic")
 
 
 def answer_of(
@@ -62,11 +59,11 @@ def answer_of(
     claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
     outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
     is_open = outcome == "undecided" and reason == "exhausted"
-    spent = stopped_by or next((each for each in budgets if each.is_spent), None)
+    refuted = claim_of(decision.claim).refuted if decision else ()
     return Answer(
         objective=campaign.objective,
         outcome="waiting" if waits else outcome,
-        claim=claim if has_ended else AnswerClaim(),
+        claim=claim if has_ended else Claim(),
         reason=reason,
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
@@ -75,12 +72,11 @@ def answer_of(
         n_examples=n_examples,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
-        intervals_if=("bradley-terry",)
-        if has_features(campaign.objective, campaign.spec["selector"])
-        else (),
-        ended_by=spent.sentence if spent and reason == "budget" else None,
+        intervals_if=_intervals_if(campaign, refuted),
+        refuted=refuted,
+        is_known=_is_known(session, campaign, names, decision, n_examples),
+        limit=_limit(reason, outcome, stopped_by, budgets),
         servers=servers,
-        more_by=spent.key if spent else "stopping.budget",
         certificate=certificate,
         standing=standing,
     )
@@ -117,7 +113,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
     )
 
 
-def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim: AnswerClaim) -> Outcome:
+def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim: Claim) -> Outcome:
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     if objective == "certify":
@@ -133,16 +129,51 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
 
 
-def _claim(
-    decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool
-) -> AnswerClaim:
+def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool) -> Claim:
     if decision is None:
-        return AnswerClaim()
+        return Claim()
     claim = claim_of(decision.claim)
     if is_mixed and claim.kind != "none":
         return HEURISTIC  # what was proved is about models that do not change
     # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
     return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
+
+
+def _limit(
+    reason: str, outcome: Outcome | None, stopped_by: Spending | None, budgets: Sequence[Spending]
+) -> Spending | None:
+    """The limit that ended it without an answer; to certify, also the one on labels, which ends the tests."""
+    if reason != "budget" and outcome != "none":
+        return None
+    return stopped_by or next((each for each in budgets if each.is_spent), None)
+
+
+def _intervals_if(campaign: CampaignRecord, refuted: Sequence[Assumption]) -> tuple[Assumption, ...]:
+    if campaign.objective == "certify":
+        return ("random-labels",)
+    has_model = has_features(campaign.objective, campaign.spec["selector"])
+    return ("bradley-terry",) if has_model and "bradley-terry" not in refuted else ()
+
+
+def _is_known(
+    session: Session,
+    campaign: CampaignRecord,
+    names: Sequence[str],
+    decision: DecisionRecord | None,
+    n_examples: int,
+) -> bool:
+    """Whether the best candidate was scored on every example, in duels against everybody that is left."""
+    if campaign.objective not in ("best-mean", "best-duel") or decision is None or decision.best is None:
+        return False
+    arm = list(names).index(decision.best)
+    if decision.lower[arm] is None or decision.lower[arm] != decision.upper[arm]:
+        return False  # there is nothing to know exactly, and no need to count
+    scored = paired_views.scored_examples(session, campaign.id, decision.best)
+    rivals: list[str | None] = [None]
+    if campaign.objective == "best-duel":
+        left = zip(names, decision.status, strict=True)
+        rivals = [name for name, status in left if status != "dropped" and name != decision.best]
+    return all(scored.get(rival) == n_examples for rival in rivals)
 
 
 def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:

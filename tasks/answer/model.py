@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from algorithms.decision import ArmStatus, Assumption, ClaimKind
+from algorithms.decision import ArmStatus, Assumption, Claim
 from tasks.answer.beyond import Beyond
+from tasks.budgets import Spending
 from tasks.canaries.changes import CanaryChange
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
@@ -21,15 +22,6 @@ Outcome = Literal["winner", "tied", "policy", "none", "waiting", "undecided", "f
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
 * failed: no candidate could be judged.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerClaim:
-    """How sure the answer is; see `algorithms.decision.Claim`, whose stored form this is."""
-
-    kind: ClaimKind = "none"
-    delta: float | None = None
-    assumptions: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +55,7 @@ class Answer:
     objective: str
     outcome: Outcome | None
     """How it ended; None while it has not."""
-    claim: AnswerClaim
+    claim: Claim
     reason: str
     """Why it ended, as the selector says, or "running"; "budget" whichever limit is spent."""
     best: str | None
@@ -71,7 +63,7 @@ class Answer:
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
     dropped: tuple[Unscored, ...] = ()
-    """Those that were set aside, of which nothing is claimed."""
+    """Those that were left out for good, of which nothing is claimed."""
     lacking: tuple[Unscored, ...] = ()
     """Where nothing is left to ask and the question is open: the candidates that are still in it."""
     n_examples: int
@@ -82,11 +74,13 @@ class Answer:
     servers: tuple[CanaryChange, ...] = ()
     """Served models that were found to have changed."""
     intervals_if: tuple[Assumption, ...] = ()
-    """What the intervals take for granted, whether anything is claimed or not."""
-    ended_by: str | None = None
-    """The limit that ended it without a decision, as a sentence."""
-    more_by: str = "stopping.budget"
-    """The key of the file that lets it go on."""
+    """What the estimates and their intervals take for granted, whether anything is claimed or not."""
+    refuted: tuple[Assumption, ...] = ()
+    """What the method took for granted until the outcomes refuted it."""
+    is_known: bool = False
+    """Whether all that the estimate of the best candidate is of was scored, so that it is no estimate."""
+    limit: Spending | None = None
+    """The spent limit without which more would be known."""
     beyond: Beyond | None = None
     """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
     certificate: Certificate | None = None
@@ -132,6 +126,11 @@ def mixing_change(servers: Sequence[CanaryChange]) -> CanaryChange | None:
     return next((each for each in servers if each.when != "after" and each.texts_before), None)
 
 
-def claim_of(stored: Mapping[str, Any]) -> AnswerClaim:
-    """A claim as the database holds it."""
-    return AnswerClaim(kind=stored["kind"], delta=stored["delta"], assumptions=tuple(stored["assumptions"]))
+def claim_of(stored: Mapping[str, Any]) -> Claim:
+    """A claim from what the database holds of it."""
+    return Claim(
+        kind=stored["kind"],
+        delta=stored["delta"],
+        assumptions=tuple(stored["assumptions"]),
+        refuted=tuple(stored["refuted"]),
+    )

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from algorithms.decision import Assumption
-from tasks.answer.model import Answer, AnswerClaim, Unscored
+from tasks.answer.beyond import LEVEL
+from tasks.answer.model import Answer, Unscored
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
@@ -31,10 +32,10 @@ WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over ever
 may go in circles."""
 
 
-def assumed(claim: AnswerClaim, *, n_dropped: int = 0) -> str:
-    """All that a claim takes for granted, as the end of a sentence; empty where that is nothing."""
+def assumed(assumptions: Sequence[Assumption], *, n_dropped: int = 0) -> str:
+    """All that is taken for granted, as the end of a sentence; empty where that is nothing."""
     found = IF | {"winner-exists": WINNER_OF_THE_REST} if n_dropped else IF
-    return ", if " + " and ".join(found[each] for each in claim.assumptions) if claim.assumptions else ""
+    return ", if " + " and ".join(found[each] for each in assumptions) if assumptions else ""
 
 
 def percent(delta: float) -> str:
@@ -42,11 +43,32 @@ def percent(delta: float) -> str:
     return f"{100.0 * (1.0 - delta):.10g}%"
 
 
+def held(answer: Answer) -> str:
+    """When and how surely the intervals hold, as the end of a sentence about one of them."""
+    if answer.mixed is not None:
+        return f"; it guarantees nothing: {MIXED}"
+    if_what = assumed(answer.intervals_if)
+    sure = percent(LEVEL if answer.delta is None else answer.delta)
+    if answer.objective == "certify":
+        # Each kind of ends has the error probability for itself; both together have twice that.
+        return (
+            f" (all upper ends hold at once, at every round, with probability {sure}, and so do all lower "
+            f"ends{if_what})"
+        )
+    return f" (all intervals hold at once, at every round, with probability {sure}{if_what})"
+
+
 def spent(answer: Answer) -> str:
     """Which limit ended a campaign, and how it goes on."""
-    return (
-        f"{answer.ended_by or 'the budget is spent'}; go on with winnow run SPEC --set {answer.more_by}=MORE"
-    )
+    if answer.limit is None:
+        return "the budget is spent; go on with winnow run SPEC --set stopping.budget=MORE"
+    if answer.limit.kind == "human_labels":
+        return (
+            f"{answer.limit.sentence}; bets look ahead to the last label, so that more labels need another "
+            f"campaign: winnow run SPEC --fork NEW_NAME --set {answer.limit.key}=MORE (the chances of error "
+            "of the two add up)"
+        )
+    return f"{answer.limit.sentence}; go on with winnow run SPEC --set {answer.limit.key}=MORE"
 
 
 def dropped_lines(answer: Answer) -> list[Line]:
@@ -61,7 +83,8 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     if standing.lower is None or standing.upper is None:
         return said
     what = ESTIMATED[answer.objective]
-    return f"{said}; the interval of its {what} is {standing.lower:.3f} to {standing.upper:.3f}"
+    found = f"the interval of its {what} is {standing.lower:.3f} to {standing.upper:.3f}"
+    return f"{said}; {found}{held(answer)}"
 
 
 def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:

@@ -34,6 +34,6 @@ def policy_lines(answer: Answer, standing: Standing) -> list[Line]:
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
     lines.append(("sure", f"heuristic: {why}"))
     lines += dropped_lines(answer)
-    if answer.ended_by is not None and answer.outcome is not None:
+    if answer.limit is not None and answer.outcome is not None:
         lines.append(("ended", spent(answer)))
     return lines

@@ -2,8 +2,19 @@
 
 from tasks.answer.beyond import LEVEL
 from tasks.answer.certificate_words import certificate_lines
-from tasks.answer.model import Answer, AnswerClaim
-from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, list_of, percent, spent
+from tasks.answer.model import Answer
+from tasks.answer.phrases import (
+    IF,
+    MIXED,
+    NOBODY,
+    Line,
+    assumed,
+    dropped_lines,
+    held,
+    list_of,
+    percent,
+    spent,
+)
 from tasks.answer.policy_words import policy_lines
 
 
@@ -22,7 +33,8 @@ def answer_lines(answer: Answer) -> list[Line]:
         return certificate_lines(answer, answer.certificate)
     if answer.standing is not None:
         return policy_lines(answer, answer.standing)
-    lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_open(answer)]
+    lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_refuted(answer)]
+    lines += _open(answer)
     return [*lines, *dropped_lines(answer), *_beyond(answer)]
 
 
@@ -66,21 +78,31 @@ def _how_well(answer: Answer) -> list[Line]:
     if best.lower is not None and best.upper is not None:
         found += f", between {best.lower:.3f} and {best.upper:.3f}"
     if answer.objective == "best-duel":
-        return [("wins", f"{found} of its duels with the candidate that does best against it{_held(answer)}")]
+        by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
+        rival = "the candidate that does best against it"
+        return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
     return [("mean", f"{found} on the {answer.n_examples} examples{_held(answer)}")]
 
 
 def _held(answer: Answer) -> str:
-    """Since when the intervals hold, where there are any."""
+    """How surely the interval of the best candidate holds, where it has one."""
     best = answer.of_best
     if best is None or best.lower is None:
         return ""
-    if best.lower == best.upper:
-        return " (known exactly)"
-    return (
-        f" (all intervals hold at once, at every round, with probability "
-        f"{percent(answer.delta or LEVEL)}{assumed(AnswerClaim(assumptions=answer.intervals_if))})"
-    )
+    return " (known exactly)" if answer.is_known and answer.mixed is None else held(answer)
+
+
+def _refuted(answer: Answer) -> list[Line]:
+    """What the method took for granted and found to be wrong."""
+    sure = LEVEL if answer.delta is None else answer.delta
+    return [
+        (
+            "model",
+            f"refuted: it was found, at error probability {sure:g}, not to be so that {IF[each]}; what is "
+            "said here does not take it for granted",
+        )
+        for each in answer.refuted
+    ]
 
 
 def _claimed(answer: Answer) -> str:
@@ -89,7 +111,7 @@ def _claimed(answer: Answer) -> str:
     if answer.mixed is not None:
         return f"heuristic: {MIXED}"
     if claim.kind == "heuristic":
-        why = answer.ended_by or "nothing more was to be asked"
+        why = answer.limit.sentence if answer.limit else "nothing more was to be asked"
         asked = (
             "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
         )
@@ -105,7 +127,7 @@ def _bounded(said: str, answer: Answer) -> str:
     bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
     if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
         bound += f" ({answer.delta:g} was asked for; candidates that were dropped on the way raise it)"
-    return bound + assumed(claim, n_dropped=len(answer.dropped))
+    return bound + assumed(claim.assumptions, n_dropped=len(answer.dropped))
 
 
 def _what(answer: Answer) -> str:
@@ -167,6 +189,8 @@ def _beyond(answer: Answer) -> list[Line]:
         return [("beyond", f"nothing follows for new examples: {why}")]
     if found.difference is None:
         few = f"only {found.n} examples were scored for both {pair}"
+        if found.left_out:
+            few += f"; {found.left_out} comparisons without an outcome are left out"
         return [("beyond", f"nothing follows for new examples: {few}")]
     between = f"between {found.lower:.3f} and {found.upper:.3f}"
     if answer.objective == "best-duel":
@@ -174,5 +198,7 @@ def _beyond(answer: Answer) -> list[Line]:
     else:
         said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
     sample = f"{found.n} examples, taken as a random sample of those that matter"
+    if found.left_out:
+        sample += f"; {found.left_out} comparisons without an outcome are left out"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]

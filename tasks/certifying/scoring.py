@@ -5,7 +5,7 @@ scores both against the same targets. What was answered always has a loss, even 
 
 * An output that the judge cannot read scores 0.
 * Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
-  loss is 1, whatever the candidate says; so it is where the judge gave what is no score.
+  loss is 1, whatever the candidate says; so it is where the judge gave what is no score, or failed.
 
 All of these follow from an example and what models say of it. Each text is asked for once, on labelled and
 unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
@@ -28,11 +28,11 @@ from tasks.engines.protocol import GenerationFailure
 from tasks.errors import LabelMissing
 from tasks.generating import Texts
 from tasks.judges.protocol import Judge, Verdict
-from tasks.judges.scores import INVALID_SCORE
+from tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
 from tasks.running import RunningCampaign
 from tasks.scoring import scored
 
-WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE})
+WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED})
 """Reasons of verdicts that are about the targets or the judge, not about the output."""
 UNREADABLE_LOSS = 1.0
 UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"

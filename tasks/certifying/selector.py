@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from algorithms.arrays import FloatArray, IntArray
 from algorithms.decision import Decision
 from algorithms.protocols import Batch, Selector
-from algorithms.registry import create_selector
 from storage.records import Losses
 from tasks.certifying.parts import Parts
 from tasks.objectives.checked import common_params
+from tasks.selectors import campaign_selector
 from tasks.spec import CampaignSpec
 
 
@@ -54,7 +54,7 @@ class LabelSelector:
 def certifying_selector(spec: CampaignSpec, n_arms: int, parts: Parts, **more: object) -> LabelSelector:
     """A selector of a campaign that certifies, told nothing yet; `more` takes the place of its parameters."""
     params = {**common_params(spec), **spec.selector.params, **more}
-    inner = create_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
+    inner = campaign_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
     return LabelSelector(inner, parts.labellable)
 
 

@@ -22,15 +22,18 @@ OUT_OF_MEMORY = (
 class EngineError(WinnowError):
     """An engine cannot answer.
 
-    The constructor's arguments are the exception's `args`, so that it survives pickling by a task runner.
+    It may end in the last lines of the engine's log. The constructor's arguments are the exception's `args`,
+    so that it survives pickling by a task runner.
     """
+
+    has_lines = True
 
     def __init__(self, model: str, why: str) -> None:
         super().__init__(model, why)
         self.model = model
         self.why = why
 
-    def __str__(self) -> str:
+    def _sentence(self) -> str:
         return f"model {self.model!r}: {self.why}"
 
 

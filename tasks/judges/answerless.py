@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tasks.judges.protocol import Judge, Verdict
-from tasks.judges.scores import INVALID_SCORE, InvalidScore, checked_kind
+from tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
+from tasks.plugins import PluginFailed
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -29,12 +30,15 @@ class AnswerlessJudge:
     def judge(self, output: str, targets: Sequence[str]) -> Verdict:
         """The inner judge's verdict; marked, and with `wrong` a zero, where it found no answer.
 
-        Every judge is asked through here, so this is where what is no verdict becomes a reason.
+        Every judge is asked through here, so this is where what is no verdict becomes a reason, and what a
+        plug-in raises.
         """
         try:
             verdict = checked_kind(self.inner.judge(output, targets), Verdict)
         except InvalidScore as error:
-            return Verdict.unscored(INVALID_SCORE, str(error))
+            return Verdict.unscored(INVALID_SCORE, detail=str(error))
+        except PluginFailed as failed:
+            return Verdict.unscored(JUDGE_FAILED, detail=failed.what)
         if verdict.reason not in ANSWERLESS:
             return verdict
         if self.no_answer == "unscored":

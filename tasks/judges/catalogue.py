@@ -18,7 +18,9 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from tasks.errors import JudgeError
+from algorithms.strangers import in_words
+from tasks.errors import JudgeError, WinnowError
+from tasks.plugins import Plugin, PluginFailed, calling
 from tasks.source_code import code_digests
 from tasks.suggestions import unknown_name
 
@@ -56,15 +58,23 @@ class Catalogue:
         kind: What an entry is called in messages.
         group: The entry point group. An entry cannot replace a built-in judge.
         built_in: Name -> "module:callable".
+        guard: Makes a plug-in's judge one whose exceptions name it.
         common: Parameters of every judge, which the caller takes off before it calls `create`.
     """
 
     def __init__(
-        self, kind: str, *, group: str, built_in: Mapping[str, str], common: Sequence[JudgeParameter] = ()
+        self,
+        kind: str,
+        *,
+        group: str,
+        built_in: Mapping[str, str],
+        guard: Callable[[Plugin, Any], Any],
+        common: Sequence[JudgeParameter] = (),
     ) -> None:
         self._kind = kind
         self._group = group
         self._built_in = built_in
+        self._guard = guard
         self._common = tuple(common)
 
     def names(self) -> tuple[str, ...]:
@@ -101,9 +111,19 @@ class Catalogue:
         factory = self._factory(name)
         values = self._checked(name, factory, params)
         try:
-            return factory(**values)
+            if name in self._built_in:
+                return factory(**values)
+            plugin = self._plugin(name)
+            with calling(plugin, TypeError, ValueError, WinnowError):
+                made = factory(**values)
+            return self._guard(plugin, made)
+        except PluginFailed as failed:
+            raise JudgeError(str(failed), "judge.type") from None
         except (TypeError, ValueError) as error:
-            raise JudgeError(f"{name}: {error}", "judge") from error
+            raise JudgeError(f"{name}: {in_words(error).partition(': ')[2]}", "judge") from error
+
+    def _plugin(self, name: str) -> Plugin:
+        return Plugin(kind=self._kind, name=name, location=self._installed()[name].value)
 
     def _installed(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=self._group)}
@@ -118,9 +138,10 @@ class Catalogue:
             raise JudgeError(unknown_name(self._kind, name, self.names()), "judge.type")
         try:
             loaded: Callable[..., Any] = entry.load()
-        except Exception as error:  # another's module can fail in any way
+            _signature(loaded)
+        except (Exception, SystemExit) as error:  # another's module can fail in any way
             raise JudgeError(
-                f"the installed {self._kind} {name!r} ({entry.value}) cannot be imported: {error!r}",
+                f"the installed {self._kind} {name!r} ({entry.value}) cannot be used: {in_words(error)}",
                 "judge.type",
             ) from error
         return loaded

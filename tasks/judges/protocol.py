@@ -10,6 +10,7 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * no_target          the example has no target to compare with
 * unreadable_target  the example has targets, but none that this judge can read
 * invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
+* judge_failed       a plug-in raised an exception; see `tasks.plugins`
 
 An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.answerless`.
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from tasks.judges.scores import InvalidScore, checked_score
+from tasks.judges.scores import InvalidScore, check_words, checked_score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,13 @@ class Verdict:
     """What was read from the output and compared; None when nothing was."""
     reason: str | None = None
     """Why there is no score, a short name such as "no_number"; None when there is one."""
+    detail: str | None = None
+    """The reason in a sentence, where there is more to say."""
     no_answer: bool = False
     """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
 
     def __post_init__(self) -> None:
+        check_words(self.reason, answer=self.answer, detail=self.detail)
         if (self.score is None) == (self.reason is None):
             raise InvalidScore(
                 f"a verdict has a score or a reason, got score={self.score!r}, reason={self.reason!r}"
@@ -49,9 +53,9 @@ class Verdict:
         return cls(score=float(right), answer=answer)
 
     @classmethod
-    def unscored(cls, reason: str, answer: str | None = None) -> Self:
+    def unscored(cls, reason: str, answer: str | None = None, *, detail: str | None = None) -> Self:
         """No score, and why."""
-        return cls(reason=reason, answer=answer)
+        return cls(reason=reason, answer=answer, detail=detail)
 
 
 class Judge(Protocol):

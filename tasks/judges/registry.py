@@ -15,6 +15,7 @@ from tasks.judges.answerless import AnswerlessJudge, NoAnswer
 from tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from tasks.judges.extraction import ExtractingJudge
 from tasks.judges.patterns import compiled
+from tasks.judges.plugin import PluginJudge
 from tasks.judges.protocol import Judge
 
 GROUP = "winnow.judges"
@@ -24,6 +25,7 @@ NO_ANSWER = "no_answer"
 _CATALOGUE = Catalogue(
     "judge",
     group=GROUP,
+    guard=PluginJudge,
     built_in={
         "choice": "tasks.judges.choice:ChoiceJudge",
         "contains": "tasks.judges.contains:ContainsJudge",

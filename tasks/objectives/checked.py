@@ -10,7 +10,6 @@ import numpy as np
 
 from algorithms.arrays import FloatArray
 from algorithms.protocols import Selector
-from algorithms.registry import create_selector
 from storage.database import Database
 from storage.records import Losses, NewComparison, RoundRecord
 from tasks.budget_kinds import own_kind
@@ -22,6 +21,7 @@ from tasks.engines.providers import REMOTE
 from tasks.generating import Texts, generate_meetings
 from tasks.identity import fingerprint_model, sha256
 from tasks.running import RunningCampaign
+from tasks.selectors import campaign_selector
 from tasks.server_keys import server_url
 from tasks.spec import CampaignSpec
 
@@ -186,7 +186,7 @@ class CheckedCampaign(ABC):
         Args:
             limit: Pairs that it may ask, where it counts them; None for the budget of the spec.
         """
-        return create_selector(
+        return campaign_selector(
             self.spec.selector.name,
             n_arms=len(self.candidates),
             n_examples=len(self.dataset.examples),

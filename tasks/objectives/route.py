@@ -8,7 +8,6 @@ import numpy as np
 
 from algorithms.arrays import FloatArray
 from algorithms.protocols import Router, Selector
-from algorithms.registry import create_selector
 from storage.database import Database
 from storage.records import NewComparison, RoundRecord
 from tasks.candidates import build_candidates
@@ -22,6 +21,7 @@ from tasks.objectives.checked import CheckedCampaign, common_params
 from tasks.routing.selector import PromptRouter, as_router
 from tasks.running import RunningCampaign
 from tasks.scoring import score_outputs
+from tasks.selectors import campaign_selector
 from tasks.spec import CampaignSpec
 from tasks.suggestions import unknown_name
 
@@ -84,7 +84,7 @@ class Route(CheckedCampaign):
 
     def create_selector(self, limit: int | None = None) -> Selector:
         """See `CheckedCampaign`; the candidates that took part from the beginning."""
-        inner = create_selector(
+        inner = campaign_selector(
             self.spec.selector.name,
             n_arms=self.first_rounds.count(0),
             n_examples=len(self.dataset.examples),

@@ -1,6 +1,7 @@
 """The steps of a round in which objectives differ, as plain functions."""
 
 from storage.records import NewComparison, RoundRecord
+from tasks.broken_judges import require_sound_judge
 from tasks.generating import Texts
 from tasks.planning import plan_round
 from tasks.running import RunningCampaign
@@ -32,7 +33,10 @@ def judge_round(campaign: RunningCampaign, round_: RoundRecord, texts: Texts) ->
 
     Raises:
         EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
+        JudgeBroken: If the judge is a plug-in that fails again and again.
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
         LeaseLost: If another process took the campaign over.
     """
-    return campaign.checked.judge_texts(campaign, round_, texts)
+    comparisons = campaign.checked.judge_texts(campaign, round_, texts)
+    require_sound_judge(campaign, comparisons)
+    return comparisons

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 
-from tasks.judges.scores import INVALID_SCORE, InvalidScore, checked_kind
+from tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
 from tasks.pair_judges.protocol import Duel, GameCall, PairJudge, PairVerdict, Reply
+from tasks.plugins import PluginFailed
 
 
 def verdict_of(judge: PairJudge, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
-    """The judge's verdict; unscored as `invalid_score` where it is none, as a plug-in's may be."""
+    """The judge's verdict; unscored where it is none or something is raised, as a plug-in's may be."""
     try:
         return checked_kind(judge.verdict(duel, replies), PairVerdict)
     except InvalidScore as error:
-        return PairVerdict(reason=INVALID_SCORE, answer=str(error))
+        return PairVerdict(reason=INVALID_SCORE, detail=str(error))
+    except PluginFailed as failed:
+        return PairVerdict(reason=JUDGE_FAILED, detail=failed.what)

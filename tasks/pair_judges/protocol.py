@@ -13,6 +13,7 @@ A verdict is an outcome or a reason, never both and never neither. The reasons o
 * prompt_failed      the template could not be rendered for this duel
 * too_few_judges     of several judges, fewer than `min_valid_judges` have an opinion
 * invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
+* judge_failed       a plug-in raised an exception; see `tasks.plugins`
 * and those of a `GenerationFailure` (one judge) or of the scorer (`rules`).
 """
 
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
-from tasks.judges.scores import InvalidScore, checked_score
+from tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
 
 Placement = Literal["original", "swapped"]
 """Whether answer A is shown first or second."""
@@ -97,6 +98,7 @@ class Game:
     """Why there is no verdict; None when there is one."""
 
     def __post_init__(self) -> None:
+        check_words(self.reason, reply=self.reply)
         if (self.verdict is None) == (self.reason is None):
             raise InvalidScore(
                 f"a game has a verdict or a reason, got verdict={self.verdict!r}, reason={self.reason!r}"
@@ -115,10 +117,15 @@ class PairVerdict:
     """Why there is no outcome; None when there is one."""
     answer: str | None = None
     """A short note for people on how it came about."""
+    detail: str | None = None
+    """The reason in a sentence, where there is more to say."""
     games: tuple[Game, ...] = ()
     """Every call with its reply, earlier attempts included."""
 
     def __post_init__(self) -> None:
+        check_words(self.reason, answer=self.answer, detail=self.detail)
+        for game in self.games:
+            checked_kind(game, Game)
         if (self.outcome is None) == (self.reason is None):
             raise InvalidScore(
                 f"a verdict has an outcome or a reason, got outcome={self.outcome!r}, reason={self.reason!r}"

@@ -151,4 +151,5 @@ def _unscored(a: Verdict, b: Verdict) -> PairVerdict:
     return PairVerdict(
         reason=next(iter(told.values())),
         answer="; ".join(f"answer {side}: {reason}" for side, reason in told.items()),
+        detail=a.detail or b.detail,
     )

@@ -12,6 +12,7 @@ import numpy as np
 from algorithms.route.advantage import Advantage
 from storage import round_records
 from storage.database import Database
+from tasks.answer.phrases import percent
 from tasks.campaigns import reopen_campaign
 from tasks.errors import WinnowError
 from tasks.objectives.route import Route
@@ -92,7 +93,7 @@ def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | No
     return (
         f"{verdict}: its mean score is estimated to be {advantage.estimate:+.3f} above what the best single "
         f"candidate, {candidates[advantage.single]}, would have had on the same prompts; the "
-        f"{1.0 - advantage.delta:.0%} interval is {advantage.lower:+.3f} to {advantage.upper:+.3f}"
+        f"{percent(advantage.delta)} interval is {advantage.lower:+.3f} to {advantage.upper:+.3f}"
     )
 
 

@@ -77,6 +77,8 @@ class Router:
                 )
             policy = Policy(arrays, described["parameters"])
             names = [each["name"] for each in described["candidates"]]
+            if not all(isinstance(name, str) for name in names):
+                raise ValueError("a candidate's name is no text")
             if len(names) != len(arrays["usable"]):
                 raise ValueError(f"it names {len(names)} candidates of {len(arrays['usable'])}")
             spec = EmbedderSpec.model_validate(described["embedder"])
@@ -110,6 +112,10 @@ class Router:
 
     def _context(self, prompt: Prompt) -> FloatArray:
         if isinstance(prompt, np.ndarray):
+            if prompt.ndim != 1 or prompt.dtype.kind not in "fiu":
+                raise WinnowError(
+                    f"a prompt of shape {prompt.shape} and type {prompt.dtype} is no vector of numbers"
+                )
             return of_unit_length(prompt[np.newaxis], ["the prompt"])[0].astype(np.float64)
         if self._embedder is None:
             raise WinnowError("this policy was learned from vectors that were made elsewhere: give a vector")

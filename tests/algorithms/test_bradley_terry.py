@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 from scipy.optimize import minimize
 from structured_duels import sigma
 
@@ -58,7 +59,7 @@ def test_the_hessian_is_the_second_derivative_of_the_penalised_log_likelihood():
     assert fit.hessian.diagonal() == pytest.approx(np.array(bends), rel=1e-3)
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(st.integers(0, 10_000), st.floats(0.1, 12.0))
 def test_any_start_leads_to_the_same_theta(seed, distance):
     duels = example_duels(seed, steepness=4.0)
@@ -74,7 +75,7 @@ def test_no_duels_leave_theta_at_zero():
     assert (fit.hessian == np.eye(D)).all()
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(st.integers(0, 10_000))
 def test_the_log_likelihood_is_that_of_duel_after_duel(seed):
     z, wins, counts = example_duels(seed)
@@ -102,7 +103,7 @@ def distances(x):
     return np.linalg.norm(x[:, np.newaxis] - x, axis=2)
 
 
-@settings(max_examples=50, deadline=None)
+@tries(50)
 @given(st.integers(0, 10_000))
 def test_points_are_the_standardised_columns_up_to_a_rotation(seed):
     features = np.random.default_rng(seed).normal(size=(5, 3)) @ np.diag([1.0, 2000.0, 0.0]) + 7.0

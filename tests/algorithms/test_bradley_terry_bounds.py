@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 from scipy.optimize import minimize
 from structured_duels import example_tally, fitted, sigma
 
@@ -43,7 +44,7 @@ def test_the_suprema_are_those_of_a_general_purpose_solver_and_not_below(seed, l
     assert (bounds.half_space_values(tally, spans, lead, fit) <= found + 1e-9).all()
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(st.integers(0, 10_000), st.integers(0, 3), st.floats(0.0, 5.0))
 def test_a_search_cut_short_still_bounds_every_theta_of_the_half_space(seed, most_steps, distance):
     points, tally = example_tally(seed)
@@ -112,7 +113,7 @@ def test_the_least_log_odds_are_those_of_a_general_purpose_solver_and_not_above(
             assert sigma(least) == pytest.approx(sigma(literal.x @ span), abs=2e-3)
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(st.integers(0, 10_000), st.integers(0, 4))
 def test_no_theta_of_the_set_is_below_the_least_log_odds_however_short_the_search(seed, most_descents):
     points, tally = example_tally(seed)

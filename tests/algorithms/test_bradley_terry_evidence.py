@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
 
 from algorithms.best_duel import bradley_terry_evidence, feature_space
@@ -73,7 +74,7 @@ def test_statistic_and_intervals_follow_their_definitions(seed, epsilon):
         assert evidence.upper[i] == pytest.approx(sigma(-least[others, i].max()), abs=2e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@tries(25)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.floats(0.1, 8.0))
 def test_an_estimate_lies_in_its_interval(seed, rounds, steepness):
     features, theta = published_instance(seed, 5, 2)
@@ -86,7 +87,7 @@ def test_an_estimate_lies_in_its_interval(seed, rounds, steepness):
     assert (evidence.upper <= 1.0).all()
 
 
-@settings(max_examples=20, deadline=None)
+@tries(20)
 @given(st.integers(0, 10_000), st.floats(1e-3, 1e3))
 def test_shifting_and_scaling_a_column_changes_nothing(seed, scale):
     rng = np.random.default_rng(seed)
@@ -129,7 +130,7 @@ def test_one_hot_factors_are_told_apart_by_arms_that_never_met():
     assert evidence.preferences[5, 0] == pytest.approx(sigma(3.5), abs=0.03)
 
 
-@settings(max_examples=20, deadline=None)
+@tries(20)
 @given(st.integers(0, 10_000))
 def test_naming_the_arms_in_another_order_renames_the_answer(seed):
     features, theta = published_instance(seed, 5, 2)

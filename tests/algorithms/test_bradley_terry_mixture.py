@@ -2,8 +2,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import norm
@@ -79,7 +80,7 @@ def test_a_search_cut_short_or_begun_astray_stays_below_the_integral(seed, monke
     assert mixture.log_mixture(tally, rng.normal(scale=3.0, size=1)) <= literal_log_mixture(tally) + 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(st.floats(-9.0, 9.0), st.floats(1e-4, 20.0), st.floats(0.0, 1.0))
 def test_the_mean_of_softplus_is_bounded_at_every_tilt_and_sharply_at_the_best(centre, spread, tilt):
     def bound(k):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from literal_e_values import (
@@ -12,6 +12,7 @@ from literal_e_values import (
     star_bet,
     wsr_bet,
 )
+from property_settings import tries
 from scipy.special import betaln, hyp2f1
 
 from algorithms.certify.e_values import EValues
@@ -76,7 +77,7 @@ def test_star_e_values_are_those_of_the_rule_written_out(name, alpha, horizon):
     np.testing.assert_allclose(weights, expected_weights, rtol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(outcomes_of, risks)
 def test_star_stakes_nothing_more_once_it_has_what_it_needs(outcomes, alpha):
     logs, _ = path(outcomes, alpha=alpha, betting="star", horizon=len(outcomes))
@@ -85,7 +86,7 @@ def test_star_stakes_nothing_more_once_it_has_what_it_needs(outcomes, alpha):
         np.testing.assert_array_equal(logs[reached.argmax() :], logs[reached.argmax()])
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(outcomes_of, risks, betting_rules, st.data())
 def test_bets_are_functions_of_the_losses_before_and_make_the_e_values(outcomes, alpha, betting, data):
     losses = effective_losses(outcomes, FACTORS)[np.newaxis]
@@ -142,7 +143,7 @@ def test_the_authors_grid_puts_a_fifth_of_the_prior_on_either_end():
     np.testing.assert_allclose([masses[0], masses[-1]], 0.195, atol=0.005)
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(outcomes_of, risks, betting_rules, st.integers(1, 24))
 def test_losses_told_in_parts_are_worth_the_same_as_together(outcomes, alpha, betting, size):
     whole, parts = e_values(alpha=alpha, betting=betting), e_values(alpha=alpha, betting=betting)
@@ -154,7 +155,7 @@ def test_losses_told_in_parts_are_worth_the_same_as_together(outcomes, alpha, be
     np.testing.assert_allclose(parts.log_peaks, whole.log_peaks, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(outcomes_of, risks, st.sampled_from(["up", "wsr"]))  # whose strategies know nothing of each other
 def test_the_e_value_is_the_average_over_strategies_alone(outcomes, alpha, betting):
     logs, weights = path(outcomes, alpha=alpha, betting=betting)
@@ -164,7 +165,7 @@ def test_the_e_value_is_the_average_over_strategies_alone(outcomes, alpha, betti
     assert (logs >= alone.max(axis=0) - np.log(3) - 1e-9).all()
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(outcomes_of, risks, st.randoms(use_true_random=False))
 def test_a_portfolio_does_not_depend_on_the_order_of_losses(outcomes, alpha, random):
     order = list(range(len(outcomes)))
@@ -174,7 +175,7 @@ def test_a_portfolio_does_not_depend_on_the_order_of_losses(outcomes, alpha, ran
     )
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(outcomes_of, risks, st.data())
 def test_unscored_losses_are_never_worth_more_to_a_portfolio_than_any_scores(outcomes, alpha, data):
     lost = data.draw(arrays(np.bool_, outcomes.shape))
@@ -186,7 +187,7 @@ def test_unscored_losses_are_never_worth_more_to_a_portfolio_than_any_scores(out
     assert path(holes, alpha=alpha)[0][-1] <= path(outcomes, alpha=alpha)[0][-1] + 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(arrays(np.float64, st.tuples(st.just(5), st.integers(1, 6)), elements=fractions), st.data())
 def test_unlabelled_losses_that_are_missing_count_one_by_one(block, data):
     # Each at its own worst, which is what all of them are with 1 in their place, and no more.
@@ -203,7 +204,7 @@ def test_unlabelled_losses_that_are_missing_count_one_by_one(block, data):
     assert (ends["best"] <= ends["worst"] + 1e-12).all()
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(outcomes_of, st.floats(0.0, 1.0))
 def test_effective_losses_are_the_published_ones_within_their_range(outcomes, rho):
     losses = effective_losses(outcomes, np.array([rho]))[:, 0]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from structured_duels import duels, published_instance
@@ -170,11 +172,11 @@ def test_once_the_model_is_refuted_it_goes_on_as_llm_po_and_what_it_says_needs_n
     decision = selector.decision()
     assert selector.is_refuted
     assert (decision.best, decision.reason) == (0, "confident")
-    assert decision.claim == Claim(kind="proven", delta=0.05)
+    assert decision.claim == Claim(kind="proven", delta=0.05, refuted=("bradley-terry",))
     counted = LlmPo(Setting(n_arms=4, n_examples=9, batch_size=10, delta=0.05))
     for batch, outcomes in rounds:
         counted.tell(batch, outcomes)
-    assert counted.decision() == decision
+    assert counted.decision() == replace(decision, claim=Claim(kind="proven", delta=0.05))
 
 
 def test_a_resumed_campaign_knows_that_the_model_was_refuted_and_asks_the_same():
@@ -194,6 +196,7 @@ def test_a_model_that_holds_is_named_in_the_claim():
     assert decision.reason == "confident"
     assert decision.claim == Claim(kind="proven", delta=0.05, assumptions=("bradley-terry",))
     assert not selector.is_refuted
+    assert decision.claim.refuted == ()
 
 
 def test_with_epsilon_an_arm_that_is_good_enough_is_known_sooner():

@@ -186,6 +186,75 @@ def test_prompts_asked_before_an_arm_came_are_not_compared_with_it():
     assert early.advantage() == late.advantage()
 
 
+def rest_of(batch, removed):
+    """What is told of a batch whose arm was removed."""
+    left = batch.arms != removed
+    return RoutedBatch(
+        batch.arms[left],
+        batch.examples[left],
+        batch.contexts[left],
+        propensities=batch.propensities[left],
+        changes=batch.changes,
+    )
+
+
+@pytest.mark.parametrize("name", ["pak-ucb", "random"])
+def test_prompts_in_flight_when_an_arm_is_removed_take_no_part_and_telling_alone_gives_the_same(name):
+    world = RouteWorld(n_arms=4, n_examples=400)
+    live, told_alone, patient = (world.selector(name, explore=0.5, delta=0.3) for _ in range(3))
+    batches = [live.ask(round_rng(0, t), world.contexts[20 * t : 20 * t + 20]) for t in range(3)]
+    assert all((batch.arms == 2).any() for batch in batches[1:])
+    for selector in (live, told_alone, patient):
+        selector.tell(batches[0], world.outcomes(batches[0]))
+        selector.remove_arm(2)
+    for selector in (live, told_alone):
+        for batch in batches[1:]:
+            rest = rest_of(batch, 2)
+            selector.tell(rest, world.outcomes(rest))
+    assert live._advantage._counts.tolist() == [20, 20, 20, 20]
+    for selector in (live, told_alone):
+        later = selector.ask(round_rng(0, 3), world.contexts[60:80])
+        assert later.examples[0] == batches[1].examples[batches[1].arms == 2][0]
+        selector.tell(later, world.outcomes(later))
+    assert live._advantage._counts.tolist() == [40, 40, 20, 40]
+    assert live.advantage() == told_alone.advantage()
+    assert live.decision() == told_alone.decision()
+    last = [each.ask(round_rng(0, 4), world.contexts[80:100]) for each in (live, told_alone)]
+    assert last[0] == last[1]
+    # Scores of the rest are learned from all the same.
+    assert patient.decision() != live.decision()
+
+
+def test_an_arm_that_comes_while_prompts_are_in_flight_is_known_to_have_come_later_by_telling_alone():
+    world = RouteWorld(n_arms=3, n_examples=200)
+    live, told_alone = (world.selector("pak-ucb", explore=0.5) for _ in range(2))
+    batch = live.ask(round_rng(0, 0), world.contexts[:40])
+    for selector in (live, told_alone):
+        selector.add_arm()
+        selector.tell(batch, world.outcomes(batch))
+        assert selector._advantage._counts.tolist() == [40, 40, 40, 0]
+    assert live.advantage() == told_alone.advantage()
+
+
+@pytest.mark.parametrize(("n_known", "is_fair"), [(0, True), (None, False)])
+def test_over_all_draws_prompts_asked_before_a_removal_would_bias_the_differences(n_known, is_fair):
+    scores = np.array([[0.5, -0.4, 0.3, 0.2], [-0.1, 0.8, 0.1, -0.6], [-0.9, -0.7, 0.0, 0.0]])
+    sums, truth = np.zeros(2), np.zeros(2)
+    for first in itertools.product(range(3), repeat=2):
+        for then in itertools.product(range(2), repeat=2):
+            told, chance = record(explore=1.0), 1.0 / 9.0 / 4.0
+            told.remove_arm(2)
+            left = [t for t, arm in enumerate(first) if arm != 2]  # arm 2's prompts are never told
+            arms = np.array([first[t] for t in left], dtype=np.int64)
+            told.tell(arms, scores[arms, left], np.full(len(left), 1.0 / 3.0), n_known)
+            told.tell(np.array(then), scores[then, (2, 3)], np.full(2, 0.5))
+            sums += chance * told._sums[:2]
+            truth += chance * (0.5 * (scores[:2, 2:].sum(axis=0) - 2.0 * scores[:2, 2:])).sum(axis=1)
+            asked_before = scores.mean(axis=0)[left] - scores[:2, left]
+            truth += chance * asked_before.sum(axis=1) * (not is_fair)
+    assert np.allclose(sums, truth, atol=1e-12) == is_fair
+
+
 DRAWS = 1_000
 
 

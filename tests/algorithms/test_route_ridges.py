@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 
 from algorithms.route.kernel_ridge import KernelRidge
 from algorithms.route.kernels import Kernel
@@ -91,7 +92,7 @@ def test_a_regression_on_features_is_that_of_the_definition_before_and_after_it_
     n_features=st.integers(1, 12),
     alpha=st.floats(0.05, 20.0),
 )
-@settings(deadline=None, max_examples=60, derandomize=True)
+@tries(60)
 def test_the_deviation_of_the_paper_is_the_root_of_the_inverse_form(seed, n, n_features, alpha):
     rng = np.random.default_rng(seed)
     setting = Setting(n_arms=1, n_examples=1, dim=3, bandwidth=0.7, alpha=alpha)

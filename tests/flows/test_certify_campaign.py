@@ -131,6 +131,19 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
     assert certify.history(portions) == told_at_once
 
 
+def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_path):
+    write_certify(tmp_path, labelled=certify.N_EXAMPLES, stopping={"budget": 16, "delta": 0.1})
+    assert ran(tmp_path) == 3
+    told = status(tmp_path)
+    assert told["outcome"] == "none"
+    said = done(tmp_path, "status", "survivor")
+    assert "winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE" in said
+    raised = winnow(tmp_path, "run", "campaign.yaml", "--set", "stopping.budget=32")
+    assert raised.returncode == 2
+    assert "stopping.budget: 16 -> 32" in raised.stderr
+    assert ran(tmp_path, "--fork", "again", "--set", f"stopping.budget={certify.BUDGET}") == 0
+
+
 def test_half_the_labels_of_a_round_are_not_enough(tmp_path):
     write_certify(tmp_path)
     ran(tmp_path)

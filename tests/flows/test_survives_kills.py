@@ -75,14 +75,8 @@ TURNS = [BEFORE, AFTER, AFTER]
 """Three, which no round's number of commits is a multiple of: each boundary meets both in some round."""
 
 
-@pytest.mark.parametrize(
-    ("prepared", "turns"),
-    [("sqlite", [BEFORE]), ("sqlite", [AFTER]), ("postgresql", TURNS)],
-    ids=["sqlite-before-each-commit", "sqlite-after-each-commit", "postgresql"],
-    indirect=["prepared"],
-)
-def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_path, turns):
-    kills = killed_again_and_again(forks, tmp_path, prepared, lambda kills: turns[kills % len(turns)])
+def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_path):
+    kills = killed_again_and_again(forks, tmp_path, prepared, lambda kills: TURNS[kills % len(TURNS)])
     assert kills >= 10
     assert processes.history(tmp_path) == uninterrupted
 

@@ -15,7 +15,7 @@ from stored_campaigns import store_campaign
 from algorithms.route.advantage import Advantage
 from storage.records import DecisionRecord
 from tasks.answer import derive
-from tasks.answer.phrases import NOBODY
+from tasks.answer.phrases import MIXED, NOBODY
 from tasks.answer.words import answer_lines, headline
 from tasks.budgets import Spending
 from tasks.canaries.changes import CanaryChange
@@ -128,6 +128,7 @@ SITUATIONS = [
     Situation("certify certified", "certify", "certified", ("proven", 0.1, ("random-labels",)), "winner, proven", CERTIFIED, status=("certified", "certified", "active"), delta=0.1),
     Situation("certify none", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("refuted", "untested", "untested"), delta=0.1),
     Situation("certify none, one dropped", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("dropped", "untested", "untested"), delta=0.1),
+    Situation("certify none, labels spent", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("untested", "untested", "untested"), delta=0.1, spent=LABELS),
     Situation("certify by a plain mean", "certify", "certified", HEURISTIC, "winner, heuristic", "heuristic: eval trusts a plain mean and guarantees nothing", status=("certified", "certified", "active"), delta=0.1, selector="eval"),
     Situation("certify waits", "certify", "running", NONE, "waiting", "nothing is claimed", best=None, status=OPEN, delta=0.1, waits=("e1", "e2")),
     Situation("certify tokens spent", "certify", "running", NONE, "undecided", "nothing is claimed", best=None, status=OPEN, delta=0.1, spent=TOKENS),
@@ -141,22 +142,23 @@ SITUATIONS = [
 ]  # fmt: skip
 
 
-def decided(situation):
-    """The stored decision of a situation."""
+def decided(situation, changes):
+    """The stored decision of a situation, but for some fields."""
     kind, delta, assumptions = situation.claim
     count = len(situation.status)
-    return DecisionRecord(
+    found = DecisionRecord(
         round_number=3,
         best=None if situation.best is None else "abc"[situation.best],
         estimates=[0.2, 0.8, 0.1, 0.1][:count],
         lower=[0.1, 0.7, 0.0, 0.0][:count],
         upper=[0.3, 0.9, 0.2, 0.2][:count],
         status=situation.status,
-        claim={"kind": kind, "delta": delta, "assumptions": list(assumptions)},
+        claim={"kind": kind, "delta": delta, "assumptions": list(assumptions), "refuted": []},
         stop=situation.reason != "running",
         reason=situation.reason,
         decided_at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
     )
+    return replace(found, **changes)
 
 
 def certificate(situation):
@@ -197,21 +199,31 @@ CHANGED = CanaryChange(
 )
 
 
-def answered(database, situation, monkeypatch):
+def answered(database, situation, monkeypatch, selector=None, played=None, **changes):
+    """The answer of a situation; of its decision, `changes` are other fields.
+
+    `selector` is its selector and `played` its arms and examples, where these make a difference.
+    """
     if situation.mixed:
         monkeypatch.setattr(derive, "canary_changes", lambda session, campaign_id: [CHANGED])
     names = "abcd"[: len(situation.status)]
-    campaign = store_campaign(database, delta=situation.delta, epsilon=situation.epsilon, names=names)
+    campaign = store_campaign(
+        database, situation.name, delta=situation.delta, epsilon=situation.epsilon, names=names
+    )
     arms = [2, *situation.unread]
     outcomes = [1.0] + [None] * len(situation.unread)
     campaign.finish(campaign.plan(0, arms, list(range(len(arms)))), outcomes)
     record = replace(campaign.record, objective=situation.objective)
+    if selector is not None:
+        record = replace(record, spec={**record.spec, "selector": selector})
+    if played is not None:
+        played(campaign)
     with database.reading() as session:
         return derive.answer_of(
             session,
             record,
             names=names,
-            decision=decided(situation),
+            decision=decided(situation, changes),
             has_ended=situation.ended and not situation.waits,
             waits=bool(situation.waits),
             stopped_by=situation.spent if situation.reason == "running" else None,
@@ -309,3 +321,107 @@ def test_in_a_circle_only_candidates_that_are_left_are_said_to_be_beaten(databas
         dict(answer_lines(answer))["winner"]
         == "none: every candidate that was not dropped is beaten by another one"
     )
+
+
+def lines_of(database, monkeypatch, name, changes=None, **answer):
+    """The lines of a situation, with some of its fields changed, of its decision those that `answer` names."""
+    situation = next(each for each in SITUATIONS if each.name == name)
+    return dict(answer_lines(answered(database, situation._replace(**changes or {}), monkeypatch, **answer)))
+
+
+def test_more_labels_need_another_campaign(database, monkeypatch):
+    said = lines_of(database, monkeypatch, "certify none, labels spent")["ended"]
+    assert said == (
+        "the label budget is spent: 40 of 40; bets look ahead to the last label, so that more labels need "
+        "another campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE (the chances of error "
+        "of the two add up)"
+    )
+    other = lines_of(database, monkeypatch, "certify tokens spent")["ended"]
+    assert other.endswith("go on with winnow run SPEC --set stopping.budget.tokens=MORE")
+
+
+FEATURES = {"name": "llm-po-bt", "params": {}}
+ESTIMATE = "the candidate that does best against it, as the Bradley-Terry model estimates it (all intervals"
+
+
+def test_an_estimate_of_the_model_is_called_one_until_the_duels_refute_the_model(database, monkeypatch):
+    said = lines_of(database, monkeypatch, "duel proven in the model", selector=FEATURES)
+    assert ESTIMATE in said["wins"]
+    assert said["wins"].endswith(
+        "if the duels follow the Bradley-Terry model on the features of the candidates)"
+    )
+    assert "model" not in said
+    counted = lines_of(database, monkeypatch, "duel proven by its own duels")["wins"]
+    assert counted.startswith("0.800, between 0.700 and 0.900 of its duels with")
+    assert "estimates" not in counted
+
+
+@pytest.mark.parametrize("name", ["duel running", "duel proven by its own duels"])
+def test_that_the_model_is_refuted_is_said_and_nothing_is_said_to_need_it(database, monkeypatch, name):
+    claim = {"kind": "none", "delta": None, "assumptions": [], "refuted": ["bradley-terry"]}
+    if name != "duel running":
+        claim |= {"kind": "proven", "delta": 0.05}
+    said = lines_of(database, monkeypatch, name, selector=FEATURES, claim=claim)
+    assert said["model"] == (
+        "refuted: it was found, at error probability 0.05, not to be so that the duels follow the "
+        "Bradley-Terry model on the features of the candidates; what is said here does not take it for granted"
+    )
+    assert "Bradley-Terry" not in said["wins"] + said["sure"]
+
+
+AT_ONCE = " (all intervals hold at once, at every round, with probability 95%)"
+
+
+def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probability(database, monkeypatch):
+    dropped = lines_of(database, monkeypatch, "mean proven, one dropped")["dropped"]
+    assert dropped.endswith(f"; the interval of its mean is 0.100 to 0.300{AT_ONCE}")
+    risk = lines_of(database, monkeypatch, "certify certified")["risk"]
+    assert risk == (
+        "0.800, between 0.700 and 0.900: its mean loss against human labels (all upper ends hold at once, at "
+        "every round, with probability 90%, and so do all lower ends, if the labelled examples were drawn at "
+        "random from those that matter)"
+    )
+    without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
+    assert without["risk"] == "0.800: its mean loss against human labels"
+
+
+ENDS = {"lower": [0.1, 0.8, 0.1], "upper": [0.3, 0.8, 0.2]}
+
+
+def all_scored(campaign):
+    """All five examples of b, scored."""
+    campaign.finish(campaign.plan(1, [1] * 5, list(range(5))), [1.0, 1.0, 1.0, 1.0, 0.0])
+
+
+def one_unscored(campaign):
+    """All five examples of b, one of them without an outcome."""
+    campaign.finish(campaign.plan(1, [1] * 5, list(range(5))), [1.0, 1.0, 1.0, 1.0, None])
+
+
+def all_duels(campaign):
+    """b's duels with c on all examples, and c is the only one left."""
+    campaign.finish_duels(campaign.plan(1, [[2, 1]] * 5, list(range(5))), [(0.0, [])] * 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "played", "status", "is_known"),
+    [
+        ("mean exact", all_scored, ("eliminated", "best", "eliminated"), True),
+        ("mean exact", one_unscored, ("eliminated", "best", "eliminated"), False),
+        ("duel exact", all_duels, ("dropped", "best", "eliminated"), True),
+        ("duel exact", all_duels, ("eliminated", "best", "eliminated"), False),
+    ],
+)
+def test_only_a_candidate_whose_every_example_is_scored_is_known_exactly(
+    database, monkeypatch, name, played, status, is_known
+):
+    said = lines_of(database, monkeypatch, name, {"unread": (), "status": status}, played=played, **ENDS)
+    line = said["mean" if name.startswith("mean") else "wins"]
+    assert line.endswith("(known exactly)" if is_known else AT_ONCE.strip())
+
+
+def test_nothing_is_known_exactly_of_two_models_with_one_name(database, monkeypatch):
+    said = lines_of(
+        database, monkeypatch, "mean exact", {"unread": (), "mixed": True}, played=all_scored, **ENDS
+    )
+    assert said["mean"].endswith("; it guarantees nothing: " + MIXED)

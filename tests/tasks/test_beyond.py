@@ -2,18 +2,20 @@
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 from stored_campaigns import store_campaign
 
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.ucb_e import UcbE
+from algorithms.decision import Claim
 from algorithms.mean_interval import mean_interval
 from algorithms.protocols import round_rng
+from storage import paired_views
 from tasks.answer import beyond
-from tasks.answer.model import AnswerClaim
 from tasks.answer.words import answer_lines
 from tasks.status import campaign_status
 
-PROVEN = {"kind": "proven", "delta": 0.05, "assumptions": []}
+PROVEN = {"kind": "proven", "delta": 0.05, "assumptions": [], "refuted": []}
 
 
 @pytest.fixture
@@ -57,6 +59,30 @@ def test_it_is_said_with_all_that_it_takes_for_granted(ended):
     assert said.endswith("95%, for all pairs of candidates at once)")
 
 
+def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, monkeypatch):
+    assert "left out" not in dict(answer_lines(full(ended)))["beyond"]
+    with ended.database.writing() as session:
+        session.execute(
+            text("UPDATE comparisons SET outcome = NULL, reason = 'no_answer' WHERE position IN (1, 10)")
+        )
+    monkeypatch.setattr(beyond, "LEAST", 4)
+    said = dict(answer_lines(full(ended)))["beyond"]
+    left_out = "1 comparisons without an outcome are left out"  # c's is not of the two
+    assert f"(4 examples, taken as a random sample of those that matter; {left_out}; 95%" in said
+    monkeypatch.setattr(beyond, "LEAST", 5)
+    said = dict(answer_lines(full(ended)))["beyond"]
+    assert said.endswith(f"only 4 examples were scored for both b and a; {left_out}")
+
+
+def test_of_duels_those_of_the_two_with_each_other_are_counted(campaign):
+    planned = campaign.plan(0, [[0, 1], [1, 0], [0, 2], [1, 2]], [0, 0, 1, 2])
+    campaign.finish_duels(planned, [(1.0, []), (None, []), (None, []), (None, [])])
+    with campaign.database.reading() as session:
+        counted = paired_views.unscored(session, campaign.record.id, "a", "b", duels=True)
+        assert counted == 1
+        assert paired_views.scored_examples(session, campaign.record.id, "b") == {"a": 1}
+
+
 def test_too_few_examples_say_nothing(ended, monkeypatch):
     monkeypatch.setattr(beyond, "LEAST", 6)
     found = full(ended).beyond
@@ -68,7 +94,7 @@ def test_too_few_examples_say_nothing(ended, monkeypatch):
 def test_a_campaign_that_goes_on_says_nothing_of_it(campaign):
     campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0], best=0, estimates=[1.0, 0.0, None])
     answer = full(campaign)
-    assert (answer.beyond, answer.claim) == (None, AnswerClaim())
+    assert (answer.beyond, answer.claim) == (None, Claim())
 
 
 def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkeypatch):

@@ -6,8 +6,9 @@ import re
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from property_settings import tries
 
 from tasks.datasets import Example, load_dataset
 from tasks.errors import DatasetError
@@ -66,7 +67,7 @@ def test_every_format_gives_the_same_examples_and_fingerprint(tmp_path, suffix):
     assert dataset.fingerprint == load_dataset(write(tmp_path / "other.jsonl", ROWS), ROLES).fingerprint
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@tries(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.fixed_dictionaries({"id": KEY, "input": TEXT, "target": TEXT}),

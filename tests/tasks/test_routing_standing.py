@@ -1,5 +1,6 @@
 """What routing has brought over a single candidate: from the stored rounds alone, and as it is said."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,5 +107,7 @@ def test_the_doubt_says_what_the_interval_does():
         "routing was not shown to pay: its mean score is estimated to be +0.100 above what the best single "
         "candidate, other, would have had on the same prompts; the 95% interval is +0.000 to +0.200"
     )
+    narrow = replace(advantage(0.1, 0.0, 0.2), delta=0.001)
+    assert "the 99.9% interval is" in doubt_of(narrow, names)
     assert doubt_of(advantage(-0.1, -0.2, -0.01), names).startswith("routing did not pay: its mean")
     assert "nothing says what one candidate alone would have scored" in doubt_of(None, names)

@@ -11,10 +11,10 @@ from tasks.leasing import LIFETIME, holding, now
 from tasks.status import campaign_status
 
 KNOWN = {"estimates": [0.5, 0.9, 0.1], "lower": [0.3, 0.6, 0.0], "upper": [0.7, 1.0, 0.2]}
-PROVEN = {"kind": "proven", "delta": 0.05, "assumptions": []}
-EXACT = {"kind": "exact", "delta": None, "assumptions": []}
-HEURISTIC = {"kind": "heuristic", "delta": None, "assumptions": []}
-NOTHING = {"kind": "none", "delta": None, "assumptions": []}
+PROVEN = {"kind": "proven", "delta": 0.05, "assumptions": [], "refuted": []}
+EXACT = {"kind": "exact", "delta": None, "assumptions": [], "refuted": []}
+HEURISTIC = {"kind": "heuristic", "delta": None, "assumptions": [], "refuted": []}
+NOTHING = {"kind": "none", "delta": None, "assumptions": [], "refuted": []}
 
 
 def status(campaign):
@@ -66,16 +66,29 @@ def test_a_raised_budget_reopens_only_what_the_budget_ended(database, reason, se
     assert end(store_campaign(database, budget=4), reason).is_settled is settled
 
 
-def test_a_campaign_whose_lease_is_held_is_running_whatever_its_last_decision_said(campaign):
+def test_a_campaign_whose_lease_is_held_is_running_while_there_is_more_to_do(campaign):
     with holding(campaign.database, campaign.record.id) as lease:
         assert status(campaign).state == "running"
-        found = end(campaign, "confident", PROVEN)
+        found = end(campaign, "running", PROVEN)
         assert (found.state, found.holder) == ("running", str(lease.holder))
         assert (found.answer.outcome, found.answer.claim.kind) == (None, "none")
         assert not found.is_settled
-    assert status(campaign).state == "ended"
-    assert status(campaign).answer.claim.kind == "proven"
-    assert status(campaign).holder is None
+    assert (status(campaign).state, status(campaign).holder) == ("interrupted", None)
+
+
+def test_a_decided_campaign_that_another_process_holds_has_ended(campaign):
+    """The reproduction: `winnow run` ended with 1 where another process took the lease right after it."""
+    with holding(campaign.database, campaign.record.id) as lease:
+        found = end(campaign, "confident", PROVEN)
+    assert (found.state, found.holder, found.is_settled) == ("ended", str(lease.holder), True)
+    assert (found.answer.outcome, found.answer.claim.kind) == ("winner", "proven")
+
+
+def test_a_campaign_with_a_raised_budget_runs_while_it_is_held(database):
+    campaign = store_campaign(database, budget=4)
+    with holding(campaign.database, campaign.record.id):
+        found = end(campaign, "budget")
+        assert (found.state, found.answer.outcome, found.is_settled) == ("running", None, False)
 
 
 AWAY = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)

@@ -48,7 +48,7 @@ def test_a_plug_in_that_gives_no_score_leaves_the_output_unscored(say, no_answer
     plug_in = SimpleNamespace(judge=lambda output, targets: say())
     verdict = AnswerlessJudge(inner=plug_in, no_answer=no_answer).judge("x", ["y"])
     assert (verdict.score, verdict.reason, verdict.no_answer) == (None, "invalid_score", False)
-    assert verdict.answer
+    assert verdict.detail
 
 
 def test_numbers_of_other_kinds_become_plain_ones():

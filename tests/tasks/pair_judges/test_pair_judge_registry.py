@@ -15,8 +15,16 @@ MODULE = '''
 class Longer:
     """The longer answer wins."""
 
+    models, is_deterministic = (), True
+
     def __init__(self, *, by: int = 1):
-        self.by = by
+        self.identity = {"by": by}
+
+    def calls(self, duel, replies):
+        return ()
+
+    def verdict(self, duel, replies):
+        """Not asked for here."""
 '''
 ENTRIES = "[winnow.pair_judges]\nacme-longer = acme_pairs:Longer\nllm = acme_gone:Gone\n"
 
@@ -133,7 +141,7 @@ def test_every_pair_judge_describes_itself():
 @pytest.mark.usefixtures("acme")
 def test_a_package_adds_a_pair_judge_but_cannot_replace_a_built_in_one():
     assert "acme-longer" in pair_judge_names()
-    assert create_pair_judge("acme-longer", by=2).by == 2
+    assert create_pair_judge("acme-longer", by=2).identity == {"by": 2}
     with pytest.raises(JudgeError, match="valid integer, got 'x'"):
         create_pair_judge("acme-longer", by="x")
     assert [ref.name for ref in create_pair_judge("llm", **LLM).models] == ["m"]

@@ -235,7 +235,7 @@ def test_a_plug_in_that_gives_no_outcome_leaves_the_duel_unscored(say):
     plug_in = SimpleNamespace(verdict=lambda duel, replies: say())
     verdict = verdict_of(plug_in, duel(), {})
     assert (verdict.outcome, verdict.reason) == (None, "invalid_score")
-    assert verdict.answer
+    assert verdict.detail
 
 
 def test_numbers_of_other_kinds_become_plain_ones():

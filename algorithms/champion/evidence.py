@@ -1,0 +1,226 @@
+"""Who is out and why: the race's wealth and the tests against the filled row, as one wealth an arm.
+
+An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it, C the wealth of the tests of
+all its draws, C' that of its draws after the race. docs/how-the-guarantee-works.md has the proof that a best
+arm's M ever reaches 1 / delta with probability at most delta.
+"""
+
+import math
+
+import numpy as np
+
+from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.champion.controls import Controls
+from algorithms.champion.draws import Draws, Grouped, Played
+from algorithms.champion.mode import Mode
+from algorithms.champion.race import Race
+from algorithms.champion.wealth import Wealths, log_factors
+
+TOLERANCE = 1e-9  # of a mean, in favour of the arm that is tested
+MOST_ADAPTIVE = 5.0
+LEAST_GAP = 1.4  # standard errors: what the distance to T is taken for where less was seen
+
+
+class Evidence:
+    """What was drawn of K arms, and which are out.
+
+    Args:
+        n_arms: K.
+        n_examples: N.
+        mode: How the race and the tests are weighed.
+        level: The wealth at which an arm is out.
+        epsilon: How far T is above the champion's mean.
+    """
+
+    def __init__(self, n_arms: int, n_examples: int, mode: Mode, level: float, epsilon: float) -> None:
+        self.n_arms, self.n_examples = n_arms, n_examples
+        self.mode, self.level, self._epsilon = mode, level, epsilon
+        self.draws = Draws(n_arms, n_examples)
+        self.controls = Controls(n_arms, n_examples)
+        self.race = Race(n_arms, n_examples)
+        self.in_race = True
+        """Whether all draws so far were on common examples."""
+        self.champion: int | None = None
+        """L, the best of the filled rows."""
+        self.total = math.nan
+        """N T: the champion's mean and epsilon, times N."""
+        self.active = np.ones(n_arms, dtype=np.bool_)  # (K,) not dropped
+        self.is_out = np.zeros(n_arms, dtype=np.bool_)  # (K,) shown not to be the best, beyond epsilon
+        self.is_beaten = np.zeros(n_arms, dtype=np.bool_)
+        """Shape (K,), arms shown not to be the best even at an epsilon of 0."""
+        self._met_dropped: BoolArray = np.zeros(
+            n_arms, dtype=np.bool_
+        )  # (K,) raced against an arm that was dropped
+        self._wealths = Wealths(n_arms)
+        self._raced = np.zeros(n_arms, dtype=np.int64)  # (K,) draws in the race
+        self._untested: IntArray | None = None  # (K,) draws before a row was filled
+        self._slack = TOLERANCE * n_examples
+
+    @property
+    def alive(self) -> BoolArray:
+        """Arms in question, shape (K,), the champion among them."""
+        return self.active & ~self.is_out
+
+    @property
+    def can_race(self) -> bool:
+        """Whether common examples may be asked next: all arms in question were told the same so far."""
+        alive = self.alive
+        is_level = bool((self.draws.count[alive] == self.race.n_columns).all())
+        return self.in_race and is_level and not bool((alive & self._met_dropped).any())
+
+    @property
+    def is_settled(self) -> BoolArray:
+        """Arms told in full whose means are at most T whatever their unscored pairs are worth, shape (K,)."""
+        if self.champion is None:
+            return np.zeros(self.n_arms, dtype=np.bool_)
+        return self._is_full() & np.asarray(self.draws.high <= self.total + self._slack)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether an arm is known that no other one beats by more than epsilon."""
+        alive = self.alive
+        if np.count_nonzero(alive) == 1:
+            return bool(self.draws.count[alive][0] > 0)
+        if self.champion is None:
+            return False
+        is_open = alive & ~self.is_settled
+        is_open[self.champion] = False
+        return not is_open.any()
+
+    def wealths(self, arms: IntArray) -> FloatArray:
+        """M of some arms, shape (A,), and before any row was filled the part of it that is known, w R.
+
+        An arm that is told in full keeps the last one.
+        """
+        weight = self.mode.weight
+        raced = weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
+        if self.champion is None:
+            return raced
+        return raced * self._wealths.since_race(arms) + (1.0 - weight) * self._wealths.since_start(arms)
+
+    def tell_columns(self, batch: Grouped, arms: IntArray, scores: FloatArray) -> None:
+        """Absorb common examples of all arms in question.
+
+        Args:
+            batch: All pairs, also those of arms that are out.
+            arms: Shape (A,), the arms in question.
+            scores: Shape (A, B), on the common examples in the order they were drawn.
+        """
+        self.race.tell(arms, scores, bets=self.mode.weight > 0.0)
+        self._append(batch)
+        self._raced[batch.arms] = self.draws.count[batch.arms]
+        self._rule_out_by_race()
+        self._crown()
+
+    def tell(self, batch: Grouped, untold: BoolArray) -> None:
+        """Absorb draws that every arm has of its own; the race, if it was still on, is left.
+
+        Args:
+            batch: Draws of G arms.
+            untold: Shape (G, N), of which examples each was not told before.
+        """
+        self.in_race = False
+        if self.champion is None:
+            self._append(batch)
+        else:
+            self._test(batch, untold)
+            self._rule_out(batch.arms)
+        self._crown()
+
+    def drop(self, active: BoolArray, level: float) -> None:
+        """Leave arms out that were dropped, and ask anew who is out without them.
+
+        Args:
+            active: Shape (K,), arms that are not dropped.
+            level: The wealth at which an arm is out from now on.
+        """
+        self.active, self.level = active.copy(), level
+        self._met_dropped = np.asarray(self.race.has_met[:, ~active].any(axis=1))
+        self.is_out[:] = self.is_beaten[:] = False
+        self.champion, self.total = None, math.nan
+        self._rule_out_by_race()
+        self._crown()
+
+    def _append(self, batch: Grouped) -> None:
+        """Absorb draws on which nothing is bet against a champion, as there is none."""
+        nothing = np.zeros(len(batch.examples))
+        self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
+
+    def _absorb(self, batch: Grouped, played: Played) -> None:
+        counts = self.draws.count[batch.arms] + batch.sizes
+        sums = self.draws.high[batch.arms] + np.add.reduceat(played.scores, batch.starts)
+        residuals = played.scores - (sums / counts)[batch.group]
+        self.draws.append(batch, played, residuals)
+        self.controls.learn(batch, residuals)
+
+    def _test(self, batch: Grouped, untold: BoolArray) -> None:
+        """Bet on draws against the champion: bets, controls and their weights are fixed before the scores."""
+        control, most = self.controls.before(batch, untold)
+        features = self.controls.features_of(batch.examples)
+        adaptive = self._adaptive_bets(batch.arms)[batch.group]
+        played = self.draws.next_of(batch, control, most, adaptive)
+        self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
+        self._absorb(batch, played)
+        self.controls.add(batch, features, self.draws)
+
+    def _adaptive_bets(self, arms: IntArray) -> FloatArray:
+        counts = np.maximum(self.draws.count[arms], 1)
+        variance = (self.controls.residual_squares(self.draws, arms) + 0.1) / (counts + 1)
+        gap = self.total / self.n_examples - self.controls.estimates(self.draws, arms)
+        gap = np.maximum(gap, LEAST_GAP * np.sqrt(variance / counts))
+        return np.asarray(np.minimum(gap / variance, MOST_ADAPTIVE))
+
+    def _crown(self) -> None:
+        """Make the best of the filled rows the champion, and test all others against it anew."""
+        full = np.flatnonzero(self.active & self._is_full())
+        if full.size == 0:
+            return
+        best = int(full[self.draws.low[full].argmax()])
+        if self.champion is not None and self.draws.low[best] <= self.draws.low[self.champion] + self._slack:
+            return
+        self.champion = best
+        self.is_out[best] = self.is_beaten[best] = False
+        self.total = float(self.draws.low[best]) + self._epsilon * self.n_examples
+        if self._untested is None:
+            self._untested = self.draws.count.copy()
+        arms = np.flatnonzero(self.alive & ~self._is_full() & (self.draws.count > 0))
+        if arms.size:
+            self.controls.fill(self.draws.row(best), arms, self.draws)
+            self._bet_again(arms)
+            self._rule_out(arms)
+
+    def _bet_again(self, arms: IntArray) -> None:
+        """Work out the wealth of some arms from all of their draws, for the T there is now."""
+        assert self._untested is not None
+        drawn = self.draws.history(arms)
+        starts = drawn.starts
+        logs = log_factors(drawn.played, self.total, self.n_examples).cumsum(axis=1)
+        sums = np.concatenate([np.zeros((len(logs), 1)), logs], axis=1)  # (5, F + 1)
+        ends = starts + self.draws.count[arms]
+        raced = starts + np.minimum(self._raced[arms], self.draws.count[arms])
+        untested = np.maximum(raced, starts + self._untested[arms])
+        bounds = np.stack([starts, raced, untested, ends])  # (4, A)
+        parts = np.diff(sums[:, bounds], axis=1)  # (5, 3, A)
+        self._wealths.put(arms, parts[:-1].transpose(1, 2, 0), parts[-1, 2])
+
+    def _rule_out(self, arms: IntArray) -> None:
+        """Which of some arms are out by the tests: for certain, or by their wealth."""
+        arms = arms[self.alive[arms] & ~self._is_full()[arms]]
+        left = self.n_examples - self.draws.count[arms]
+        is_certain = self.draws.high[arms] + left < self.total - self._slack
+        self.is_out[arms] = is_certain | (self.wealths(arms) >= self.level)
+        self.is_beaten[arms] = self.is_out[arms] & (self._epsilon == 0.0)
+
+    def _rule_out_by_race(self) -> None:
+        """Which arms are out by the race; if all were, the one with the least wealth is kept."""
+        arms = np.flatnonzero(self.alive)
+        if self.mode.weight == 0.0 or len(arms) < 2:
+            return
+        wealths = self.wealths(arms)
+        is_out = wealths >= self.level
+        if is_out.all():
+            is_out[wealths.argmin()] = False
+        self.is_out[arms] = self.is_beaten[arms] = is_out
+
+    def _is_full(self) -> BoolArray:
+        return np.asarray(self.draws.count == self.n_examples)

@@ -1,0 +1,146 @@
+"""Wealth of arms that all see the same random examples, each betting that better arms beat it.
+
+Letters: N examples of which t were told of every arm in the race; x_i the score of arm i; D = o - x_i with o
+the mean score of its opponents on the same example; r = -(sum of D so far) / (N - t), the mean of D over the
+examples not told if the opponents' mean were that of arm i.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import FloatArray, IntArray
+
+BETS = np.array([1.2, 0.5, 0.2, 0.07])
+"""Fixed bets, as shares of the stake for a lead of 1; each is a wealth of its own, and they are averaged."""
+SHARE_OF_FIXED = 0.7  # of the stake; the rest is bet adaptively
+MOST_STAKED = 0.8
+FIRST_ADAPTIVE = 0.3
+LEAST_LEAD = 1.4  # standard errors: what a lead is taken for where less was seen
+GROUPS = np.array([1, 2, 3, 4, 6, 8, 12])
+"""How many of the best other arms are the opponents, the best number being chosen for each arm."""
+LEAST_ROOM = 1e-9
+HIGHEST_LOG = 600.0
+
+
+class Opponents(NamedTuple):
+    """Of A arms, fixed before the scores that they are played on."""
+
+    members: IntArray
+    """Shape (V, W), lists of arms, best first: the leading arms without one of them each."""
+    which: IntArray
+    """Shape (A,), whose row of `members` is whose."""
+    size: IntArray
+    """Shape (A,), how many of the row are the opponents."""
+    adaptive: FloatArray
+    """Shape (A,), the adaptive bet."""
+
+
+class Race:
+    """The wealths of the arms that are still in the race.
+
+    A wealth is 1 at first. For an arm whose mean is that of all others or more, the opponents' mean over
+    what is left cannot exceed its own, so D has a mean of at most r, and the wealth is a non-negative
+    supermartingale whatever decides about opponents and bets, as long as the scores of the next example do
+    not. An unscored pair counts 0 for an opponent and 1 for the arm itself, so that this holds for every
+    completion.
+    """
+
+    def __init__(self, n_arms: int, n_examples: int) -> None:
+        self._n_examples = n_examples
+        self.n_columns = 0
+        """t, examples told of all arms in the race."""
+        self.low = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
+        self.high = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
+        self.products = np.zeros((n_arms, n_arms))  # (K, K) sums of products of scores, unscored as 0
+        self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
+        self.has_met = np.zeros((n_arms, n_arms), dtype=np.bool_)
+        """Shape (K, K), whether the arm of the row was bet against the arm of the column."""
+
+    def wealths(self, arms: IntArray) -> FloatArray:
+        """Of some arms, shape (A,)."""
+        wealths = np.exp(np.minimum(self._logs[arms], HIGHEST_LOG))
+        fixed = wealths[:, :-1].mean(axis=1)
+        return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * wealths[:, -1])
+
+    def tell(self, arms: IntArray, scores: FloatArray, *, bets: bool = True) -> None:
+        """Bet on the next columns, then absorb them.
+
+        Args:
+            arms: Shape (A,), the arms in the race, at least 2.
+            scores: Shape (A, B), on B examples drawn uniformly from those not told; NaN where unscored.
+            bets: Whether to bet at all.
+        """
+        low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
+        if bets and len(arms) > 1:
+            opponents = self._choose(arms)
+            self._bet(arms, low, high, opponents)
+            self._remember(arms, opponents)
+        self.n_columns += scores.shape[1]
+        self.low[arms] += low.sum(axis=1)
+        self.high[arms] += high.sum(axis=1)
+        self.products[np.ix_(arms, arms)] += low @ low.T
+
+    def _remember(self, arms: IntArray, opponents: Opponents) -> None:
+        """Note who was bet against whom."""
+        for row, size in {(int(v), int(s)) for v, s in zip(opponents.which, opponents.size, strict=True)}:
+            mine = (opponents.which == row) & (opponents.size == size)
+            self.has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True
+
+    def _bet(self, arms: IntArray, low: FloatArray, high: FloatArray, opponents: Opponents) -> None:
+        position = np.full(len(self.low), -1)
+        position[arms] = np.arange(len(arms))
+        among = position[opponents.members]  # (V, W) rows of `low`
+        pick = (opponents.which, opponents.size - 1)
+        theirs = _mean_of_first(low[among])[pick]  # (A, B)
+        sums = _mean_of_first(self.low[opponents.members])[pick]  # (A,)
+        lead = theirs - high  # (A, B) D
+        before = (sums - self.high[arms])[:, np.newaxis] + lead.cumsum(axis=1) - lead
+        left = self._n_examples - self.n_columns - np.arange(lead.shape[1])  # (B,)
+        level = -before / left  # r
+        most = MOST_STAKED / np.maximum(1.0 + level, LEAST_ROOM)
+        gain = lead - level
+        grown = self._n_examples / left
+        for each, bet in enumerate(BETS):
+            self._logs[arms, each] += np.log1p(np.minimum(bet * grown, most) * gain).sum(axis=1)
+        adaptive = np.minimum(opponents.adaptive[:, np.newaxis], most)
+        self._logs[arms, -1] += np.log1p(adaptive * gain).sum(axis=1)
+
+    def _choose(self, arms: IntArray) -> Opponents:
+        """The opponents with the clearest lead so far, and the bet that this lead calls for."""
+        width = min(int(GROUPS[-1]), len(arms) - 1)
+        ranked = arms[np.argsort(-self.low[arms], kind="stable")]
+        top = ranked[: width + 1]
+        members = np.stack([np.delete(top, row) for row in range(width + 1)])  # (W + 1, W)
+        rank = np.full(len(self.low), width)
+        rank[top] = np.arange(width + 1)
+        which = rank[arms]
+        sizes = GROUPS[width >= GROUPS]
+        t = self.n_columns
+        if t == 0:
+            size = np.full(len(arms), sizes[-1])
+            return Opponents(members, which, size, np.full(len(arms), FIRST_ADAPTIVE))
+        of_groups = _mean_of_first(self.low[members])[:, sizes - 1]  # (V, G)
+        lead = (of_groups[which] - self.high[arms][:, np.newaxis]) / t  # (A, G)
+        moment = (self._squared_leads(arms, members, which, sizes) + 0.1) / (t + 1)
+        chosen = (np.maximum(lead, 0.0) ** 2 / moment).argmax(axis=1)
+        pick = (np.arange(len(arms)), chosen)
+        gap = np.maximum(lead[pick], LEAST_LEAD * np.sqrt(moment[pick] / t))
+        return Opponents(members, which, sizes[chosen], gap / moment[pick])
+
+    def _squared_leads(
+        self, arms: IntArray, members: IntArray, which: IntArray, sizes: IntArray
+    ) -> FloatArray:
+        """Sums of D^2 so far for each number of opponents, shape (A, G)."""
+        inner = self.products[members[:, :, np.newaxis], members[:, np.newaxis, :]]  # (V, W, W)
+        inner = inner.cumsum(axis=1).cumsum(axis=2).diagonal(axis1=1, axis2=2)  # (V, W)
+        cross = self.products[members[which], arms[:, np.newaxis]].cumsum(axis=1)  # (A, W)
+        own = self.products[arms, arms][:, np.newaxis]
+        sums = inner[which][:, sizes - 1] / sizes**2 - 2.0 * cross[:, sizes - 1] / sizes + own
+        return np.asarray(np.maximum(sums, 0.0))
+
+
+def _mean_of_first(values: FloatArray) -> FloatArray:
+    """Along the second axis, the mean of the values up to each place."""
+    counts = np.arange(1, values.shape[1] + 1).reshape(-1, *[1] * (values.ndim - 2))
+    return np.asarray(values.cumsum(axis=1) / counts)

@@ -1,0 +1,220 @@
+"""Champion: the best arm with a guarantee, by a race and by tests against a filled row."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.champion.allocation import SMALLEST, plan
+from algorithms.champion.draws import Grouped
+from algorithms.champion.evidence import Evidence
+from algorithms.champion.mode import Start, mode_of
+from algorithms.champion.switch import race_costs_more
+from algorithms.champion.verdict import Dropping, Verdict
+from algorithms.decision import Decision
+from algorithms.protocols import EMPTY_BATCH, Batch
+
+COMPARISONS_PER_STEP = 32  # of the race, where rounds are smaller
+COLUMN_GROWTH = 0.05  # of the common examples told, where rounds hold many arms
+FIRST_COLUMNS = 2
+
+
+class Champion:
+    """Race all arms on common examples, then fill the best row and test the others against its mean.
+
+    In a race every arm in question is asked the same random examples, and bets that better arms beat it;
+    against a filled row, whose mean is a fact, each arm bets on examples of its own that it is not as good,
+    with the filled row and the other arms' scores as control variates. Both bets are one wealth an arm, and
+    an arm is out once it reaches 1/delta. Only the one best arm must never get there, so the error
+    probability is delta without a union over arms; docs/how-the-guarantee-works.md has the proof.
+
+    In a round of the race every arm in question is asked at least one example, however small `batch_size` is;
+    a row is filled in one round. Otherwise `batch_size` is about the size of a round; up to 4, rounds ask one
+    arm at a time. Without `delta` the tests are at 0.05, and go on to the rest of the matrix when decided.
+
+    Args:
+        setting: The problem and the common parameters.
+        start: "race" never fills a row while the race goes on, "champion" fills one at once, and "auto"
+            weighs both by the size of the grid and leaves the race when it would cost more than it saves.
+        dropping: With m arms dropped, which arm is the best of the rest is up to the data. "stated" states
+            an error probability of (m + 1) delta then; "reserved" keeps it at delta, at the cost of a wealth
+            of 2/delta, or (m + 1)(m + 2)/delta, that an arm needs to be out.
+        additions: How often arms were added after scores had been seen, J: the error probability that is
+            stated is then (J + 1) times as high.
+
+    Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
+    sequences for sampling without replacement".
+    """
+
+    def __init__(
+        self, setting: Setting, *, start: Start = "auto", dropping: Dropping = "stated", additions: int = 0
+    ) -> None:
+        self._setting = setting
+        self._mode = mode_of(setting.n_arms, setting.n_examples, start)
+        self._matrix = ScoreMatrix(setting)
+        self._verdict = Verdict(setting, self._matrix, dropping, additions)
+        level = self._verdict.level(0)
+        self.evidence = Evidence(setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon)
+        self.rounds_told = 0
+        """Batches told so far."""
+        self.out_in_round = np.full(setting.n_arms, -1)
+        """Shape (K,), the round, counted from 0, in which an arm was shown to be out; -1 where it is not."""
+        self.out_at = np.full(setting.n_arms, -1)
+        """Shape (K,), the number of pairs that had been told then; -1 where it is not out."""
+        self._has_left_race = False  # as far as was asked
+
+    @property
+    def wealths(self) -> FloatArray:
+        """What each arm has made of a stake of 1 by betting that it is not the best, shape (K,).
+
+        An arm is out at `level`. The best arm's ever reaches x with probability at most 1/x; with arms
+        dropped, see `dropping`.
+        """
+        return self.evidence.wealths(np.arange(self._setting.n_arms))
+
+    @property
+    def level(self) -> float:
+        """The wealth at which an arm is out."""
+        return self.evidence.level
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose common examples of all arms in question, or examples of one or a few arms."""
+        room = self._verdict.room(self.evidence)
+        if room == 0:
+            return EMPTY_BATCH
+        if self._races(rng):
+            batch = self._ask_columns(room, rng)
+            if len(batch) > 0:
+                return batch
+        return self._ask_arms(room, rng)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN where unscored."""
+        scores = self._matrix.tell(batch, outcomes)
+        if len(batch) == 0:
+            return
+        self._verdict.tell(batch, scores)
+        grouped = Grouped.of(batch.arms, batch.examples, scores)
+        columns = self._columns_of(batch, scores) if self.evidence.can_race else None
+        if columns is not None:
+            self.evidence.tell_columns(grouped, np.flatnonzero(self.evidence.alive), columns)
+        else:
+            self.evidence.tell(grouped, self._untold_before(grouped))
+        if not np.array_equal(self._matrix.active, self.evidence.active):
+            n_dropped = int(np.count_nonzero(~self._matrix.active))
+            self.evidence.drop(self._matrix.active, self._verdict.level(n_dropped))
+        self._note_who_is_out()
+
+    def decision(self) -> Decision:
+        """Recommend the best filled row, or the last arm in the race, or the arm with the highest mean."""
+        return self._verdict.decision(self.evidence)
+
+    def _races(self, rng: np.random.Generator) -> bool:
+        """Whether the next batch is one of the race; once left, it is left for good."""
+        evidence, mode = self.evidence, self._mode
+        if self._has_left_race or not evidence.can_race or evidence.is_decided:
+            return False
+        told = evidence.race.n_columns
+        if not mode.leaves or self._asked_columns() < mode.columns:
+            return True
+        if mode.weight == 0.0:
+            return False
+        if told < FIRST_COLUMNS:
+            return True
+        arms = np.flatnonzero(evidence.alive)
+        return not race_costs_more(
+            n_examples=self._setting.n_examples,
+            n_columns=told,
+            log_level=-math.log(self._verdict.delta),
+            means=evidence.race.low[arms] / told,
+            products=evidence.race.products[np.ix_(arms, arms)] / told,
+            n_arms=self._setting.n_arms,
+            rng=rng,
+        )
+
+    def _asked_columns(self) -> int:
+        """Common examples told or in flight."""
+        arm = int(np.flatnonzero(self.evidence.alive)[0])
+        return int(self._matrix.told[arm] + self._matrix.pending[arm])
+
+    def _ask_columns(self, room: int, rng: np.random.Generator) -> Batch:
+        """The next common examples, all arms on one before the next one; empty where none fit."""
+        arms = np.flatnonzero(self.evidence.alive)
+        asked, size = self._asked_columns(), self._setting.batch_size
+        columns = FIRST_COLUMNS
+        if asked > 0 and size <= SMALLEST:
+            columns = min(math.ceil(COMPARISONS_PER_STEP / len(arms)), size)
+        elif asked > 0:
+            columns = max(math.ceil(size / len(arms)), int(COLUMN_GROWTH * asked))
+        if asked < self._mode.columns:
+            columns = min(columns, self._mode.columns - asked)
+        columns = min(columns, room // len(arms))
+        examples = self._matrix.draw(int(arms[0]), columns, rng)
+        return self._matrix.ask(np.tile(arms, len(examples)), np.repeat(examples, len(arms)))
+
+    def _ask_arms(self, room: int, rng: np.random.Generator) -> Batch:
+        """Examples of each arm's own."""
+        self._has_left_race = True
+        matrix = self._matrix
+        size = min(self._setting.batch_size, room)
+        portions = [] if self.evidence.is_decided else plan(self.evidence, matrix.told + matrix.pending, size)
+        arms: list[IntArray] = []
+        examples: list[IntArray] = []
+        for arm, wanted in portions:
+            drawn = matrix.draw(arm, min(wanted, room), rng)
+            room -= len(drawn)
+            arms.append(np.full(len(drawn), arm))
+            examples.append(drawn)
+        if not portions:
+            return EMPTY_BATCH if self._setting.delta is not None else matrix.ask_uniformly(size, rng)
+        return matrix.ask(np.concatenate(arms), np.concatenate(examples))
+
+    def _columns_of(self, batch: Batch, scores: FloatArray) -> FloatArray | None:
+        """Scores of the arms in question, shape (A, B), if the batch is common examples of all of them."""
+        arms = np.flatnonzero(self.evidence.alive)
+        changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
+        width = int(changes[0]) + 1 if changes.size else len(batch)
+        if len(batch) % width or width < len(arms):
+            return None
+        of_arms, of_examples = batch.arms.reshape(-1, width), batch.examples.reshape(-1, width)
+        is_common = (of_arms == of_arms[0]).all() and (of_examples == of_examples[:, :1]).all()
+        place = np.searchsorted(of_arms[0], arms)
+        if not is_common or place.max() >= width or not np.array_equal(of_arms[0][place], arms):
+            return None
+        return np.asarray(scores.reshape(-1, width)[:, place].T)
+
+    def _untold_before(self, batch: Grouped) -> BoolArray:
+        """Of which examples the arms of a batch were not told before it, shape (G, N)."""
+        untold = self._matrix.untold(batch.arms)
+        untold[batch.group, batch.examples] = True
+        return untold
+
+    def _note_who_is_out(self) -> None:
+        is_out = self.evidence.is_out
+        newly = is_out & (self.out_in_round < 0)
+        self.out_in_round[newly] = self.rounds_told
+        self.out_at[newly] = int(self._matrix.told.sum())
+        self.out_in_round[~is_out] = self.out_at[~is_out] = -1
+        self.rounds_told += 1
+
+
+class RaceOnly(Champion):
+    """Ask all arms in question the same random examples until one is left.
+
+    Champion that never leaves the race: the better choice where the answer costs less than a row, as a row of
+    K x N pairs is 1/K of them. The race is left only where arms that were out are in question again, because
+    an arm that they raced against was dropped.
+
+    Args:
+        setting: The problem and the common parameters.
+        dropping: As of `Champion`.
+        additions: As of `Champion`.
+
+    Source: this project; see `Champion`.
+    """
+
+    def __init__(self, setting: Setting, *, dropping: Dropping = "stated", additions: int = 0) -> None:
+        super().__init__(setting, start="race", dropping=dropping, additions=additions)

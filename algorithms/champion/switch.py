@@ -1,0 +1,78 @@
+"""What going on with the race would cost, to be held against the cost of filling a row.
+
+An estimate, on which no claim rests: leaving the race may be decided by anything that was told.
+"""
+
+import numpy as np
+
+from algorithms.arrays import FloatArray
+
+DRAWS = 24
+GROUPS = np.array([1, 2, 3, 4, 6, 8, 12])
+GUESS_PER_ARM = 2.5  # n_0 / K: columns that a race of K arms takes, before anything is seen of it
+TRUSTED_COLUMNS = 32  # as many columns say as much as the guess
+WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it costs more than so many rows
+
+
+def race_costs_more(
+    n_examples: int,
+    n_columns: int,
+    log_level: float,
+    means: FloatArray,
+    products: FloatArray,
+    n_arms: int,
+    rng: np.random.Generator,
+) -> bool:
+    """Whether the race is to be left.
+
+    Args:
+        n_examples: N.
+        n_columns: t, common examples told, at least 2.
+        log_level: ln(1 / delta).
+        means: Shape (A,), mean scores of the arms in the race.
+        products: Shape (A, A), mean products of their scores.
+        n_arms: K.
+        rng: For draws of what the means may be.
+    """
+    guess = GUESS_PER_ARM * n_arms
+    guessed = n_examples * guess / (n_examples + guess) * len(means)
+    seen = _expected_cost(n_examples, n_columns, log_level, means, products, rng)
+    trust = n_columns / (n_columns + TRUSTED_COLUMNS)
+    cost = max(seen, 1.0) ** trust * guessed ** (1.0 - trust)
+    return bool(cost > WORTH_OF_A_ROW * (n_examples - n_columns))
+
+
+def _expected_cost(
+    n_examples: int,
+    t: int,
+    log_level: float,
+    means: FloatArray,
+    products: FloatArray,
+    rng: np.random.Generator,
+) -> float:
+    """Comparisons until one arm is left, as a mean over draws of the arms' means given what was seen."""
+    covariances = products - np.outer(means, means)  # (A, A)
+    own = covariances.diagonal()
+    specific = np.maximum(own - 2.0 * covariances.mean(axis=1) + covariances.mean(), 1e-4)  # (A,) q
+    kept = max(0.05, 1.0 - (specific / t).mean() / max(means.var(), 1e-12))
+    centre = means.mean() + kept * (means - means.mean())
+    noise = np.sqrt(kept * specific / t * (1.0 - t / n_examples))
+    drawn = centre + noise * rng.standard_normal((DRAWS, len(means)))  # (R, A)
+    order = np.argsort(-drawn, axis=1, kind="stable")
+    best = order[:, 0]
+    sizes = GROUPS[: max(1, int(np.searchsorted(GROUPS, len(means))))]
+    highest = (
+        np.take_along_axis(drawn, order[:, : int(sizes[-1])], axis=1).cumsum(axis=1)[:, sizes - 1] / sizes
+    )
+    gap = np.maximum(highest[:, np.newaxis, :] - drawn[:, :, np.newaxis], 1e-6)  # (R, A, G)
+    spread = np.broadcast_to(specific[:, np.newaxis] + specific.mean() / sizes, gap.shape).copy()
+    spread[:, :, 0] = np.maximum(own[best][:, np.newaxis] + own - 2.0 * covariances[best], 1e-4)
+    rate = (gap**2 / (spread + 0.35 * gap)).max(axis=2)  # (R, A)
+    needed = _without_replacement(n_examples, 2.0 * (log_level + 1.0) / rate)
+    needed[np.arange(DRAWS), best] = t
+    return float((np.maximum(needed - t, 0.0).sum(axis=1) + np.maximum(needed.max(axis=1) - t, 0.0)).mean())
+
+
+def _without_replacement(n_examples: int, with_replacement: FloatArray) -> FloatArray:
+    """Draws without replacement that are worth so many with replacement."""
+    return np.asarray(n_examples * with_replacement / (n_examples + with_replacement))

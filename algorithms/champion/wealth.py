@@ -1,0 +1,75 @@
+"""Wealth of bets that an arm's mean is below T, for draws without replacement with a control.
+
+Letters: m = (N T - S) / left the least mean of what is left of the arm if its mean is at least T, S the sum
+of its scores before the draw; x the score, c its control, a = `most`, so that c >= -a. A bet of lambda makes
+the factor 1 + lambda (m - x + c), where lambda is at most 0.8 / (1 - m + a): no factor is below 0.2. If the
+mean is at least T, x - c has a mean of at least m given the past, so that a factor has a mean of at most 1.
+A factor does not decrease in T, the control and the adaptive bet being stored with the draw.
+"""
+
+import numpy as np
+
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.champion.draws import Played
+
+BETS = np.array([3.0, 1.0, 0.35, 0.12])
+MOST_STAKED = 0.8
+LEAST_ROOM = 1e-9
+SHARE_OF_FIXED = 0.5
+HIGHEST_LOG = 600.0
+
+
+def log_factors(played: Played, total: float, n_examples: int) -> FloatArray:
+    """Logarithms of the factors, shape (5, B): those of the fixed bets, then the adaptive one.
+
+    Args:
+        played: B draws.
+        total: N T.
+        n_examples: N.
+    """
+    level = (total - played.before) / played.left  # m
+    most = MOST_STAKED / np.maximum(1.0 - level + played.most, LEAST_ROOM)
+    bets = np.empty((len(BETS) + 1, len(level)))
+    np.multiply.outer(BETS, n_examples / played.left, out=bets[:-1])
+    bets[-1] = played.adaptive
+    np.minimum(bets, most, out=bets)
+    bets *= level - played.scores + played.control
+    return np.log1p(bets, out=bets)
+
+
+class Wealths:
+    """Logarithms of K arms' wealths by bet, in three parts of each arm's draws: race, search, test.
+
+    Draws of the race are those on common examples, draws of the search those after it and before a row was
+    filled, draws of the test those after that. Only in the test adaptive bets are made; before it that share
+    of the stake is spread over the fixed bets.
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self._fixed = np.zeros((3, n_arms, len(BETS)))
+        self._adaptive = np.zeros(n_arms)
+
+    def add(self, arms: IntArray, starts: IntArray, logs: FloatArray) -> None:
+        """Absorb draws of the test, shape (5, B), those of each arm in a row that begins at its start."""
+        sums = np.add.reduceat(logs, starts, axis=1)
+        self._fixed[2, arms] += sums[:-1].T
+        self._adaptive[arms] += sums[-1]
+
+    def put(self, arms: IntArray, parts: FloatArray, adaptive: FloatArray) -> None:
+        """Set the logarithms of some arms, shapes (3, A, 4) and (A,), of all draws they ever had."""
+        self._fixed[:, arms] = parts
+        self._adaptive[arms] = adaptive
+
+    def since_start(self, arms: IntArray) -> FloatArray:
+        """Wealth of all draws, shape (A,)."""
+        return self._mixed(self._fixed[0, arms] + self._fixed[1, arms], arms)
+
+    def since_race(self, arms: IntArray) -> FloatArray:
+        """Wealth of the draws after the race, shape (A,)."""
+        return self._mixed(self._fixed[1, arms], arms)
+
+    def _mixed(self, untested: FloatArray, arms: IntArray) -> FloatArray:
+        fixed = np.exp(np.minimum(untested + self._fixed[2, arms], HIGHEST_LOG)).mean(axis=1)
+        entered = np.exp(np.minimum(untested, HIGHEST_LOG / 2)).mean(axis=1)
+        adaptive = entered * np.exp(np.minimum(self._adaptive[arms], HIGHEST_LOG / 2))
+        return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * adaptive)

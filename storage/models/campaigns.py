@@ -1,0 +1,117 @@
+"""Who is compared: campaigns, their candidates and rounds, what they waited for, and who may write."""
+
+import datetime as dt
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.columns import LARGE, NAME
+from storage.models.base import NEVER_TWICE, Base
+
+
+class Campaign(Base):
+    """One question asked of one dataset and a fixed set of candidates."""
+
+    __tablename__ = "campaigns"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(NAME, unique=True)
+    objective: Mapped[str] = mapped_column(String(32))
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
+    seed: Mapped[int] = mapped_column(LARGE)
+    spec: Mapped[dict[str, Any]]
+    """The identity of the campaign, frozen at its first run."""
+    execution: Mapped[dict[str, Any]]
+    """How it is run: may change from one run to the next."""
+    versions: Mapped[dict[str, Any]]
+    """Releases of Winnow and of what it stands on, at the first run."""
+    family: Mapped[str | None] = mapped_column(NAME, index=True)
+    """What the campaigns that one schedule begins have in common: the name in their file."""
+    created_at: Mapped[dt.datetime]
+
+
+class Candidate(Base):
+    """One model x prompt x sampling of a campaign."""
+
+    __tablename__ = "candidates"
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "position"),
+        UniqueConstraint("campaign_id", "name"),
+        NEVER_TWICE,
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
+    position: Mapped[int]
+    """Index of the arm in algorithms, from 0."""
+    name: Mapped[str] = mapped_column(NAME)
+    model: Mapped[dict[str, Any]]
+    prompt: Mapped[dict[str, Any]]
+    sampling: Mapped[dict[str, Any]]
+    first_round: Mapped[int] = mapped_column(server_default=text("0"))
+    """The round that it first took part in; above 0 where it joined a routed campaign later."""
+
+
+class Round(Base):
+    """One plan: the pairs an algorithm asked for, stored before anything is generated."""
+
+    __tablename__ = "rounds"
+    __table_args__ = (UniqueConstraint("campaign_id", "number"), NEVER_TWICE)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
+    number: Mapped[int]
+    arms: Mapped[list[Any]]
+    """Candidate position of each planned comparison, or a pair of positions for duels."""
+    examples: Mapped[list[Any]]
+    """Example position of each planned comparison."""
+    propensities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    """Probability with which each candidate was drawn, all that was known before given; NULL where nothing
+    was left to chance."""
+    planned_at: Mapped[dt.datetime]
+
+
+class Load(Base):
+    """One time that a campaign waited for a model: it was loaded, or woken where it slept."""
+
+    __tablename__ = "loads"
+    __table_args__ = (
+        CheckConstraint("kind IN ('load', 'wake')", name="kind_known"),
+        CheckConstraint("seconds >= 0", name="seconds_not_negative"),
+        NEVER_TWICE,
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), index=True)
+    model: Mapped[str] = mapped_column(NAME)
+    devices: Mapped[list[Any]]
+    """Where its engine runs, such as [0, 1]; empty where nobody assigned any. On a cluster, which of the
+    places for models it had."""
+    kind: Mapped[str] = mapped_column(String(8))
+    """"load" or "wake"."""
+    seconds: Mapped[float]
+    """Wall time until it could be asked."""
+    ended_at: Mapped[dt.datetime]
+
+
+class Lease(Base):
+    """Who may write to a campaign. `token` grows at every takeover; a writer shows the one it was given."""
+
+    __tablename__ = "leases"
+
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
+    token: Mapped[int]
+    host: Mapped[str] = mapped_column(NAME)
+    pid: Mapped[int]
+    boot_id: Mapped[str] = mapped_column(NAME)
+    pid_namespace: Mapped[str] = mapped_column(NAME)
+    started_ticks: Mapped[int] = mapped_column(LARGE)
+    """Clock ticks from the system's start to the process's; a later process may get the same pid."""
+    beats: Mapped[int]
+    """Heartbeats since it was taken; who watches it sees whether they go on, whatever any clock says."""
+    heartbeat_at: Mapped[dt.datetime]
+    """By PostgreSQL's clock; in SQLite by the holder's, for people to read."""
+    lifetime_s: Mapped[float]
+    """Seconds without a heartbeat after which it may be taken over."""
+    released_at: Mapped[dt.datetime | None]

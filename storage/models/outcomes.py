@@ -1,0 +1,159 @@
+"""What came of it: comparisons, the games behind them, what was decided, and the counts."""
+
+import datetime as dt
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.columns import LARGE, AnyText
+from storage.models.base import NEVER_TWICE, Base
+
+
+class Comparison(Base):
+    """One scored pair: a candidate on an example (candidate_b NULL), or two candidates on one example."""
+
+    __tablename__ = "comparisons"
+    __table_args__ = (
+        UniqueConstraint("round_id", "position"),
+        CheckConstraint("outcome BETWEEN -1 AND 1", name="outcome_range"),
+        CheckConstraint("(outcome IS NULL) = (reason IS NOT NULL)", name="outcome_or_reason"),
+        CheckConstraint("human_loss BETWEEN 0 AND 1", name="human_loss_range"),
+        CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
+        CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
+        CheckConstraint("unlabelled_missing BETWEEN 0 AND 1", name="unlabelled_missing_range"),
+        # A benchmark pair is scored once; a duel may meet the same example again.
+        Index(
+            "uq_comparisons_candidate_example",
+            "candidate_a_id",
+            "example_id",
+            unique=True,
+            sqlite_where=text("candidate_b_id IS NULL"),
+            postgresql_where=text("candidate_b_id IS NULL"),
+        ),
+        NEVER_TWICE,
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"))
+    position: Mapped[int]
+    candidate_a_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"))
+    candidate_b_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
+    example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"))
+    generation_a_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
+    generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
+    judge: Mapped[str] = mapped_column(String(64))
+    answer: Mapped[str | None] = mapped_column(AnyText)
+    """What the judge read from the output."""
+    outcome: Mapped[float | None]
+    """Score or preference; NULL when there is none, which is not a zero."""
+    reason: Mapped[str | None] = mapped_column(String(64))
+    """Why there is no outcome."""
+    detail: Mapped[str | None] = mapped_column(AnyText)
+    """The reason in a sentence, where there is more to say."""
+    no_answer: Mapped[bool]
+    """Whether the judge found no answer in the output, however that is scored; a duel has no such flag."""
+    human_loss: Mapped[float | None]
+    """For certify, what the algorithm was told of the example with its label; NULL where it is not known."""
+    auto_loss: Mapped[float | None]
+    """The same with the autoevaluator's answer in the label's place."""
+    unlabelled_loss: Mapped[float | None]
+    """Mean of the same over the unlabelled examples that belong to this labelled one, as far as known."""
+    unlabelled_missing: Mapped[float | None]
+    """Share of these examples whose loss is not known; NULL where none belong to it."""
+
+
+class Game(Base):
+    """One call of a model judge behind a comparison."""
+
+    __tablename__ = "games"
+    __table_args__ = (
+        UniqueConstraint("comparison_id", "number"),
+        CheckConstraint("placement IN ('original', 'swapped')", name="placement_known"),
+        CheckConstraint("(verdict IS NULL) = (reason IS NOT NULL)", name="verdict_or_reason"),
+        NEVER_TWICE,
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
+    number: Mapped[int]
+    placement: Mapped[str] = mapped_column(String(16))
+    """Whether the first candidate's answer was shown first ("original") or second ("swapped")."""
+    judge: Mapped[str] = mapped_column(String(64))
+    repeat: Mapped[int]
+    attempt: Mapped[int]
+    """Above 0 where the reply before it could not be read."""
+    generation_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
+    """The judge's reply; NULL where its engine gave none."""
+    verdict: Mapped[float | None]
+    """How far the first candidate is preferred, in [0, 1], however the answers were placed."""
+    reason: Mapped[str | None] = mapped_column(String(64))
+
+
+class Decision(Base):
+    """What was believed once a round's outcomes were in; written in the same transaction as they are."""
+
+    __tablename__ = "decisions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), unique=True)
+    best_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
+    estimates: Mapped[list[Any]]
+    """One number per candidate position; null where nothing is known."""
+    lower: Mapped[list[Any]]
+    upper: Mapped[list[Any]]
+    ranking: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    """What candidates are ordered by, where that is no estimate of what the bounds are of; see
+    `algorithms.decision.Decision`."""
+    status: Mapped[list[Any]]
+    """One short word per candidate position: what is known of it."""
+    claim: Mapped[dict[str, Any]]
+    """What is claimed of the best candidate; see `algorithms.decision.Claim`."""
+    stop: Mapped[bool]
+    reason: Mapped[str] = mapped_column(String(64))
+    decided_at: Mapped[dt.datetime]
+    best_estimate: Mapped[float | None]
+    """Of the best candidate, as are its bounds: what `estimates` and the others say at its position."""
+    best_lower: Mapped[float | None]
+    best_upper: Mapped[float | None]
+    comparisons: Mapped[int]
+    """How many the round has."""
+    answered: Mapped[int]
+    """How many of them have every text that they compare; the others cost nothing of the budget."""
+    scored: Mapped[int]
+    """How many of them have an outcome."""
+    candidates: Mapped[int]
+    """How many different ones they are of."""
+    generations: Mapped[int]
+    """How many texts the round paid for, judges' replies included; with their tokens and seconds below."""
+    input_tokens: Mapped[int] = mapped_column(LARGE)
+    output_tokens: Mapped[int] = mapped_column(LARGE)
+    seconds: Mapped[float]
+
+
+class Tally(Base):
+    """How a candidate's comparisons ended so far; counted from a round's rows in their own transaction."""
+
+    __tablename__ = "tallies"
+
+    candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
+    reason: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """Why they have no outcome; empty for those that have one."""
+    comparisons: Mapped[int]
+    points: Mapped[float]
+    """Sum of the outcomes, in a duel as the candidate sees them."""
+    lowest: Mapped[float | None]
+    """The lowest of these outcomes, and the highest; NULL where there is none."""
+    highest: Mapped[float | None]
+    texts: Mapped[int]
+    """How many of them have the candidate's text."""
+    no_answer: Mapped[int]
+    """How many of these texts hold no answer."""
+    truncated: Mapped[int]
+    """How many of these texts were ended by max_tokens or the context window."""
+    input_tokens: Mapped[int] = mapped_column(LARGE)
+    """Of the generations compared, as are the output tokens and the seconds."""
+    output_tokens: Mapped[int] = mapped_column(LARGE)
+    seconds: Mapped[float]
+    detail: Mapped[str | None] = mapped_column(AnyText)
+    """The detail of one of them."""

@@ -1,0 +1,107 @@
+"""What models were shown and what they said, shared by all campaigns."""
+
+import datetime as dt
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.columns import LARGE, NAME, AnyText
+from storage.models.base import NEVER_TWICE, Base
+
+
+class Prompt(Base):
+    """One text that models were shown, stored once however often they were."""
+
+    __tablename__ = "prompts"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    """SHA-256 of the text in UTF-8, hexadecimal."""
+    text: Mapped[str] = mapped_column(AnyText)
+
+
+class Canary(Base):
+    """What a served model answered to its canary prompts at one contact; see `tasks.canaries`.
+
+    The first contact asks twice, later ones once, or twice where the answers have changed: such a row is
+    what later ones are compared with. It serves all campaigns.
+    """
+
+    __tablename__ = "canaries"
+    __table_args__ = (
+        CheckConstraint("verdict IN ('first', 'same', 'changed')", name="verdict_known"),
+        CheckConstraint("changed >= 0 AND epoch >= 0", name="counts_not_negative"),
+        NEVER_TWICE,
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    model: Mapped[str] = mapped_column(String(64), index=True)
+    """SHA-256 over all that determines the model's texts but for prompt and sampling, hexadecimal."""
+    campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"), index=True)
+    """Which campaign asked; NULL once it was pruned."""
+    name: Mapped[str] = mapped_column(NAME)
+    """What that campaign calls the model."""
+    server: Mapped[str] = mapped_column(Text)
+    """Base URL of the server that was asked."""
+    epoch: Mapped[int]
+    """How often the model's answers had changed by then, this time included."""
+    prompts: Mapped[str] = mapped_column(String(64))
+    """SHA-256 over the prompts and how they were sampled, hexadecimal."""
+    texts: Mapped[list[Any]]
+    """The answer to each prompt; null where the server refused it."""
+    repeated: Mapped[list[Any]]
+    """The same of the second time; empty where they were asked once."""
+    changed: Mapped[int]
+    """How many texts differ from those compared with; at first contact, from those of the second time."""
+    verdict: Mapped[str] = mapped_column(String(8))
+    """"first", "same" or "changed"."""
+    input_tokens: Mapped[int]
+    """Of all requests of this contact, as are the output tokens."""
+    output_tokens: Mapped[int]
+    created_at: Mapped[dt.datetime]
+
+
+class Generation(Base):
+    """One text a model produced. Shared by all campaigns: `key` holds everything that determines it."""
+
+    __tablename__ = "generations"
+    __table_args__ = (
+        CheckConstraint(
+            "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0", name="counts_not_negative"
+        ),
+        NEVER_TWICE,
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(64), unique=True)
+    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate; and over whatever keeps
+    the text from being used where another one is that has all of these, see `tasks.reuse`."""
+    request_key: Mapped[str | None] = mapped_column(String(64))
+    """SHA-256 over the former alone; NULL where there is nothing else."""
+    round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)
+    """The round that paid for it; NULL where its campaign was deleted and another one uses the text."""
+    model: Mapped[str] = mapped_column(NAME)
+    prompt_id: Mapped[int] = mapped_column(ForeignKey("prompts.id"))
+    seed: Mapped[int] = mapped_column(LARGE)
+    replicate: Mapped[int]
+    text: Mapped[str] = mapped_column(AnyText)
+    choice_logprobs: Mapped[dict[str, Any] | None]
+    """Log-probability of each text it was allowed to be; NULL where it was free."""
+    finish_reason: Mapped[str] = mapped_column(String(32))
+    input_tokens: Mapped[int]
+    output_tokens: Mapped[int]
+    seconds: Mapped[float]
+    engine: Mapped[str] = mapped_column(NAME)
+    canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
+    """The last word of its server on being what it was; NULL where its model is not served, or gave none."""
+    created_at: Mapped[dt.datetime]
+
+
+class Pin(Base):
+    """A text of another campaign that a round uses and no comparison or game of it refers to (yet)."""
+
+    __tablename__ = "pins"
+
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), primary_key=True)
+    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"), primary_key=True)

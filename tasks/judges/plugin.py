@@ -1,0 +1,34 @@
+"""A judge of another package: what it raises becomes an unscored output, as what it returns may."""
+
+from collections.abc import Sequence
+
+from tasks.judges.protocol import Judge, Verdict
+from tasks.judges.scores import InvalidScore
+from tasks.plugins import Plugin, calling
+
+
+class PluginJudge:
+    """Calls a plug-in's judge.
+
+    Args:
+        plugin: Whose it is.
+        inner: The judge.
+
+    Raises:
+        PluginFailed: If it has no method `judge`.
+    """
+
+    def __init__(self, plugin: Plugin, inner: Judge) -> None:
+        self._plugin = plugin
+        with calling(plugin):
+            self._judge = inner.judge
+
+    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+        """See `Judge`.
+
+        Raises:
+            InvalidScore: If a verdict was made of what is no score.
+            PluginFailed: If anything else was raised.
+        """
+        with calling(self._plugin, InvalidScore):
+            return self._judge(output, targets)

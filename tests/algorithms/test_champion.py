@@ -1,0 +1,214 @@
+"""What champion asks, when it stops, and what it then says."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selector_worlds import BestMeanWorld
+
+from algorithms.champion.mode import mode_of
+from algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import Batch, round_rng
+from algorithms.registry import create_selector
+
+NAN = np.nan
+
+
+def ended(scores, seed=0, **params):
+    """A campaign on these scores to its end."""
+    world = BestMeanWorld(n_arms=len(scores), n_examples=len(scores[0]))
+    world.scores = np.array(scores, dtype=float)
+    selector = world.selector("champion", **{"delta": 0.05, "batch_size": 8, **params})
+    rounds = list(world.rounds(selector, seed=seed))
+    return selector, rounds
+
+
+def rows(*right, n=200, seed=0):
+    """Rows of n with so many ones each, in random places."""
+    rng = np.random.default_rng(seed)
+    return rng.permuted(np.arange(n) < np.array(right)[:, np.newaxis], axis=1).astype(float)
+
+
+def test_the_race_is_weighed_by_the_size_of_the_grid_alone():
+    assert mode_of(30, 600, "auto").weight == pytest.approx((600 / 675) ** 3 / (1 + (600 / 675) ** 3))
+    assert mode_of(100, 2592, "auto").weight == 0.0
+    assert mode_of(10, 100_000, "auto").weight == 0.95
+    assert mode_of(100, 2592, "auto").columns == 7
+    assert mode_of(1000, 300, "auto").columns == 2
+    assert mode_of(5, 1, "auto").columns == 1
+    assert not mode_of(100, 2592, "race").leaves
+
+
+def test_in_the_race_every_arm_in_question_is_asked_the_same_examples():
+    selector, rounds = ended(rows(180, 100, 20, n=400), start="race")
+    for batch, _ in rounds:
+        arms, counts = np.unique(batch.arms, return_counts=True)
+        assert (counts == counts[0]).all()
+        examples = batch.examples.reshape(-1, len(arms))
+        assert (examples == examples[:, :1]).all()
+    first, last = rounds[0][0], rounds[-1][0]
+    assert set(first.arms) == {0, 1, 2}
+    assert len(set(last.arms)) < 3
+    assert selector.decision().best == 0
+
+
+def test_a_row_is_filled_and_the_others_are_out_before_theirs_are():
+    scores = rows(150, 120, 110, 100, 90, 80, 70, 60, n=200)
+    selector, rounds = ended(scores, start="champion")
+    told = np.bincount(np.concatenate([batch.arms for batch, _ in rounds]), minlength=8)
+    assert told[0] == 200
+    assert (told[1:] < 200).all()
+    assert selector.evidence.champion == 0
+    assert selector.evidence.total == 150
+    decision = selector.decision()
+    assert (decision.reason, decision.best) == ("confident", 0)
+    assert decision.status == ("best",) + ("eliminated",) * 7
+    assert decision.claim == Claim(kind="proven", delta=0.05)
+
+
+def test_it_says_when_each_arm_was_out_and_by_which_wealth():
+    selector, rounds = ended(rows(150, 120, 110, 100, n=200), start="champion")
+    out = np.array([1, 2, 3])
+    sizes = np.cumsum([len(batch) for batch, _ in rounds])
+    assert selector.out_in_round[0] == selector.out_at[0] == -1
+    assert (selector.out_at[out] == sizes[selector.out_in_round[out]]).all()
+    assert (selector.out_in_round[out] >= 0).all()
+    is_certain = selector.evidence.draws.high[out] + 200 - selector.evidence.draws.count[out] < 150
+    assert ((selector.wealths[out] >= selector.level) | is_certain).all()
+    assert selector.level == pytest.approx(20.0)
+
+
+def test_equal_rows_are_tied_as_a_set():
+    scores = rows(60, 60, 20, n=80)
+    selector, _ = ended(scores, start="champion")
+    decision = selector.decision()
+    assert decision.reason == "confident"
+    assert decision.status[:2] == ("tied", "tied")
+    assert decision.status[2] in ("eliminated", "not-better")
+    assert decision.claim.kind in ("exact", "proven")
+
+
+@pytest.mark.parametrize("start", ["auto", "champion", "race"])
+def test_with_epsilon_an_arm_within_it_is_enough_and_the_others_are_not_called_worse(start):
+    scores = rows(100, 98, 40, n=200)
+    selector, rounds = ended(scores, start=start, epsilon=0.1)
+    decision = selector.decision()
+    assert (decision.reason, decision.claim.kind) == ("confident", "proven")
+    assert decision.best in (0, 1)
+    assert decision.status[1 - decision.best] in ("not-better", "eliminated", "tied")
+    with_none = ended(scores, start=start)[1]
+    assert sum(len(b) for b, _ in rounds) <= sum(len(b) for b, _ in with_none)
+
+
+def test_a_tested_arm_that_is_not_shown_to_be_worse_is_only_not_better():
+    selector, _ = ended(rows(100, 97, 97, 96, 95, 94, 93, 40, n=200), start="champion", epsilon=0.1)
+    decision = selector.decision()
+    assert decision.claim.kind == "proven"
+    assert "not-better" in decision.status
+    assert "eliminated" not in [decision.status[arm] for arm in range(7)]
+
+
+def test_a_full_row_with_unscored_cells_that_could_change_the_answer_stays_open():
+    scores = rows(134, 90, n=150)
+    scores[1][scores[1] == 0.0] = NAN
+    for start in ("auto", "champion", "race"):
+        selector, _ = ended(scores, start=start)
+        decision = selector.decision()
+        assert (decision.reason, decision.claim) == ("exhausted", NOTHING_CLAIMED)
+        assert decision.status == ("active", "active")
+
+
+def test_unscored_cells_count_as_right_for_the_arm_that_is_tested():
+    scores = rows(150, 100, 60, 60, 60, n=200)
+    scores[1, np.flatnonzero(scores[1] == 0.0)[:60]] = NAN  # 100 right, 60 unreadable, of 200: perhaps 160
+    selector, _ = ended(scores, start="champion", max_unscored=0.4)
+    assert selector.decision().status[1] == "active"
+    assert selector.decision().claim == NOTHING_CLAIMED
+
+
+def test_every_arm_dropped_raises_what_the_answer_states_or_what_it_takes():
+    scores = rows(150, 100, 100, 90, 80, n=200)
+    scores[1:3] = NAN
+    for start in ("auto", "champion", "race"):
+        stated, _ = ended(scores, start=start)
+        assert stated.decision().claim == Claim(kind="proven", delta=pytest.approx(0.15))
+        assert stated.level == pytest.approx(20.0)
+        reserved, _ = ended(scores, start=start, dropping="reserved")
+        assert reserved.decision().claim == Claim(kind="proven", delta=0.05)
+        assert reserved.level == pytest.approx(240.0)
+
+
+def test_where_nothing_could_be_stated_only_certain_answers_are_given():
+    scores = rows(90, 60, 50, n=100)
+    scores[2] = NAN
+    selector, _ = ended(scores, delta=0.5)
+    assert (selector.level, selector.decision().claim, selector.decision().best) == (np.inf, EXACT, 0)
+
+
+def test_without_the_arm_that_ruled_them_out_arms_are_asked_about_anew():
+    n = 120
+    scores = rows(110, 80, 60, 50, n=n)
+    world = BestMeanWorld(n_arms=4, n_examples=n)
+    world.scores = scores.copy()
+    selector = world.selector("champion", delta=0.05, batch_size=8, max_unscored=0.2, start="race")
+    were_out = np.zeros(4, dtype=bool)
+    for _ in world.rounds(selector):
+        if selector.evidence.race.n_columns >= 12:
+            world.scores[0] = NAN  # its server dies
+        were_out |= selector.evidence.is_out
+        if not selector.evidence.active[0] and not selector.evidence.is_decided:
+            assert not selector.evidence.can_race or not were_out[1:].any()
+    decision = selector.decision()
+    assert decision.status[0] == "dropped"
+    assert decision.best == 1
+    assert decision.claim.delta in (None, 0.1)
+
+
+def test_lists_added_later_raise_what_the_answer_states():
+    selector, _ = ended(rows(150, 60, 60, n=200), additions=2)
+    assert selector.decision().claim == Claim(kind="proven", delta=pytest.approx(0.15))
+    with pytest.raises(InvalidParameter, match="additions must be at least 0, got -1"):
+        create_selector("champion", n_arms=2, n_examples=2, additions=-1)
+
+
+def test_without_delta_it_goes_on_to_the_end_and_is_exact():
+    selector, rounds = ended(rows(40, 20, n=50), delta=None)
+    assert sum(len(batch) for batch, _ in rounds) == 100
+    assert (selector.decision().reason, selector.decision().claim) == ("exhausted", EXACT)
+
+
+def test_rounds_are_about_as_large_as_wanted():
+    rng = np.random.default_rng(0)
+    scores = (rng.normal(size=(40, 600)) < rng.normal(size=600) + rng.normal(0, 0.3, (40, 1))).astype(float)
+    _, rounds = ended(scores, batch_size=64)
+    sizes = np.array([len(batch) for batch, _ in rounds])
+    assert 30 <= np.median(sizes) <= 90
+    assert sizes.max() <= 600
+    _, small = ended(scores, batch_size=4, start="champion")
+    after_the_race = [batch for batch, _ in small[1:] if len(set(batch.arms)) == 1]
+    assert len(after_the_race) > len(small) / 2
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 9), st.sampled_from([1, 4, 20]))
+@settings(max_examples=40, deadline=None)
+def test_any_history_can_be_told_and_what_is_exact_is_true(seed, n_arms, n_examples, batch_size):
+    """Pairs in any order, in any batches, however they were chosen."""
+    rng = np.random.default_rng(seed)
+    scores = rng.choice([0.0, 0.5, 1.0, NAN], size=(n_arms, n_examples), p=[0.3, 0.2, 0.4, 0.1])
+    selector = create_selector(
+        "champion", n_arms=n_arms, n_examples=n_examples, delta=0.3, batch_size=batch_size, max_unscored=1.0
+    )
+    pairs = rng.permutation(scores.size)
+    while pairs.size:
+        size = int(rng.integers(1, 7))
+        arms, examples = np.divmod(pairs[:size], n_examples)
+        pairs = pairs[size:]
+        selector.tell(Batch(arms, examples), scores[arms, examples])
+        selector.decision()
+        assert (selector.wealths >= 0.0).all()
+    decision = selector.decision()
+    least, most = np.nan_to_num(scores).mean(axis=1), np.nan_to_num(scores, nan=1.0).mean(axis=1)
+    if decision.claim == EXACT:
+        assert least[decision.best] >= np.delete(most, decision.best).max() - 1e-9
+    assert len(selector.ask(round_rng(0, 0))) == 0

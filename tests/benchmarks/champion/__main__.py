@@ -1,0 +1,87 @@
+"""Comparisons to a valid stop at delta = 0.05 on real score tables; a run that was stopped goes on.
+
+python -m tests.benchmarks.champion --data FOLDER --out .winnow/bench [--seeds 60] [--only WORD]
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.champion.runs import ENTRANTS, Run, digest, fill, read, shares
+from tests.benchmarks.champion.worlds import PROTOTYPES, Table, tables
+from tests.benchmarks.tables import Row, told, write
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with the score tables")
+    parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
+    parser.add_argument("--seeds", type=int, default=60)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this long")
+    parser.add_argument("--only", default="", help="tables with this in their name")
+    parser.add_argument("--entrant", action="append", help="may be repeated; all by default")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    worlds = [table for table in tables(options.data) if options.only in table.name]
+    entrants = [each for each in ENTRANTS if each.label in (options.entrant or [e.label for e in ENTRANTS])]
+    file = options.out / f"champion-{digest()}.csv"
+    fill(file, worlds, entrants, options.seeds, options.minutes)
+    runs = read(file)
+    found = {"shares": told(_of_tables(worlds, runs)), "ratios": told(_ratios(worlds, runs))}
+    write("champion", TITLES, found, options.out)
+
+
+def _of_tables(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
+    for table in worlds:
+        row = {"table": f"{table.name} {table.scores.shape[0]} x {table.scores.shape[1]}"}
+        for entrant in ENTRANTS:
+            of_seeds = shares(runs, table.name, entrant.label)
+            error = of_seeds.std() / np.sqrt(max(len(of_seeds) - 1, 1))
+            row[entrant.label] = f"{of_seeds.mean():.2f} ± {error:.2f}" if len(of_seeds) else "-"
+        rounds = [run.rounds for run in runs if (run.table, run.entrant) == (table.name, "in rounds")]
+        row["rounds"] = f"{np.mean(rounds):.0f}" if rounds else "-"
+        theirs = PROTOTYPES.get(table.name)
+        row["prototypes"] = " / ".join(f"{share:g}" for share in theirs) if theirs else "-"
+        yield row
+
+
+def _ratios(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
+    """Geometric means over tables of the ratio to what the design's prototypes needed, and to UCB-E."""
+    for entrant in ENTRANTS[:-1]:
+        means = {
+            t.name: shares(runs, t.name, entrant.label).mean() for t in worlds if _has(runs, t, entrant.label)
+        }
+        plain = {t.name: shares(runs, t.name, "ucb-e").mean() for t in worlds if _has(runs, t, "ucb-e")}
+        better = {name: min(theirs[:2]) for name, theirs in PROTOTYPES.items()}
+        mine = [run for run in runs if run.entrant == entrant.label]
+        yield {
+            "entrant": entrant.label,
+            "to the better prototype": _geometric(means, better),
+            "to ucb-e at 32": _geometric(means, plain),
+            "wrong": f"{sum(run.is_wrong for run in mine)} of {len(mine)}",
+        }
+
+
+def _has(runs: list[Run], table: Table, entrant: str) -> bool:
+    return any((run.table, run.entrant) == (table.name, entrant) for run in runs)
+
+
+def _geometric(ours: dict[str, float], theirs: dict[str, float]) -> str:
+    ratios = {name: ours[name] / theirs[name] for name in ours if name in theirs}
+    if not ratios:
+        return "-"
+    worst = max(ratios, key=lambda name: ratios[name])
+    mean = np.exp(np.mean(np.log(list(ratios.values()))))
+    return f"{mean:.3f} on {len(ratios)} tables, at most {ratios[worst]:.2f} ({worst})"
+
+
+TITLES = {
+    "shares": "Percent of the grid to a stop at delta = 0.05, mean over seeds and its standard error",
+    "ratios": "Geometric means of ratios",
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A campaign that is decided ends well, whoever holds its lease by then."""
+
+from contextlib import nullcontext
+
+import pytest
+from stored_campaigns import new_database, store_campaign
+
+from flows import exits, launching
+from flows.launching import run_stored_campaign
+from storage import leases
+from storage.errors import LeaseLost
+from storage.records import Holder
+from tasks.leasing import LIFETIME, now
+
+ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
+
+
+@pytest.fixture
+def campaign(tmp_path, monkeypatch):
+    """A stored campaign whose flow is replaced in each test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(launching, "prefect_server", lambda log: nullcontext())
+    database = new_database(tmp_path / "results.db")
+    yield store_campaign(database)
+    database.close()
+
+
+def decide(campaign):
+    round_ = campaign.plan(0, [0, 1, 2], [0, 0, 0])
+    statuses = ["eliminated", "best", "eliminated"]
+    claim = {"kind": "proven", "delta": 0.05, "assumptions": []}
+    campaign.finish(
+        round_, [1.0, 0.0, None], best=1, stop=True, reason="confident", claim=claim, status=statuses
+    )
+
+
+def taken_by_another(campaign):
+    database, id_ = campaign.database, campaign.record.id
+    leases.acquire(database, id_, ANOTHER, now=now(), lifetime=LIFETIME, is_gone=lambda _: False)
+
+
+def run(campaign, monkeypatch, flow):
+    monkeypatch.setattr(launching, "run_flow", lambda storage, name, interrupts: flow(campaign))
+    return run_stored_campaign(campaign.database.url, campaign.record.name)
+
+
+def test_another_process_that_takes_the_lease_of_a_decided_campaign_changes_no_exit_code(
+    campaign, monkeypatch, capsys
+):
+    """The reproduction: the campaign was decided, and `winnow run` ended with 1 and no answer."""
+
+    def flow(campaign):
+        decide(campaign)
+        taken_by_another(campaign)
+
+    assert run(campaign, monkeypatch, flow) == exits.DECIDED
+    said = capsys.readouterr()
+    assert "stopped" not in said.err
+    assert "winner, proven" in said.out
+
+
+def test_who_loses_the_lease_to_a_process_that_decides_shows_its_answer(campaign, monkeypatch, capsys):
+    def flow(campaign):
+        decide(campaign)
+        raise LeaseLost(campaign.record.id)
+
+    assert run(campaign, monkeypatch, flow) == exits.DECIDED
+    assert "stopped" not in capsys.readouterr().err
+
+
+def test_who_loses_the_lease_before_anything_is_decided_says_so(campaign, monkeypatch, capsys):
+    def flow(campaign):
+        raise LeaseLost(campaign.record.id)
+
+    with pytest.raises(LeaseLost):
+        run(campaign, monkeypatch, flow)
+    assert "stopped early; go on with: winnow resume" in capsys.readouterr().err
+
+
+def test_a_decided_campaign_that_another_process_holds_is_answered_at_once(campaign, monkeypatch):
+    decide(campaign)
+    taken_by_another(campaign)
+    assert run(campaign, monkeypatch, lambda campaign: pytest.fail("it was run")) == exits.DECIDED

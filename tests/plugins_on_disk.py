@@ -1,0 +1,122 @@
+"""Plug-ins as packages install them: a module and the metadata that name it, in a folder on the path."""
+
+import sys
+from contextlib import contextmanager
+
+NAME = "acme_plugins"
+"""The module."""
+
+CODE = '''
+import os
+
+from algorithms.best_mean.row_mean import RowMean
+from tasks.judges.protocol import Verdict
+from tasks.pair_judges.protocol import PairVerdict
+
+
+class Unprintable(BaseException):
+    def __str__(self):
+        raise SystemExit("not even this")
+
+
+RAISED = {
+    "plain": lambda: KeyError("colour"),
+    "lines": lambda: RuntimeError("one\\ntwo \\x1b[2J\\u202e"),
+    "megabyte": lambda: ValueError("x" * 1_000_000),
+    "unprintable": Unprintable,
+    "exit": lambda: SystemExit(0),
+    "interrupt": KeyboardInterrupt,
+    "base": lambda: BaseException("of no kind"),
+}
+
+
+def fail():
+    raise RAISED[os.environ.get("ACME_RAISES", "plain")]()
+
+
+def fail_at(place):
+    if os.environ.get("ACME_FAILS_AT") == place:
+        fail()
+
+
+class Judge:
+    """Fails on outputs that hold a word."""
+
+    def __init__(self, on: str = ""):
+        fail_at("init")
+        self.on = on
+
+    def judge(self, output, targets):
+        if self.on in output:
+            fail()
+        return Verdict.scored(len(output) % 2 == 0, output)
+
+
+class PairJudge:
+    """Fails on answers that hold a word."""
+
+    models, identity, is_deterministic = (), {}, False
+
+    def __init__(self, on: str = ""):
+        self.on = on
+
+    def calls(self, duel, replies):
+        fail_at("calls")
+        return ()
+
+    def verdict(self, duel, replies):
+        if self.on in duel.answer_a + duel.answer_b:
+            fail()
+        return PairVerdict(outcome=0.5)
+
+
+class Selector(RowMean):
+    """Fails where it is told to."""
+
+    objective = "best-mean"
+
+    def __init__(self, setting):
+        fail_at("init")
+        super().__init__(setting)
+
+    def ask(self, rng):
+        fail_at("ask")
+        return super().ask(rng)
+
+    def tell(self, batch, outcomes):
+        fail_at("tell")
+        super().tell(batch, outcomes)
+
+    def decision(self):
+        fail_at("decision")
+        return super().decision()
+'''
+
+ENTRIES = f"""
+[winnow.judges]
+acme-judge = {NAME}:Judge
+[winnow.pair_judges]
+acme-pairs = {NAME}:PairJudge
+[winnow.selectors]
+acme-selector = {NAME}:Selector
+"""
+
+
+def write_plugins(folder):
+    """Put the package into a folder, which has to be on the path."""
+    (folder / f"{NAME}.py").write_text(CODE)
+    info = folder / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRIES)
+
+
+@contextmanager
+def importable(folder, monkeypatch):
+    """The package as this process imports it inside the block."""
+    write_plugins(folder)
+    monkeypatch.syspath_prepend(folder)
+    try:
+        yield
+    finally:
+        sys.modules.pop(NAME, None)

@@ -1,0 +1,233 @@
+"""What a plug-in raises becomes one sentence that names it; a judge that fails on one output goes on."""
+
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import served_campaigns
+from faulty_server import faulty_server
+from plugins_on_disk import importable
+from served_campaigns import served_model, served_spec, write_data
+from sqlalchemy import text
+
+from algorithms.strangers import MOST_CHARACTERS, in_words
+from tasks.broken_judges import MOST_IN_A_ROW, JudgeBroken
+from tasks.checking import check_campaign
+from tasks.errors import SpecError
+from tasks.plugins import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
+from tasks.selectors import campaign_selector
+
+ACME = Plugin(kind="judge", name="acme", location=f"{__name__}:Acme")
+
+
+class Unprintable(BaseException):
+    def __str__(self):
+        raise SystemExit("not even this")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("no such colour"), "ValueError: no such colour"),
+        (ValueError(), "ValueError"),
+        (KeyError("colour"), "KeyError: 'colour'"),
+        (RuntimeError("one\ntwo\r\x1b[2J\u202e\x9b"), r"RuntimeError: one two \x1b[2J\u202e\x9b"),
+        (SystemExit(0), "SystemExit: 0"),
+        (Unprintable(), "Unprintable, whose message cannot be printed"),
+        (BaseException("x" * 1_000_000), f"BaseException: {'x' * MOST_CHARACTERS}..."),
+    ],
+)
+def test_an_exception_is_one_line_whatever_it_says(error, words):
+    assert in_words(error) == words
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, BaseException, GeneratorExit, MemoryError])
+def test_whatever_is_raised_names_the_plug_in_and_the_line(kind, monkeypatch):
+    handler = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        with pytest.raises(PluginFailed) as failed, calling(ACME):
+            raise kind("no")
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    said = rf"the judge 'acme' ({__name__}:Acme) raised {kind.__name__}: no ({Path(__file__).name}, line "
+    assert str(failed.value).startswith(said)
+    assert str(failed.value).endswith("; mend it or choose another")
+    assert failed.value.__cause__ is None
+    assert failed.value.__suppress_context__
+
+
+def test_ctrl_c_while_a_plug_in_runs_is_passed_on():
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        with pytest.raises(KeyboardInterrupt), calling(ACME):
+            signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with pytest.raises(KeyboardInterrupt), calling(ACME):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_traceback_is_kept_once_for_each_line_and_is_bounded(tmp_path):
+    with plugin_log(tmp_path / "logs", "letters"):
+        for _ in range(3):
+            with (
+                pytest.raises(PluginFailed, match=r"traceback is in .*plugins\.log") as failed,
+                calling(ACME),
+            ):
+                raise ValueError("y" * 1_000_000)
+    kept = (tmp_path / "logs" / "plugins.log").read_text()
+    assert kept.count("Traceback") == 1
+    assert "ValueError: yyy" in kept
+    assert len(kept) < MOST_TRACEBACK + 1_000
+    assert "winnow resume letters" in str(failed.value)
+
+
+def test_a_log_that_cannot_be_written_is_not_named(tmp_path):
+    (tmp_path / "logs").write_text("a file")
+    with plugin_log(tmp_path / "logs", "letters"), pytest.raises(PluginFailed) as failed, calling(ACME):
+        raise ValueError("no")
+    assert "plugins.log" not in str(failed.value)
+
+
+@pytest.fixture
+def acme(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path)
+    with importable(tmp_path, monkeypatch):
+        yield
+
+
+def repeat(call):
+    """The prompt is the output."""
+    return call.body["prompt"]
+
+
+def reasons(database):
+    with database.reading() as session:
+        return Counter(session.execute(text("SELECT reason FROM comparisons")).scalars())
+
+
+def details(database):
+    with database.reading() as session:
+        return set(session.execute(text("SELECT detail FROM comparisons")).scalars()) - {None}
+
+
+def spec_of(url, kind, **keys):
+    if kind == "acme-judge":
+        return served_spec(served_model(url), judge={"type": kind, **keys}, batch_size=12)
+    return served_spec(
+        served_model(url),
+        objective="best-duel",
+        selector={"name": "round-robin"},
+        judge={"type": kind, **keys},
+        batch_size=12,
+        stopping={"budget": 48},
+        prompts=("{{ input }}=", "{{ input }}:", "{{ input }}!"),
+    )
+
+
+@pytest.mark.parametrize("kind", ["acme-judge", "acme-pairs"])
+@pytest.mark.parametrize("raises", ["plain", "lines", "megabyte", "unprintable", "exit", "base"])
+def test_a_judge_that_fails_on_some_outputs_leaves_those_unscored(acme, database, monkeypatch, kind, raises):
+    monkeypatch.setenv("ACME_RAISES", raises)
+    with faulty_server(reply=repeat) as server:
+        served_campaigns.run(database, spec_of(server.url, kind, on="3 plus"))
+    found = reasons(database)
+    assert found.keys() == {None, "judge_failed"}
+    assert found[None] > found["judge_failed"] > 0
+    (detail,) = details(database)
+    assert detail.startswith(f"the {'pair ' * (kind == 'acme-pairs')}judge '{kind}' (acme_plugins:")
+    assert detail.endswith("its traceback is in logs/letters/plugins.log")
+    assert detail.isprintable()
+    assert len(detail) < 1_000
+
+
+@pytest.mark.parametrize("kind", ["acme-judge", "acme-pairs"])
+def test_a_judge_that_fails_on_everything_ends_the_campaign_and_wastes_no_text(acme, database, kind):
+    with faulty_server(reply=repeat) as server:
+        for _ in range(2):
+            with pytest.raises(JudgeBroken, match=r"raised KeyError.*on each of the last 12 comparisons"):
+                served_campaigns.run(database, spec_of(server.url, kind, on=""))
+            asked = len(server.calls)
+    assert not reasons(database)
+    assert len(server.calls) == asked
+
+
+def test_calls_that_fail_leave_duels_unscored_too(acme, database, monkeypatch):
+    monkeypatch.setenv("ACME_FAILS_AT", "calls")
+    with faulty_server(reply=repeat) as server, pytest.raises(JudgeBroken, match="raised KeyError"):
+        served_campaigns.run(database, spec_of(server.url, "acme-pairs", on="no such text"))
+
+
+def test_short_rounds_that_fail_add_up(acme, database):
+    with faulty_server(reply=repeat) as server:
+        spec = spec_of(server.url, "acme-judge", on="").model_copy(update={"batch_size": 4})
+        with pytest.raises(JudgeBroken, match="on each of the last 12 comparisons"):
+            served_campaigns.run(database, spec)
+    assert reasons(database) == {"judge_failed": 8}
+    assert 8 < MOST_IN_A_ROW <= 12
+
+
+def test_outputs_of_one_candidate_cost_that_candidate_and_not_the_campaign(acme, database):
+    """All of its outputs make the judge fail: that is for `fail_on_error` to judge."""
+    with faulty_server(reply=repeat) as server:
+        spec = served_spec(
+            served_model(server.url),
+            judge={"type": "acme-judge", "on": "="},
+            prompts=("{{ input }}=", "{{ input }}:"),
+            batch_size=1,
+        )
+        served_campaigns.run(database, spec)
+    assert reasons(database) == {None: 6, "judge_failed": 6}
+
+
+@pytest.mark.parametrize("place", ["init", "ask", "tell", "decision"])
+def test_a_selector_that_fails_is_named(acme, database, monkeypatch, place):
+    monkeypatch.setenv("ACME_RAISES", "base")
+    with faulty_server(reply=repeat) as server:
+        spec = served_spec(served_model(server.url), selector={"name": "acme-selector"})
+        if place != "init":
+            served_campaigns.begun(database, spec)
+        monkeypatch.setenv("ACME_FAILS_AT", place)
+        expected = SpecError if place == "init" else PluginFailed
+        with pytest.raises(expected, match=r"the selector 'acme-selector' \(acme_plugins:Selector\) raised"):
+            served_campaigns.run(database, spec)
+
+
+def test_a_judge_that_cannot_be_made_is_named_and_nothing_is_stored(acme, monkeypatch):
+    monkeypatch.setenv("ACME_FAILS_AT", "init")
+    monkeypatch.setenv("ACME_RAISES", "exit")
+    with pytest.raises(SpecError, match=r"the judge 'acme-judge' \(acme_plugins:Judge\) raised SystemExit"):
+        check_campaign(served_spec(served_model("http://127.0.0.1:9/v1"), judge={"type": "acme-judge"}))
+
+
+@pytest.mark.parametrize(
+    ("method", "returned", "said"),
+    [
+        ("ask", "None", "ask returns a Batch, got NoneType"),
+        ("ask", "Batch(np.array([7]), np.array([0]))", "ask returned arm 7; there are 3, from 0"),
+        ("ask", "Batch(np.array([0]), np.array([-1]))", "ask returned example -1; there are 4, from 0"),
+        ("ask", "Batch(np.array([0.5]), np.array([0]))", "arms must be integers"),
+        ("decision", "{}", "decision returns a Decision, got dict"),
+        ("decision", "replace(super().decision(), best=9)", "the decision names arm 9; there are 3"),
+        ("decision", "replace(super().decision(), lower=np.zeros(2))", "are not of 3 arms each"),
+        ("decision", "replace(super().decision(), estimates=[0, 0, 0])", "are not of 3 arms each"),
+    ],
+)
+def test_what_a_selector_returns_is_held_against_what_there_is(acme, tmp_path, method, returned, said):
+    module = tmp_path / "acme_plugins.py"
+    given = "self, rng" if method == "ask" else "self"
+    module.write_text(
+        "import numpy as np\nfrom dataclasses import replace\n"
+        "from algorithms.protocols import Batch\n"
+        + module.read_text().partition("    def ask(")[0]
+        + f"    def {method}({given}):\n        return {returned}\n"
+    )
+    selector = campaign_selector("acme-selector", n_arms=3, n_examples=4)
+    with pytest.raises(PluginFailed, match=said):
+        selector.ask(None) if method == "ask" else selector.decision()
