@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 from selector_worlds import BestMeanWorld
 
 from algorithms.champion.mode import mode_of
@@ -217,7 +218,7 @@ def test_rounds_are_about_as_large_as_wanted():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 9), st.sampled_from([1, 4, 20]))
-@settings(max_examples=40, deadline=None)
+@tries(40)
 def test_any_history_can_be_told_and_what_is_exact_is_true(seed, n_arms, n_examples, batch_size):
     """Pairs in any order, in any batches, however they were chosen."""
     rng = np.random.default_rng(seed)
