@@ -9,7 +9,7 @@ LOCK := infra/locks/$(TARGET).txt
 READY := $(VENV)/.ready-$(TARGET)
 BENCH_OUT ?= .winnow/bench
 COMPARISONS ?= 10000000
-KILLS ?= 500
+FAULTS_OUT ?= .winnow/faults
 RUNS ?= 20000
 FUZZ ?= tests
 FUZZ_EXAMPLES ?= 1000
@@ -26,7 +26,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults fuzz lock clean
+.PHONY: help install demo test lint format bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -59,7 +59,7 @@ bench-best-mean: install ## Measure the best-mean selectors on real score tables
 
 bench-champion: install ## Comparisons to a valid stop on real score tables (resumable): make bench-champion DATA=folder.
 	@test -n "$(DATA)" || { echo "name the folder of score tables: make bench-champion DATA=path"; exit 2; }
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.champion --data "$(DATA)" --out $(BENCH_OUT)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.champion --data "$(DATA)" --out $(BENCH_OUT) --speed
 
 bench-best-duel: install ## Measure the best-duel selectors on the published synthetic experiments.
 	@$(BIN)/python -m tests.benchmarks.best_duel --out $(BENCH_OUT)
@@ -87,8 +87,11 @@ bench-harness: install ## Time to the winner beside lm-eval: make bench-harness 
 	@test -d .winnow/demo || { echo "the demo's models are measured: run make demo first"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.harness --out $(BENCH_OUT) --lm-eval "$(LM_EVAL)"
 
-faults: install ## Inject faults and random kills, and tabulate what became of each: make faults KILLS=n.
-	@$(BIN)/python -m tests.faults --out $(BENCH_OUT) --kills $(KILLS)
+faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on: make faults FAULTS_OUT=folder.
+	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md
+
+faults-page: install ## Write docs/faults.md from what make faults has kept so far.
+	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --no-faults --page docs/faults.md
 
 fuzz: FUZZ_SEED := $(FUZZ_SEED)
 fuzz: install ## Try new random examples of every property: make fuzz FUZZ_EXAMPLES=n [FUZZ=folder].

@@ -9,6 +9,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import Session
 
+from storage import network_files
 from storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable
 from storage.postgresql_engine import READS, postgresql_engine
 from storage.sqlite_engine import WRITES, is_busy, sqlite_engine
@@ -17,6 +18,9 @@ from storage.write_lock import why_file_is_locked, why_server_is_locked
 
 BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""
+
+LONGEST = 1_000
+"""Characters that are shown of what a driver says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +108,8 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
     """Open a database by SQLAlchemy URL; SQLite files are created unless `read_only`.
 
     Raises:
-        StorageUnavailable: If the URL cannot be read, names no place that lasts, or its driver is not
-            installed.
+        StorageUnavailable: If the URL cannot be read, names no place that lasts or a SQLite file on a network
+            file system, or its driver is not installed.
     """
     shown = shown_url(url)
     try:
@@ -116,6 +120,7 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
                 raise StorageUnavailable(
                     shown, "results in memory would be lost; name a file: sqlite:///FILE"
                 )
+            _require_local(str(parsed.database), shown)
             engine = sqlite_engine(str(parsed.database), read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
         elif parsed.drivername in ("postgresql", "postgresql+psycopg"):
             engine = postgresql_engine(parsed, shown=shown, read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
@@ -126,6 +131,17 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
     return Database(shown, engine)
 
 
+def _require_local(path: str, shown: str) -> None:
+    """Refuse a SQLite file that another machine keeps; see `network_files`."""
+    if found := network_files.network_mount(path, network_files.read_mounts()):
+        mounted_at, kind = found
+        raise StorageUnavailable(
+            shown,
+            f"it is on a network file system ({kind}, mounted at {mounted_at}), whose locks SQLite cannot "
+            "rely on: name a file on a disk of this machine, or use PostgreSQL",
+        )
+
+
 def cause(error: DBAPIError) -> str:
     """What the driver says, in one line."""
     return one_line(error.orig)
@@ -134,4 +150,5 @@ def cause(error: DBAPIError) -> str:
 def one_line(error: BaseException | None) -> str:
     """What a driver's error says, in one printable line: it may quote any statement."""
     text = " ".join(str(error).split())
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)

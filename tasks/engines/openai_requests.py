@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tasks.engines.answer_sizes import bytes_for
 from tasks.engines.protocol import ModelRef, Request, Sampling
-from tasks.engines.server_line import bytes_for
 from tasks.engines.spelled_tokens import without_turns
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})

@@ -11,12 +11,10 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
+from tasks.engines.answer_sizes import KIB, MIB
 from tasks.engines.errors import EngineLoadFailed, one_sentence
 from tasks.engines.server_setbacks import SHOWN, Server, StatusError, Unreadable
 from tasks.server_keys import OPENAI_URL
-
-KIB = 1 << 10
-MIB = 1 << 20
 
 LISTING_BYTES = 8 * MIB
 """The longest list of models; gateways list hundreds of them with descriptions."""
@@ -25,11 +23,6 @@ MOST_REDIRECTS = 5
 
 ACCOUNT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
 """Variables that name an account at OpenAI -> headers in which OpenAI, and nobody else, is told of it."""
-
-
-def bytes_for(tokens: int) -> int:
-    """The longest body of an answer of so many tokens: 1 KiB for each, and 1 MiB for all else."""
-    return tokens * KIB + MIB
 
 
 class ServerLine:

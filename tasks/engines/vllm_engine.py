@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tasks.engines.answer_sizes import bytes_for, bytes_for_batch
 from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
 from tasks.engines.log_files import log_file
@@ -93,7 +94,8 @@ class VllmEngine:
         self._wait_until_loaded()
         self._send({"requests": [_request_fields(request) for request in requests]})
         timeout = self._settings.batch_timeout
-        reply = self._receive(timeout, f"did not answer {len(requests)} requests within {timeout} s")
+        overdue = f"did not answer {len(requests)} requests within {timeout} s"
+        reply = self._receive(timeout, overdue, bytes_for_batch(requests))
         try:
             answers = [_answer(fields) for fields in reply["answers"]]
             if len(answers) != len(requests):
@@ -131,9 +133,9 @@ class VllmEngine:
         except WorkerEnded as error:
             raise self._died(error) from error
 
-    def _receive(self, timeout: float | None, overdue: str) -> dict[str, Any]:
+    def _receive(self, timeout: float | None, overdue: str, most_bytes: int = bytes_for(0)) -> dict[str, Any]:
         try:
-            return self._worker.receive(timeout)
+            return self._worker.receive(timeout, most_bytes)
         except WorkerEnded as error:
             raise self._died(error) from error
         except TimeoutError as error:

@@ -1,6 +1,7 @@
 """A Python module run as a child process that answers messages, and that is really gone when closed."""
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -81,8 +82,8 @@ class WorkerProcess:
         except OSError as error:
             raise WorkerEnded(self._last_words()) from error
 
-    def receive(self, timeout: float | None) -> dict[str, Any]:
-        """The next message; `timeout` is in seconds, None waits for ever.
+    def receive(self, timeout: float | None, most_bytes: float = math.inf) -> dict[str, Any]:
+        """The next message, of so many bytes at most; `timeout` is in seconds, None waits for ever.
 
         Raises:
             TimeoutError: If there is none in time.
@@ -92,7 +93,8 @@ class WorkerProcess:
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         while True:
             try:
-                return self._channel.receive(max(0.0, min(LIVENESS_PERIOD, deadline - time.monotonic())))
+                patience = max(0.0, min(LIVENESS_PERIOD, deadline - time.monotonic()))
+                return self._channel.receive(patience, most_bytes)
             except EOFError as error:
                 raise WorkerEnded(self._last_words()) from error
             except TimeoutError:

@@ -31,11 +31,12 @@ PRELOADED = [
     "psycopg",
     "route_campaigns",
     "scripted_engines",
+    "tests.faults.digest_engine",
     "tests.faults.settled",
 ]
 """What a fork finds imported already; a command of its own would spend seconds on it."""
 
-PROVIDERS = {"worker": "tests.faults.worker_engine:start"}
+PROVIDERS = {"worker": "tests.faults.worker_engine:start", "digest": "tests.faults.digest_engine:start"}
 
 
 def run_command(
@@ -49,7 +50,7 @@ def run_command(
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(opened, descriptor)
         os.close(opened)
-    _provide()
+    provide()
     _write_down_requests(Path("asked.jsonl"))
     for tampering in tamperings:
         tampering()
@@ -59,7 +60,8 @@ def run_command(
     main()
 
 
-def _provide() -> None:
+def provide() -> None:
+    """Let this process know the providers of scripted engines."""
     from route_campaigns import PROVIDERS as ROUTED
     from scripted_engines import SCRIPTED
 
@@ -73,11 +75,12 @@ def _write_down_requests(path: Path) -> None:
     from tasks.engines.pool import EnginePool
 
     generate = EnginePool.generate
+    # Open from the beginning: a fault may be that no file can be opened any more.
+    told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def generate_and_tell(self, model, requests):
         lines = [json.dumps([os.getpid(), model.name, each.prompt, each.seed]) + "\n" for each in requests]
-        with path.open("a") as file:
-            file.writelines(lines)
+        os.write(told, "".join(lines).encode())
         return generate(self, model, requests)
 
     EnginePool.generate = generate_and_tell

@@ -14,7 +14,7 @@ QUERIES = {
     ),
     "comparisons": (
         "SELECT r.number, c.position, a.name, b.name, e.key, c.outcome, c.reason, c.answer, s.key, t.key, "
-        "c.human_loss, c.auto_loss, c.unlabelled_loss FROM comparisons c "
+        "c.human_loss, c.auto_loss, c.unlabelled_loss, c.unlabelled_missing FROM comparisons c "
         "JOIN rounds r ON r.id = c.round_id JOIN examples e ON e.id = c.example_id "
         "JOIN candidates a ON a.id = c.candidate_a_id LEFT JOIN candidates b ON b.id = c.candidate_b_id "
         "LEFT JOIN generations s ON s.id = c.generation_a_id "
@@ -26,8 +26,15 @@ QUERIES = {
         "JOIN rounds r ON r.id = c.round_id LEFT JOIN generations t ON t.id = g.generation_id"
     ),
     "decisions": (
-        "SELECT r.number, a.name, d.estimates, d.lower, d.upper, d.stop, d.reason FROM decisions d "
+        "SELECT r.number, a.name, d.estimates, d.lower, d.upper, d.ranking, d.status, d.claim, d.stop, "
+        "d.reason, d.comparisons, d.answered, d.scored, d.generations, d.input_tokens, d.output_tokens "
+        "FROM decisions d "
         "JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates a ON a.id = d.best_candidate_id"
+    ),
+    "candidates": "SELECT position, name, first_round FROM candidates",
+    "tallies": (
+        "SELECT c.name, t.reason, t.comparisons, t.points, t.texts, t.no_answer, t.truncated, "
+        "t.input_tokens, t.output_tokens FROM tallies t JOIN candidates c ON c.id = t.candidate_id"
     ),
     "labels": "SELECT e.key, l.targets FROM labels l JOIN examples e ON e.id = l.example_id",
     "embeddings": "SELECT embedder, digest, vector FROM embeddings",
@@ -65,11 +72,11 @@ def asked_again(folder: Path) -> int:
     return sum(tuple(each) in stored for each in _lines(folder / "asked.jsonl"))
 
 
-def note_stored(folder: Path) -> None:
-    """Forget what was asked so far, and note what is committed."""
+def note_stored(folder: Path, looked: Path | None = None) -> None:
+    """Forget what was asked, and note what is committed, in another folder's database if one is named."""
     (folder / "asked.jsonl").unlink(missing_ok=True)
     query = "SELECT g.model, p.text, g.seed FROM generations g JOIN prompts p ON p.id = g.prompt_id"
-    lines = [json.dumps(row) + "\n" for row in rows(folder, query)]
+    lines = [json.dumps(row) + "\n" for row in rows(looked or folder, query)]
     (folder / "stored-before.jsonl").write_text("".join(lines))
 
 

@@ -1,232 +1,155 @@
 """kill -9 at random moments, again and again, over campaigns of all four objectives on both databases.
 
-python -m tests.faults.kills --out .winnow/faults --kills 500
+python -m tests.faults.kills --out .winnow/faults [--scripted 1700] [--transformers 200] [--vllm 100]
+
+A case is one campaign: its processes are killed, one after the other, until one gets to the end before its
+moment. After every kill a copy of the database is checked as `winnow db check` does, and after the last
+process all rows are held against those of the same campaign that nobody killed. The copy, since whoever opens
+a SQLite file in passing tidies up what the killed process left, and it is Winnow that has to. Finished cases
+are in kills.jsonl; a run that was stopped goes on behind them.
 """
 
 import argparse
-import json
 import random
 import shutil
 import sys
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from itertools import product
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import count, product
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Lock
-
-import psutil
 
 from tests.faults import histories
-from tests.faults.kinds import OBJECTIVES
+from tests.faults.killed import Killed, check, compare, copied, phase_of
+from tests.faults.kinds import BY_ENGINE, OBJECTIVES
+from tests.faults.ledger import Ledger
 from tests.faults.outcomes import Stage
-from tests.faults.runs import Run
 from tests.faults.scenes import Scene
 from tests.faults.staging import stage
+from tests.faults.strikes import CALL, ENGINE, MOMENT, Length, length_of, struck
 
 DATABASES = ("sqlite", "postgresql")
-PHASES = (
-    "before the campaign is stored",
-    "before the lease",
-    "between rounds",
-    "planned",
-    "texts arrive",
-    "after the last decision",
-)
-"""What is in the database when the process dies."""
-LOOK = 0.005
-"""Seconds between looks at how far a process has come."""
+SHARES = {"scripted": 1700, "transformers": 200, "vllm": 100}
+"""Kills by what answers."""
+WAYS = {"scripted": (MOMENT, CALL), "transformers": (MOMENT, CALL), "vllm": (MOMENT, CALL, ENGINE)}
+"""How processes are killed; an engine that is no process of its own cannot be."""
+LEDGER = "kills.jsonl"
+MOST_SAID = 5
+"""Sentences about one campaign."""
 
 
-@dataclass(kw_only=True)
-class Killed:
-    """What became of the campaigns of one objective on one database."""
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One campaign that is killed."""
 
+    engine: str
     objective: str
     database: str
-    kills: int = 0
-    campaigns: int = 0
-    most_kills: int = 0
-    """Of one campaign."""
-    lost: int = 0
-    doubled: int = 0
-    asked_again: int = 0
-    """Committed texts that were asked for again."""
-    phases: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PHASES, 0))
-    seconds: float = 0.0
-    wrong: list[str] = field(default_factory=list)
+    number: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.engine} / {self.objective} / {self.database} / {self.number}"
+
+    @property
+    def kind(self) -> str:
+        """A key of `KINDS`."""
+        return BY_ENGINE[self.engine][OBJECTIVES.index(self.objective)]
 
 
-def kill_campaigns(
-    ready: Stage, kills: int, folder: Path, *, seed: int = 8, abreast: int = 2
-) -> list[Killed]:
-    """Kill processes until each objective has had its share on each database, one campaign after the other.
+class Killing:
+    """Kills campaigns, one after the other."""
 
-    Args:
-        ready: Where campaigns are run.
-        kills: Over all; each of the eight gets an eighth.
-        folder: Where the table is written, anew after every campaign.
-        seed: Of the moments.
-        abreast: Campaigns that run side by side.
-    """
-    rows = [Killed(objective=each, database=database) for each, database in product(OBJECTIVES, DATABASES)]
-    lives = {objective: _life(ready, objective) for objective in OBJECTIVES}
-    waiting: SimpleQueue[tuple[Killed, int, random.Random]] = SimpleQueue()
-    for number, row in enumerate(rows):
-        share = kills // len(rows) + (number < kills % len(rows))
-        waiting.put((row, share, random.Random(f"{seed} {row.objective} {row.database}")))
+    def __init__(
+        self, ready: Stage, ledger: Ledger, seed: int = 8, databases: Sequence[str] = DATABASES
+    ) -> None:
+        self._ready, self._ledger, self._seed, self._databases = ready, ledger, seed, databases
+        self._lengths: dict[tuple[str, str], Length] = {}
 
-    def work(_: int) -> None:
-        while True:
-            try:
-                row, share, chance = waiting.get_nowait()
-            except Empty:
+    def kill(self, shares: dict[str, int]) -> None:
+        """Kill so many processes for each engine, a part of them in each objective on each database."""
+        for engine, share in shares.items():
+            for case, most in self._cases(engine, share):
+                row = self._one_campaign(case, most)
+                self._ledger.add(case.key, asdict(row))
+                said = "; ".join(row.wrong) or "as the reference"
+                print(f"{case.key}: {len(row.kills)} kills, {row.seconds:.1f} s, {said}", flush=True)
+
+    def _cases(self, engine: str, share: int) -> Iterator[tuple[Case, int]]:
+        """What is left to be killed, and how often at most; all eight get on together."""
+        cells = list(product(OBJECTIVES, self._databases))
+        left = {cell: share // len(cells) + (at < share % len(cells)) for at, cell in enumerate(cells)}
+        for number in count():
+            for objective, database in cells:
+                if left[objective, database] <= 0:
+                    continue
+                case = Case(engine=engine, objective=objective, database=database, number=number)
+                if case.key not in self._ledger.rows:
+                    yield case, left[objective, database]
+                left[objective, database] -= len(self._ledger.rows[case.key]["kills"])
+            if max(left.values()) <= 0:
                 return
-            started = time.monotonic()
-            _one_campaign(ready, row, chance, lives[row.objective], share)
-            row.seconds = round(row.seconds + time.monotonic() - started, 1)
-            if row.kills < share:
-                waiting.put((row, share, chance))
-            with writing:
-                write_kills(rows, folder)
 
-    writing = Lock()
-    with ThreadPoolExecutor(abreast) as threads:
-        list(threads.map(work, range(abreast)))
-    return rows
+    def _one_campaign(self, case: Case, most: int) -> Killed:
+        """Kill a campaign's processes until one gets to the end before its moment."""
+        chance, length = random.Random(f"{self._seed} {case.key}"), self._length(case)
+        row = Killed(engine=case.engine, objective=case.objective, database=case.database)
+        started = time.monotonic()
+        scene = self._ready.scene(case.kind, case.database)
+        try:
+            while len(row.kills) < most and self._one_process(scene, case, row, length, chance):
+                pass
+            compare(scene, self._ready.reference(case.kind), row)
+        except Exception as error:  # a row of the table, whatever it is
+            row.wrong.append(f"{type(error).__name__}: {error}")
+        row.seconds = round(time.monotonic() - started, 1)
+        if row.wrong:
+            row.wrong = [*row.wrong[:MOST_SAID], f"left in {self._ledger.keep(scene.folder)}"]
+        self._ready.clear(scene)
+        return row
 
+    def _length(self, case: Case) -> Length:
+        known = self._lengths.get((case.kind, case.database))
+        if known is None:
+            scene = self._ready.scene(case.kind, case.database)
+            known = self._lengths[case.kind, case.database] = length_of(scene)
+            self._ready.clear(scene)
+        return known
 
-def _life(ready: Stage, objective: str) -> float:
-    """Seconds of processor time that an uninterrupted process takes; its rows become the reference."""
-    ready.reference(objective)
-    run = ready.scene(objective, "sqlite").run()
-    used = 0.0
-    while run.process.exitcode is None:
-        used = max(used, _used(run))
-        time.sleep(LOOK)
-    return used
-
-
-def _one_campaign(ready: Stage, row: Killed, chance: random.Random, life: float, most: int) -> None:
-    """Kill a campaign's processes at random moments until one gets to the end before its moment."""
-    scene, kills = ready.scene(row.objective, row.database), 0
-    while row.kills < most:
-        before = _token(scene)
-        if before is not None:
-            histories.note_stored(scene.folder)
-        run = scene.run() if before is None else scene.resume()
-        if not _killed(run, chance.uniform(0.0, life)):
-            break
-        kills += 1
-        row.kills += 1
-        row.phases[_phase(scene, before)] += 1
-        row.asked_again += histories.asked_again(scene.folder)
-    if "Traceback" in run.said:
-        row.wrong.append(f"a traceback: {run.said[-2000:]}")
-    _end(scene)
-    found, reference = scene.history(), ready.reference(row.objective)
-    row.campaigns += 1
-    row.most_kills = max(row.most_kills, kills)
-    row.lost += histories.lost(found, reference)
-    row.doubled += histories.doubled(found, reference)
-    row.asked_again += histories.asked_again(scene.folder)
-    row.wrong += scene.problems()
-    if found != reference or row.asked_again:
-        row.wrong.append(f"not as the reference: {scene.folder}")
-    else:
-        shutil.rmtree(scene.folder, ignore_errors=True)
-
-
-def _killed(run: Run, moment: float) -> bool:
-    """Kill a process once it has used so much processor time; False if it ended before."""
-    while run.process.exitcode is None:
-        if _used(run) >= moment:
-            run.process.kill()
-            break
-        time.sleep(LOOK)
-    return run.ended().code == -9
-
-
-def _used(run: Run) -> float:
-    try:
-        times = psutil.Process(run.pid).cpu_times()
-    except psutil.NoSuchProcess:
-        return 0.0
-    return float(times.user + times.system)
-
-
-def _end(scene: Scene) -> None:
-    if _token(scene) is None:
-        scene.run().ended()
-    scene.finish()
-
-
-def _token(scene: Scene) -> int | None:
-    """How often the lease was taken; None where no campaign is stored yet."""
-    try:
-        if not scene.stored("SELECT 1 FROM campaigns"):
-            return None
-        return sum(token for (token,) in scene.stored("SELECT token FROM leases"))
-    except Exception as error:  # either driver's, where there is no table yet
-        if "no such table" in str(error) or "does not exist" in str(error):
-            return None
-        raise
-
-
-def _phase(scene: Scene, before: int | None) -> str:
-    now = _token(scene)
-    if now is None:
-        return PHASES[0]
-    if now == (before or 0):
-        return PHASES[1]
-    if scene.has_ended:
-        return PHASES[5]
-    unfinished = scene.stored(
-        "SELECT r.id FROM rounds r LEFT JOIN decisions d ON d.round_id = r.id WHERE d.id IS NULL"
-    )
-    if not unfinished:
-        return PHASES[2]
-    texts = scene.stored(f"SELECT 1 FROM generations WHERE round_id = {unfinished[0][0]}")
-    return PHASES[4] if texts else PHASES[3]
-
-
-def write_kills(rows: Sequence[Killed], folder: Path) -> Path:
-    """Write kills.md and kills.json; return the first."""
-    headings = ["objective", "database", "kills", "campaigns", "most of one", *PHASES]
-    headings += ["lost", "doubled", "asked again", "s"]
-    lines = [
-        f"{sum(row.kills for row in rows)} kills of {sum(row.campaigns for row in rows)} campaigns: "
-        f"{sum(row.lost for row in rows)} rows lost, {sum(row.doubled for row in rows)} doubled.",
-        "",
-        "| " + " | ".join(headings) + " |",
-        "|" + "---|" * len(headings),
-    ]
-    for row in rows:
-        values = [row.objective, row.database, row.kills, row.campaigns, row.most_kills]
-        values += [row.phases[phase] for phase in PHASES]
-        values += [row.lost, row.doubled, row.asked_again, row.seconds]
-        lines.append("| " + " | ".join(map(str, values)) + " |")
-    lines += [f"\n{row.objective} on {row.database}: {' '.join(row.wrong)}" for row in rows if row.wrong]
-    path = folder / "kills.md"
-    path.write_text("\n".join(lines) + "\n")
-    (folder / "kills.json").write_text(json.dumps([asdict(row) for row in rows], indent=2))
-    return path
+    def _one_process(
+        self, scene: Scene, case: Case, row: Killed, length: Length, chance: random.Random
+    ) -> bool:
+        """Have a process go on and be killed; return whether it was, and not only its engine."""
+        how = chance.choice(WAYS[case.engine])
+        with struck(scene, how, length, chance) as strike:
+            start = scene.resume if row.kills else scene.run
+            run = start(*strike.tamperings).ended()
+        if "Traceback" in run.said:
+            row.wrong.append(f"a traceback: {run.said[-2000:]}")
+        was_engine_killed = how == ENGINE and (scene.folder / "killed").exists()
+        if run.code != -9 and not was_engine_killed:
+            return False
+        looked = copied(scene)
+        row.kills.append({"how": how, "where": strike.where, "phase": phase_of(looked)})
+        row.asked_again += 0 if was_engine_killed else histories.asked_again(scene.folder)
+        check(scene, looked, row)
+        histories.note_stored(scene.folder, looked)
+        shutil.rmtree(looked)
+        return run.code == -9
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(".winnow/faults"))
-    parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=8, help="of the moments")
-    parser.add_argument("--abreast", type=int, default=2, help="campaigns that run side by side")
+    for engine, share in SHARES.items():
+        parser.add_argument(f"--{engine}", type=int, default=share, metavar="KILLS")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(options.out / LEDGER)
     with stage() as ready:
-        rows = kill_campaigns(ready, options.kills, options.out, seed=options.seed, abreast=options.abreast)
-    print(write_kills(rows, options.out).read_text())
-    sys.exit(1 if any(row.wrong for row in rows) else 0)
+        Killing(ready, ledger, options.seed).kill({engine: getattr(options, engine) for engine in SHARES})
+    sys.exit(1 if ledger.wrong else 0)
 
 
 if __name__ == "__main__":

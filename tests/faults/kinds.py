@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import campaign_processes as processes
 import certify_campaigns as certify
@@ -11,6 +13,9 @@ import duel_campaigns as duels
 import route_campaigns as routes
 
 from tests.faults.model_servers import SERVER
+
+LENIENT = 0.8
+"""A risk that random texts have, so that certifying takes several rounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,9 @@ def _workers(folder: Path, storage: str) -> Path:
 def _vllm(folder: Path, storage: str) -> Path:
     spec = _mean(folder, storage, provider="vllm")
     text = re.sub(r"  - \{name: two,.*\n", "", spec.read_text())
-    spec.write_text(text.replace("max_model_len: 64", "max_model_len: 64, dtype: float32"))
+    spec.write_text(
+        text.replace("max_model_len: 64", "max_model_len: 64, dtype: float32, enforce_eager: true")
+    )
     return spec
 
 
@@ -66,18 +73,84 @@ def _unreadable(folder: Path, storage: str) -> Path:
     return duels.write_duels(folder, storage=storage, judge=judge)
 
 
-def _certify(folder: Path, storage: str) -> Path:
-    return _noting(
-        folder, storage, certify.write_certify(folder, labelled=certify.N_EXAMPLES, storage=storage)
-    )
+def _certify(folder: Path, storage: str, **changes: Any) -> Path:
+    changes = {"labelled": certify.N_EXAMPLES, "storage": storage, **changes}
+    return _noting(folder, storage, certify.write_certify(folder, **changes))
 
 
 def _unlabelled(folder: Path, storage: str) -> Path:
     return _noting(folder, storage, certify.write_certify(folder, storage=storage))
 
 
-def _route(folder: Path, storage: str) -> Path:
-    return _noting(folder, storage, routes.write_route(folder, storage=storage))
+def _route(folder: Path, storage: str, **changes: Any) -> Path:
+    return _noting(folder, storage, routes.write_route(folder, storage=storage, **changes))
+
+
+def _duels(folder: Path, storage: str, provider: str = "transformers", **changes: Any) -> Path:
+    return duels.write_duels(folder, provider, storage=storage, **changes)
+
+
+def _judged_by(provider: str, folder: Path, storage: str, **changes: Any) -> Path:
+    """Duels of candidates on one engine, before a judge on the same."""
+    judge = duels.model_judge(provider, template="mt-bench")
+    return _duels(folder, storage, provider, judge=judge, **changes)
+
+
+def _certify_on(provider: str, folder: Path, storage: str, **changes: Any) -> Path:
+    """Three candidates and an autoevaluator, all on one engine, whose random texts are right now and then."""
+    models = [certify.model(name, provider) for name in ("medium", "small", "large")]
+    grader = {"model": certify.model("grader", provider), "prompt": "What is {{ input }}?"}
+    section = {"autoevaluator": grader, "alpha": LENIENT}
+    return _certify(folder, storage, models=models, certify=section, judge={"type": "contains"}, **changes)
+
+
+def _route_on(provider: str, folder: Path, storage: str, **changes: Any) -> Path:
+    models = [routes.model(name, provider) for name in ("counter", "speller")]
+    return _route(folder, storage, models=models, **changes)
+
+
+def _million(folder: Path, storage: str) -> Path:
+    """Duels on a million examples."""
+    spec = _judged_by("digest", folder, storage)
+    duels.write_examples(folder, 1_000_000)
+    return spec
+
+
+def _worker_execution(folder: Path, storage: str) -> dict[str, Any]:
+    """Execution of campaigns whose engines are processes, with little patience."""
+    patience = {"max_restarts": 3, "load_timeout": 5, "batch_timeout": 2}
+    return {"group_size": 4, "max_loaded": 4, "log_folder": f"{folder}/logs", **patience}
+
+
+def _on_workers(write: Callable[..., Path], folder: Path, storage: str) -> Path:
+    return write("worker", folder, storage, execution=_worker_execution(folder, storage))
+
+
+def _vllm_model(name: str) -> dict[str, Any]:
+    args = {"max_model_len": 64, "dtype": "float32", "enforce_eager": True}
+    return {"name": name, "provider": "vllm", "model": name, "model_args": args}
+
+
+def _vllm_duels(folder: Path, storage: str) -> Path:
+    return _duels(folder, storage, models=[{**_vllm_model("one"), "model": "model-1"}])
+
+
+def _vllm_certify(folder: Path, storage: str) -> Path:
+    """One candidate, without an autoevaluator: an engine is slow to load."""
+    section = {"autoevaluator": None, "unlabelled_per_label": None, "cost": None, "costs": None}
+    section |= {"alpha": LENIENT}
+    selector = {"name": "r-eval", "params": {"betting": "wsr"}}
+    models = [_vllm_model("medium")]
+    judge = {"type": "contains"}
+    return _certify(folder, storage, models=models, certify=section, selector=selector, judge=judge)
+
+
+def _vllm_route(folder: Path, storage: str) -> Path:
+    prompts = [
+        {"name": "plain", "template": "{{ input }}="},
+        {"name": "question", "template": "Q: {{ input }} A:"},
+    ]
+    return _route(folder, storage, models=[_vllm_model("counter")], prompts=prompts)
 
 
 def _noting(folder: Path, storage: str, spec: Path) -> Path:
@@ -90,6 +163,17 @@ KINDS = {
     "workers": Kind(objective="best-mean", write=_workers),
     "served": Kind(objective="best-mean", write=_served),
     "vllm": Kind(objective="best-mean", write=_vllm),
+    "vllm best-duel": Kind(objective="best-duel", write=_vllm_duels),
+    "vllm certify": Kind(objective="certify", write=_vllm_certify),
+    "vllm route": Kind(objective="route", write=_vllm_route),
+    "scripted best-mean": Kind(objective="best-mean", write=partial(_mean, provider="digest")),
+    "scripted best-duel": Kind(objective="best-duel", write=partial(_judged_by, "digest")),
+    "million": Kind(objective="best-duel", write=_million),
+    "workers best-duel": Kind(objective="best-duel", write=partial(_on_workers, _judged_by)),
+    "workers certify": Kind(objective="certify", write=partial(_on_workers, _certify_on)),
+    "workers route": Kind(objective="route", write=partial(_on_workers, _route_on)),
+    "transformers certify": Kind(objective="certify", write=partial(_certify_on, "transformers")),
+    "transformers route": Kind(objective="route", write=partial(_route_on, "transformers")),
     "best-duel": Kind(
         objective="best-duel", write=lambda folder, storage: duels.write_duels(folder, storage=storage)
     ),
@@ -101,3 +185,13 @@ KINDS = {
 }
 OBJECTIVES = ("best-mean", "best-duel", "certify", "route")
 """Kinds that stand for their objective."""
+
+ON_WORKERS = ("workers", "workers best-duel", "workers certify", "workers route")
+"""Kinds of all four objectives whose engines are processes of their own, with scripted texts."""
+
+BY_ENGINE = {
+    "scripted": ("scripted best-mean", "scripted best-duel", "certify", "route"),
+    "transformers": ("best-mean", "best-duel", "transformers certify", "transformers route"),
+    "vllm": ("vllm", "vllm best-duel", "vllm certify", "vllm route"),
+}
+"""Kinds of all four objectives, in the order of `OBJECTIVES`, by what answers."""

@@ -1,7 +1,6 @@
 """What became of a campaign that met a fault, held against the same campaign left alone."""
 
 import shutil
-import signal
 import tempfile
 import time
 from contextlib import suppress
@@ -19,6 +18,8 @@ class Server(Protocol):
     """Where new PostgreSQL databases come from."""
 
     def new_database(self) -> str: ...
+
+    def drop_database(self, url: str) -> None: ...
 
 
 @dataclass(kw_only=True)
@@ -46,13 +47,6 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    @property
-    def ended(self) -> str:
-        """The exit code, or the signal that ended it."""
-        if self.code is not None and self.code < 0:
-            return signal.Signals(-self.code).name
-        return str(self.code)
-
 
 class Stage:
     """Runs faults, each in a new folder, and keeps the reference of each kind of campaign."""
@@ -70,6 +64,12 @@ class Stage:
         assert self.server is not None
         return Scene(self.forks, folder, kind, self.server.new_database(), self.server)
 
+    def clear(self, scene: Scene) -> None:
+        """Leave nothing of a campaign."""
+        shutil.rmtree(scene.folder, ignore_errors=True)
+        if self.server is not None and scene.server is not None:
+            self.server.drop_database(scene.storage)
+
     def reference(self, kind: str) -> histories.History:
         """The rows of a campaign that nothing happened to; run once."""
         if kind not in self._references:
@@ -82,7 +82,7 @@ class Stage:
             scene.finish()
             assert "Traceback" not in run.said, run.said
             self._references[kind] = scene.history()
-            shutil.rmtree(scene.folder)
+            self.clear(scene)
         return self._references[kind]
 
     def outcome(self, fault: Fault) -> Outcome:
@@ -98,7 +98,7 @@ class Stage:
             row.wrong.append(f"{type(error).__name__}: {error}")
         row.seconds = round(time.monotonic() - started, 1)
         if row.is_good:
-            shutil.rmtree(scene.folder, ignore_errors=True)
+            self.clear(scene)
         return row
 
     def _meet(self, fault: Fault, scene: Scene, row: Outcome) -> None:
@@ -120,7 +120,8 @@ class Stage:
             raise AssertionError("a fault yields once")
 
     def _compare(self, scene: Scene, reference: histories.History, row: Outcome) -> None:
-        histories.note_stored(scene.folder)
+        if scene.is_stored:
+            histories.note_stored(scene.folder)
         row.processes = 1 + scene.finish()
         found = scene.history()
         row.lost, row.doubled = histories.lost(found, reference), histories.doubled(found, reference)

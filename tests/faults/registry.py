@@ -16,11 +16,17 @@ MODULES = (
     "postgresql_servers",
     "clocks",
     "signals",
+    "limits",
     "boundaries",
+    "calls",
     "leases",
     "prunes",
     "inputs",
+    "sizes",
     "outputs",
+    "commands",
+    "crowds",
+    "ray_actors",
     "prefect_servers",
 )
 

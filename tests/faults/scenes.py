@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import chdir
 from itertools import count
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -94,33 +95,33 @@ class Scene:
         for number in range(MOST_RESUMES):
             if self.has_ended:
                 return number
-            run = self.resume().ended()
+            run = (self.resume() if self.is_stored else self.run()).ended()
             if "Traceback" in run.said:
                 raise AssertionError(f"resume ended in a traceback: {run.said}")
         raise AssertionError(f"it has not ended after {MOST_RESUMES} processes: {run.said}")
 
     @property
+    def is_stored(self) -> bool:
+        """Whether the campaign is stored."""
+        return self._has_any("campaigns")
+
+    @property
     def has_ended(self) -> bool:
         """Whether the last decision is stored."""
+        return self._has_any("decisions WHERE stop")
+
+    def _has_any(self, which: str) -> bool:
         try:
-            return bool(rows(self.folder, "SELECT 1 FROM decisions WHERE stop"))
+            return bool(rows(self.folder, f"SELECT 1 FROM {which}"))
         except Exception as error:  # either driver's, where there is no table yet
-            if "decisions" in str(error):
+            if "no such table" in str(error) or "does not exist" in str(error):
                 return False
             raise
 
     def problems(self) -> list[str]:
         """What `winnow db check` finds wrong."""
-        from storage import maintenance
-        from storage.database import open_database
-        from tasks.auditing import findings
-
-        database = open_database(self.storage, read_only=True)
-        try:
-            with database.reading() as session:
-                return [*maintenance.problems(session), *map(str, findings(session))]
-        finally:
-            database.close()
+        wrong, links = problems_of(self.storage, self.folder)
+        return [*wrong, *links]
 
     def stored(self, query: str) -> list[tuple]:
         return rows(self.folder, query)
@@ -136,6 +137,20 @@ class Scene:
     def _outputs(self) -> tuple[Path, Path]:
         number = next(self._numbers)
         return self.folder / f"out-{number}.txt", self.folder / f"err-{number}.txt"
+
+
+def problems_of(storage: str, folder: Path) -> tuple[list[str], list[str]]:
+    """What `winnow db check`, run from a folder, finds wrong with a database and with its links."""
+    from storage import maintenance
+    from storage.database import open_database
+    from tasks.auditing import findings
+
+    database = open_database(storage, read_only=True)
+    try:
+        with chdir(folder), database.reading() as session:
+            return maintenance.problems(session), [str(each) for each in findings(session)]
+    finally:
+        database.close()
 
 
 class _Started:

@@ -17,6 +17,8 @@ from tasks.engines.worker_side import ParentLink, run_worker
 
 PLAN = Path("fault.json")
 LETTERS = "aeioustrn"
+HUGE = 100_000_000
+"""Characters of a text that no model would give."""
 
 
 def main(parent: ParentLink) -> None:
@@ -27,7 +29,7 @@ def main(parent: ParentLink) -> None:
         return
     parent.send({"ready": "worker 1", "at": time.time(), "can_sleep": False})
     while "requests" in (message := parent.receive()):
-        answers = [_answer(name, request) for request in message["requests"]]
+        answers = [answer(name, request) for request in message["requests"]]
         done = _meet(parent, name, "batch")
         if done is None:
             parent.send({"answers": answers})
@@ -37,6 +39,8 @@ def main(parent: ParentLink) -> None:
             parent.send({"answers": answers + answers[:1]})
         elif done == "strangers":
             parent.send({"answers": [{"sentence": "no answer"} for _ in answers]})
+        elif done == "huge":
+            parent.send({"answers": [{**each, "text": "x" * HUGE} for each in answers]})
         elif done == "nothing":
             parent.send({"results": answers})
 
@@ -113,10 +117,11 @@ MEETINGS: dict[str, Any] = {
     "many": lambda parent: "many",
     "strangers": lambda parent: "strangers",
     "nothing": lambda parent: "nothing",
+    "huge": lambda parent: "huge",
 }
 
 
-def _answer(name: str, request: dict[str, Any]) -> dict[str, Any]:
+def answer(name: str, request: dict[str, Any]) -> dict[str, Any]:
     content = json.dumps([name, request["prompt"], request["seed"]])
     digest = hashlib.sha256(content.encode()).digest()
     text = f"[[{'ABC'[digest[0] % 3]}]]" if name == "judge" else "".join(LETTERS[b % 9] for b in digest[:6])

@@ -13,7 +13,7 @@ from tests.faults.kinds import OBJECTIVES
 from tests.faults.registry import DONE, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
-from tests.faults.tampering import At, disk_of, hold, impatient
+from tests.faults.tampering import At, disk_of, hold, impatient, mounted_as
 
 Meeting = Generator[Run, None, None]
 SETTLED = ("ended",)
@@ -92,6 +92,20 @@ def read_only(scene: Scene) -> Meeting:
     yield scene.resume(partial(_as_nobody, str(scene.folder))).ended()
     for path in scene.folder.glob(f"{scene.database.name}-*"):
         path.unlink()
+
+
+@fault("the database is on a network file system", *OBJECTIVES, codes=ERROR, states=(None,))
+def on_a_network(scene: Scene) -> Meeting:
+    yield scene.run(partial(mounted_as, "nfs4", str(scene.folder))).ended()
+    assert not scene.database.exists(), "a database was made on it"
+
+
+@fault("the database's folder is on a network file system at resume", *OBJECTIVES, codes=ERROR)
+def moved_to_a_network(scene: Scene) -> Meeting:
+    scene.cut_short()
+    run = scene.resume(partial(mounted_as, "cifs", str(scene.folder))).ended()
+    assert "PostgreSQL" in run.said, run.said
+    yield run
 
 
 @fault("the disk fails under a commit", "best-mean", codes=ERROR)

@@ -36,4 +36,5 @@ def stage() -> Generator[Stage, None, None]:
             from prefect.settings import PREFECT_API_URL
 
             os.environ["PREFECT_API_URL"] = str(PREFECT_API_URL.value())
+            child.provide()
             yield Stage(fork_server(), folder, server)

@@ -1,10 +1,8 @@
-"""The table of faults and outcomes, for people and for programs."""
+"""Tables of faults and of kills, in Markdown."""
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-
-from tests.faults.outcomes import Outcome
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 HEADINGS = (
     "fault",
@@ -23,42 +21,33 @@ LONGEST = 110
 """Characters of a cell."""
 
 
-def cells(row: Outcome) -> list[str]:
-    """One row as text, in the order of `HEADINGS`."""
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """What became of a fault, in the order of `HEADINGS`."""
     values = [
-        row.fault,
-        row.campaign,
-        row.database,
-        row.ended,
-        row.sentence,
-        row.status,
-        row.processes,
-        "yes" if row.same_decision else "NO",
-        row.lost,
-        row.doubled,
-        row.seconds,
+        row["fault"],
+        row["campaign"],
+        row["database"],
+        ended(row["code"]),
+        row["sentence"],
+        row["status"],
+        row["processes"],
+        "yes" if row["same_decision"] else "NO",
+        row["lost"],
+        row["doubled"],
+        row["seconds"],
     ]
     return [_cell(value) for value in values]
 
 
-def write_table(outcomes: Sequence[Outcome], folder: Path) -> Path:
-    """Write faults.md and faults.json; return the first."""
-    good = sum(row.is_good for row in outcomes)
-    different = len({row.fault for row in outcomes})
-    lines = [
-        f"{good} of {len(outcomes)} rows end as they should: the reference decision, no row lost or doubled. "
-        f"{different} different faults.",
-        "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "|" + "---|" * len(HEADINGS),
-        *("| " + " | ".join(cells(row)) + " |" for row in outcomes),
-    ]
-    bad = [row for row in outcomes if not row.is_good]
-    lines += [f"\n{row.fault} / {row.campaign} / {row.database}: {' '.join(row.wrong)}" for row in bad]
-    path = folder / "faults.md"
-    path.write_text("\n".join(lines) + "\n")
-    (folder / "faults.json").write_text(json.dumps([row.as_dict() for row in outcomes], indent=2))
-    return path
+def ended(code: int | None) -> str:
+    """An exit code, or the name of the signal that ended a process."""
+    return signal.Signals(-code).name if code is not None and code < 0 else str(code)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Lines of a table."""
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return lines + ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
 
 
 def _cell(value: object) -> str:

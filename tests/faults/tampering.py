@@ -132,6 +132,14 @@ def disk_of(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+def mounted_as(kind: str, folder: str) -> None:
+    """Have the system say that a folder is a file system of another machine."""
+    from storage import network_files
+
+    read = network_files.read_mounts
+    network_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
+
+
 def closed(*descriptors: int) -> None:
     """Begin with standard streams closed, as some service managers do."""
     import sys
@@ -218,6 +226,18 @@ def _server_calls() -> Any:
     return ServerCalls
 
 
+def _leases() -> Any:
+    from storage import leases
+
+    return leases
+
+
+def _progress() -> Any:
+    from flows.progress import PlainProgress
+
+    return PlainProgress
+
+
 def _embedder() -> Any:
     from tasks.embedding.sentence_model import SentenceModel
 
@@ -245,6 +265,8 @@ def _commits(moment: str) -> Callable[[Callable[[], None]], None]:
 
 
 POINTS: dict[str, Callable[[Callable[[], None]], None]] = {
+    "a round is done": _after(_progress, "round_done"),
+    "the lease is taken": _after(_leases, "acquire"),
     "before a batch": _before(_pool, "generate"),
     "after a batch": _after(_pool, "generate"),
     "an engine has failed": _after(_pool, "_record"),

@@ -123,7 +123,7 @@ def has_ended(folder: Path) -> bool:
 
 
 def rows(folder: Path, query: str) -> list[tuple]:
-    """What a query finds, lists among it as text whatever the database makes of them."""
+    """What a query finds, what is JSON among it as text whatever the database makes of them."""
     url = storage_of(folder)
     if url.startswith("sqlite:///"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))
@@ -135,7 +135,9 @@ def rows(folder: Path, query: str) -> list[tuple]:
         found = connection.execute(query).fetchall()
     finally:
         connection.close()
-    return [tuple(json.dumps(each) if isinstance(each, list) else each for each in row) for row in found]
+    return [
+        tuple(json.dumps(each) if isinstance(each, list | dict) else each for each in row) for row in found
+    ]
 
 
 def storage_of(folder: Path) -> str:

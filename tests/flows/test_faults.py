@@ -1,16 +1,34 @@
 """The harness that injects faults: a few of them, and that it notices what it is there to notice."""
 
+import errno
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from tests.faults import histories
+from tests.faults.calls import Passage
+from tests.faults.every_call import Aside
+from tests.faults.kills import Killing
+from tests.faults.ledger import Ledger
 from tests.faults.outcomes import Stage
+from tests.faults.pages import write_page
 from tests.faults.registry import all_faults
 from tests.faults.staging import fork_server
+from tests.faults.strikes import CALL, MOMENT, Length, struck
+from tests.faults.system_calls import KILL, Overseer, begin_counting, end_counting, goes_on
 
 CHEAP = {
     "SIGTERM within a batch / best-mean / sqlite",
     "its texts' campaign is pruned within a round / best-mean / sqlite",
     "an engine's message is of the wrong kind / workers / sqlite",
+    "the file system becomes read-only in the middle / best-mean / sqlite",
+    "the database is on a network file system / best-mean / sqlite",
+    "an engine's message has 100 MB / workers / sqlite",
 }
 
 
@@ -30,7 +48,7 @@ def test_a_campaign_that_met_a_fault_ends_as_one_that_did_not(stage, fault):
 def test_the_names_of_faults_tell_them_apart_and_there_are_enough():
     faults = all_faults()
     assert len({each.key for each in faults}) == len(faults)
-    assert len({each.name for each in faults}) >= 25
+    assert len({each.name for each in faults}) >= 150
     assert {each.kind for each in faults} >= {"best-mean", "best-duel", "certify", "route"}
 
 
@@ -43,3 +61,138 @@ def test_rows_that_are_lost_or_doubled_are_noticed(stage):
     (twice,) = list(found["generations"])[:1]
     found["generations"][twice] += 1
     assert (histories.lost(found, reference), histories.doubled(found, reference)) == (1, 1)
+
+
+def change_a_database(tampering, folder):
+    """Write to a database and to a file; for a process of its own."""
+    os.chdir(folder)
+    tampering()
+    with closing(sqlite3.connect("a.db", isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("CREATE TABLE t(a)")
+        begin_counting()
+        try:
+            database.execute("INSERT INTO t VALUES (1)")
+        except sqlite3.OperationalError as error:
+            os._exit(error.sqlite_errorcode & 0xFF)
+        with open("b", "w") as file:
+            file.write("b")
+        os.rename("b", "c")
+        os.unlink("c")
+        end_counting()
+    os._exit(0)
+
+
+def overseen(folder, answer):
+    """The exit code of `change_a_database`, and the calls that it made."""
+    overseer = Overseer(folder, answer)
+    # A fork and not a new interpreter: nothing is to be imported under oversight.
+    process = multiprocessing.get_context("fork").Process(
+        target=change_a_database, args=(overseer.tampering, folder)
+    )
+    process.start()
+    process.join()
+    overseer.close()
+    return process.exitcode, [f"{call.name} {call.target}" for call in overseer.calls]
+
+
+def test_every_call_of_a_process_is_seen_between_the_marks(tmp_path):
+    code, calls = overseen(tmp_path, goes_on)
+    assert code == 0
+    assert calls[0] == "pwrite64 a.db-wal"
+    assert calls[-4:] == ["openat b", "write b", "rename b", "unlink c"]
+    assert (tmp_path / "a.db").exists()
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 5])
+def test_a_process_dies_at_any_of_its_calls_and_does_not_make_it(tmp_path, number):
+    code, calls = overseen(tmp_path, lambda call: KILL if call.number == number else None)
+    assert (code, len(calls)) == (-signal.SIGKILL, number)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        # The row takes two writes: of a frame's head, and of its page.
+        assert database.execute("SELECT count(*) FROM t").fetchall() == [(int(number > 2),)]
+    assert (tmp_path / "c").exists() is False
+
+
+def test_a_call_can_be_made_to_fail(tmp_path):
+    answer = Passage(r"pwrite64 a\.db-wal", 1, errno.ENOSPC, times=9)
+    code, _ = overseen(tmp_path, answer)
+    assert code == sqlite3.SQLITE_FULL
+    assert answer.passed >= 1
+
+
+def test_random_kills_go_on_where_they_were_stopped(stage, tmp_path):
+    path = tmp_path / "kills.jsonl"
+    shares = {"scripted": 2}
+    Killing(stage, Ledger(path), databases=("sqlite",)).kill(shares)
+    rows = Ledger(path).rows
+    kills = [kill for row in rows.values() for kill in row["kills"]]
+    assert len(kills) == 2
+    assert [row["wrong"] for row in rows.values()] == [[]] * len(rows)
+    assert all(row["same_decision"] for row in rows.values())
+    before = path.read_bytes()
+    Killing(stage, Ledger(path), databases=("sqlite",)).kill(shares)
+    assert path.read_bytes() == before, "what was done is done again"
+
+
+@pytest.mark.parametrize("how", [MOMENT, CALL])
+def test_a_campaign_is_killed_both_ways_and_ends_as_if_it_had_not_been(stage, how):
+    scene = stage.scene("scripted best-mean", "sqlite")
+    length = Length(cpu_s=0.02, wall_s=1.0, batches=1, calls=20)
+    with struck(scene, how, length, random.Random(1)) as strike:
+        run = scene.run(*strike.tamperings).ended()
+    assert run.code == -signal.SIGKILL
+    assert bool(strike.where) == (how == CALL)
+    scene.finish()
+    assert scene.history() == stage.reference("scripted best-mean")
+    assert scene.problems() == []
+
+
+def test_what_was_put_aside_is_had_again(stage):
+    aside = Aside(stage.scene("scripted best-mean", "sqlite"))
+    before = aside.scene.stored("SELECT count(*) FROM decisions")
+    assert before == [(1,)]
+    calls = aside.calls_of_one_round()
+    assert {call.target for call in calls} >= {"winnow.db-wal"}
+    assert aside.have_again().stored("SELECT count(*) FROM decisions") == before
+    aside.clear()
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    ledger = Ledger(path)
+    ledger.add("a", {"wrong": []})
+    ledger.add("b", {"wrong": ["this"]})
+    path.write_text(path.read_text() + '{"case": "c", "wr')
+    again = Ledger(path)
+    assert list(again.rows) == ["a", "b"]
+    assert again.wrong == ["b"]
+    again.add("b", {"wrong": []})
+    assert Ledger(path).wrong == []
+
+
+def test_the_page_counts_what_the_ledgers_hold(tmp_path):
+    met, struck_, killed = (Ledger(tmp_path / name) for name in ("met", "struck", "killed"))
+    found = {"lost": 0, "doubled": 0, "same_decision": True, "wrong": []}
+    fault = {"fault": "it rains", "campaign": "route", "database": "sqlite", "code": -9}
+    met.add("it rains / route / sqlite", fault | found)
+    kill = {"how": CALL, "where": "write out-12.txt", "phase": "planned"}
+    cell = {
+        "engine": "scripted",
+        "objective": "route",
+        "database": "sqlite",
+        "wrong_links": 0,
+        "asked_again": 0,
+    }
+    killed.add("x", cell | found | {"kills": [kill, kill]})
+    killed.add(
+        "y", cell | found | {"kills": [kill], "lost": 3, "wrong": ["3 rows lost"], "same_decision": False}
+    )
+    struck_.add("z", cell | found | {"kills": [kill]})
+    page = write_page(met, struck_, killed, tmp_path / "docs" / "faults.md").read_text()
+    assert "3 kills of 2 campaigns: 3 rows lost, 0 doubled, 0 wrong links, 0 committed texts" in page
+    assert "| scripted | route | sqlite | 3 | 2 | 2 | 0 | 3 | 0 | 3 | 0 | 0 | 0 | 1 of 2 |" in page
+    assert "| write out-n.txt | 3 |" in page
+    assert "- y: 3 rows lost" in page
+    assert "| it rains | route | sqlite | SIGKILL | 0 | 0 | 1 of 1 |" in page
+    assert "1 different faults, met 1 times in all: 1 of 1 campaigns ended" in page

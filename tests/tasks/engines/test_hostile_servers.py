@@ -11,12 +11,13 @@ import pytest
 from faulty_server import MODEL, Fault, always, faulty_server, in_order
 
 from tasks.engines import server_calls
+from tasks.engines.answer_sizes import bytes_for
 from tasks.engines.errors import EngineDied, EngineLoadFailed
 from tasks.engines.openai_answers import MOST_LISTED, json_value, read_generated, read_listing
 from tasks.engines.openai_requests import answer_bytes
 from tasks.engines.protocol import ModelRef, Request, Sampling
 from tasks.engines.providers import EngineSettings, start_engine
-from tasks.engines.server_line import ServerLine, bytes_for
+from tasks.engines.server_line import ServerLine
 from tasks.engines.server_setbacks import Server, Unreadable, seconds_to_wait
 
 MIB = 1 << 20

@@ -2,11 +2,14 @@
 
 import json
 import socket
+import threading
+from contextlib import suppress
 
 import pytest
 
 from tasks.engines import vllm_engine
-from tasks.engines.channel import Channel
+from tasks.engines.answer_sizes import bytes_for_batch
+from tasks.engines.channel import CHUNK, Channel
 from tasks.engines.errors import EngineDied, EngineLoadFailed
 from tasks.engines.protocol import ModelRef, Request, Sampling
 from tasks.engines.providers import EngineSettings
@@ -14,6 +17,8 @@ from tasks.engines.vllm_engine import VllmEngine
 
 ASKED = [Request(prompt="a", sampling=Sampling(), seed=0)]
 READY = b'{"ready": "scripted 1", "at": 0.0, "can_sleep": false}\n'
+
+TOO_LONG = bytes_for_batch(ASKED) + CHUNK
 
 ANSWER = (
     b'{"text": "a", "finish_reason": "stop", "input_tokens": 1, "output_tokens": 1, "seconds": 0.5, '
@@ -26,18 +31,24 @@ class ScriptedProcess:
 
     def __init__(self, written):
         self._theirs, ours = socket.socketpair()
-        self._theirs.sendall(written)
         self._channel = Channel(ours)
+        self._writer = threading.Thread(target=self._write, args=(written,))
+        self._writer.start()
 
     def send(self, message):
         json.dumps(message)
 
-    def receive(self, timeout):
-        return self._channel.receive(1.0)
+    def receive(self, timeout, most_bytes):
+        return self._channel.receive(1.0, most_bytes)
 
     def close(self):
         self._channel.close()
+        self._writer.join()
         self._theirs.close()
+
+    def _write(self, written):
+        with suppress(OSError):  # nobody reads any more
+            self._theirs.sendall(written)
 
 
 @pytest.fixture
@@ -74,11 +85,13 @@ def engine_that_wrote(tmp_path, monkeypatch):
         b'{"answers": [%s]}\n' % ANSWER.replace(b"null", b'{"A": -Infinity}'),
         b'{"answers": [{"reason": 7, "detail": null}]}\n',
         b"[" * 100_000 + b"\n",
+        b'{"answers": [%s]}\n' % ANSWER.replace(b'"a"', b'"%s"' % (b"a" * TOO_LONG)),
+        b"a" * TOO_LONG,
     ],
     ids=[
         *("bytes", "a list", "no answers", "a number", "numbers", "strange fields", "too few", "too many"),
         *("NaN seconds", "infinite seconds", "negative tokens", "5 000 digits", "infinite log-probability"),
-        *("a failure without words", "deep nesting"),
+        *("a failure without words", "deep nesting", "a long text", "no end"),
     ],
 )
 def test_what_is_no_answer_is_the_end_of_the_engine(engine_that_wrote, written):

@@ -1,0 +1,28 @@
+"""An engine without a model that answers by a digest of each request; see `scripted_worker`."""
+
+from collections.abc import Sequence
+
+from tasks.engines.protocol import Completion, Engine, ModelRef, Request
+from tasks.engines.providers import EngineSettings
+from tests.faults.scripted_worker import answer
+
+
+class DigestEngine:
+    """Its texts are a function of the model's name, the prompt and the seed."""
+
+    identity = "digest 1"
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        return [
+            Completion(**answer(self._name, {"prompt": each.prompt, "seed": each.seed})) for each in requests
+        ]
+
+    def close(self) -> None:
+        pass
+
+
+def start(model: ModelRef, settings: EngineSettings) -> Engine:
+    return DigestEngine(model.name)
