@@ -101,6 +101,7 @@ def scene(
     *,
     swapped: bool = False,
     guessed: bool = False,
+    **params: object,
 ) -> Scene:
     """A table, and a selector at its start.
 
@@ -112,6 +113,7 @@ def scene(
         swapped: Whether scores are told under the names of other arms, on purpose.
         guessed: Whether unscored outputs are told as others of their arm, on purpose: what leaving them out
             comes to.
+        params: Parameters of the selector's own.
     """
     table = WORLDS[world](rng)
     told = table.told[::-1] if swapped else table.told
@@ -119,7 +121,13 @@ def scene(
         told = np.array([np.where(np.isnan(row), rng.choice(row[~np.isnan(row)]), row) for row in told])
     return Scene(
         create_selector(
-            selector, n_arms=N_ARMS, n_examples=N_EXAMPLES, batch_size=BATCH, delta=DELTA, epsilon=epsilon
+            selector,
+            n_arms=N_ARMS,
+            n_examples=N_EXAMPLES,
+            batch_size=BATCH,
+            delta=DELTA,
+            epsilon=epsilon,
+            **params,
         ),
         lambda batch, _: told[batch.arms, batch.examples],
         lambda decision: _is_wrong(decision, table.true, epsilon),

@@ -1,12 +1,14 @@
 """Every cell there is. What a run depends on is in a cell itself, so any may be added, taken out or moved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify
 from tests.benchmarks.errors.cells import Cell
 
-OTHERS_SHARE = 0.1  # of the runs, for best-mean selectors that stop by the rule that UCB-E is run with most
+OTHERS_SHARE = (
+    0.1  # of the runs, for selectors whose answers rest on the same intervals or wealths as others'
+)
 OWN_DUELS_SHARE = 0.25  # of the runs by round robin: the product is the rule that has to be tested most
 BROKEN_SHARE = 0.1  # of the runs: what is broken on purpose is seen soon
 
@@ -28,34 +30,46 @@ def all_cells(runs: int, whole_runs: int) -> list[Cell]:
     ]
 
 
+BEST_MEAN: Mapping[str, tuple[str, float, Mapping[str, str]]] = {
+    "champion": ("champion", 1.0, {}),
+    "champion, start champion": ("champion", OTHERS_SHARE, {"start": "champion"}),
+    "race": ("race", OTHERS_SHARE, {}),
+    "ucb-e": ("ucb-e", 1.0, {}),
+    "row-mean": ("row-mean", OTHERS_SHARE, {}),
+    "pulse": ("pulse", OTHERS_SHARE, {}),
+}
+"""Selectors, their share of the runs and parameters of their own."""
+
+
 def _best_mean(runs: int) -> Iterator[Cell]:
-    """Every table with every selector; with epsilon where it changes most; and two ways to deceive."""
-    for selector, share in (("ucb-e", 1.0), ("row-mean", OTHERS_SHARE), ("pulse", OTHERS_SHARE)):
+    """Every table with every selector; with epsilon where it changes most; and ways to deceive."""
+    for label, (selector, share, params) in BEST_MEAN.items():
         for world in best_mean.WORLDS:
             for epsilon in (
                 (0.0, 0.06) if world in ("near tie", "tied", "missing where wrong 40%") else (0.0,)
             ):
                 yield Cell(
-                    name=f"{selector}, {world}" + (f", epsilon {epsilon:g}" if epsilon else ""),
+                    name=f"{label}, {world}" + (f", epsilon {epsilon:g}" if epsilon else ""),
                     objective="best-mean",
                     selector=selector,
-                    build=partial(best_mean.scene, selector, world, epsilon),
+                    build=partial(best_mean.scene, selector, world, epsilon, **params),
                     runs=round(runs * share),
                     delta=best_mean.DELTA,
                 )
-    for name, world, deceit in (
-        ("scores told under the names of other arms", "near tie", {"swapped": True}),
-        ("unscored outputs left out", "missing where wrong 40%", {"guessed": True}),
-    ):
-        yield Cell(
-            name=f"ucb-e, {world}, {name} (broken)",
-            objective="best-mean",
-            selector="ucb-e",
-            build=partial(best_mean.scene, "ucb-e", world, 0.0, **deceit),
-            runs=round(runs * BROKEN_SHARE),
-            delta=best_mean.DELTA,
-            expected="broken",
-        )
+    for selector in ("champion", "ucb-e"):
+        for name, world, deceit in (
+            ("scores told under the names of other arms", "near tie", {"swapped": True}),
+            ("unscored outputs left out", "missing where wrong 40%", {"guessed": True}),
+        ):
+            yield Cell(
+                name=f"{selector}, {world}, {name} (broken)",
+                objective="best-mean",
+                selector=selector,
+                build=partial(best_mean.scene, selector, world, 0.0, **deceit),
+                runs=round(runs * BROKEN_SHARE),
+                delta=best_mean.DELTA,
+                expected="broken",
+            )
 
 
 def _best_duel(selector: str, product_runs: int, own_runs: int) -> Iterator[Cell]:

@@ -51,10 +51,10 @@ _AGREEMENT = ", ".join(f"{agreement:.0%} ({quality})" for quality, agreement in 
 ABOUT: Mapping[str, str] = {
     "best-mean": f"""
 {best_mean.N_ARMS} arms, {best_mean.N_EXAMPLES} examples, batches of {best_mean.BATCH}, delta =
-{best_mean.DELTA}, no budget: unless outputs are unscored, the answer is exact in the end. `row-mean` and
-`pulse` have a tenth of the runs: they take two to three times as long and stop by the same rule. It is
-wrong to call an arm best or tied that is worse than the best arm that was not dropped (by more than
-epsilon), or to call that one eliminated.""",
+{best_mean.DELTA}, no budget: unless outputs are unscored, the answer is exact in the end. Selectors that
+decide by what `champion` or `ucb-e` decide by have a tenth of the runs. It is wrong to call an arm best
+or tied that is worse than the best arm that was not dropped (by more than epsilon), or to call that one
+eliminated.""",
     "best-duel": f"""
 delta = {best_duel.DELTA}, {best_duel.BUDGET} duels, batches of {best_duel.BATCH}. By the product rule
 (`assume_winner`) it is wrong to name an arm that loses to another one that was not dropped; by its own
