@@ -7,10 +7,12 @@ import random
 import signal
 import sqlite3
 from contextlib import closing
+from unittest.mock import patch
 
 import pytest
 
-from tests.faults import histories
+from tasks.engines.providers import PROVIDERS
+from tests.faults import child, histories
 from tests.faults.calls import Passage
 from tests.faults.every_call import Aside
 from tests.faults.kills import Killing
@@ -34,7 +36,9 @@ CHEAP = {
 
 @pytest.fixture(scope="module")
 def stage(prefect_api, tmp_path_factory):
-    return Stage(fork_server(), tmp_path_factory.mktemp("faults"), None)
+    with patch.dict(PROVIDERS):
+        child.provide()
+        yield Stage(fork_server(), tmp_path_factory.mktemp("faults"), None)
 
 
 @pytest.mark.parametrize("fault", [each for each in all_faults() if each.key in CHEAP], ids=lambda f: f.key)
