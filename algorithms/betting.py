@@ -221,8 +221,8 @@ class StarCapital:
         level: The error probability at which the average is used, in (0, 1).
         horizon: n, at least 1.
 
-    Source: Voracek & Orabona (2025), "STaR-Bets: Sequential Target-Recalculating Bets for Tighter Confidence
-    Intervals", whose idea it is; the cap and v are chosen here.
+    Source: Voráček & Orabona (2025), "STaR-Bets: Sequential Target-Recalculating Bets for Tighter Confidence
+    Intervals", arXiv:2505.22422, whose idea it is; the cap and v are chosen here.
     """
 
     def __init__(self, n_rows: int, most: FloatArray, alpha: float, level: float, horizon: int) -> None:

@@ -19,6 +19,9 @@ from storage.write_lock import why_file_is_locked, why_server_is_locked
 BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""
 
+LONGEST = 1_000
+"""Characters that are shown of what a driver says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Database:
@@ -147,4 +150,5 @@ def cause(error: DBAPIError) -> str:
 def one_line(error: BaseException | None) -> str:
     """What a driver's error says, in one printable line: it may quote any statement."""
     text = " ".join(str(error).split())
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)

@@ -108,7 +108,7 @@ def _parquet_rows(path: Path) -> Iterator[PlacedRow]:
 def _python_values(path: Path, batch: Any) -> list[Row]:  # noqa: ANN401 -- pyarrow has no types
     try:
         rows: list[Row] = batch.to_pylist()
-    except (ValueError, LookupError, OverflowError) as error:  # a time zone or a moment that Python knows not
+    except (ValueError, LookupError, OverflowError) as error:  # such as a time zone that Python does not know
         raise DatasetError(
             f"{path} holds a value that cannot be read ({type(error).__name__}: {error}); convert its column "
             "to text",

@@ -15,20 +15,21 @@
 
 from typing import ClassVar
 
-from tasks.printable import one_line, printable
+from tasks.printable import one_line, printable, shortened
 
 
 class WinnowError(Exception):
     """Root of all errors that a user can act on; anything else that escapes is a bug.
 
-    It quotes files, servers and models that may be anybody's; as a text it is printable, and one line.
+    It quotes files, servers and models that may be anybody's; as a text it is printable, one line,
+    and of bounded length.
     """
 
     has_lines: ClassVar[bool] = False
     """Whether it is several lines, as whoever raises it means it to be."""
 
     def __str__(self) -> str:
-        return (printable if self.has_lines else one_line)(self._sentence())
+        return shortened((printable if self.has_lines else one_line)(self._sentence()))
 
     def _sentence(self) -> str:
         return super().__str__()

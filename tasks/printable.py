@@ -2,6 +2,12 @@
 
 import re
 
+LONGEST = 2_000
+"""Characters of a line that is shown in one; of a longer one, both ends are."""
+
+HEAD = 1_500
+"""Of these, those of its beginning."""
+
 _LINE_ENDS = re.compile(r"\s*[\n\r\u2028\u2029]\s*")
 
 
@@ -13,3 +19,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Printable text without the ends of its lines."""
     return printable(_LINE_ENDS.sub(" ", text).strip())
+
+
+def shortened(text: str) -> str:
+    """The text with lines of bounded length; of a long one the place and the remedy are left, at its ends."""
+    lines = text.split("\n")
+    return "\n".join(
+        line if len(line) <= LONGEST else f"{line[:HEAD]} … {line[HEAD - LONGEST + 3 :]}" for line in lines
+    )

@@ -218,12 +218,19 @@ def _number(place: str, column: str, cell: str) -> float:
 
 def _parquet_table(source: str, path: Path, _: str) -> ScoreTable:
     import pyarrow  # a quarter of a second that other formats need not pay
-    import pyarrow.parquet
 
     try:
-        columns = pyarrow.parquet.read_table(path)
-    except pyarrow.ArrowException as error:
+        return _of_columns(source, path)
+    # Of the latter kinds are names that are no UTF-8, and time zones that Python does not know.
+    except (pyarrow.ArrowException, ValueError, LookupError, OverflowError) as error:
         raise ScoreTableError(f"{path} is not a Parquet file ({error}); write it again") from error
+
+
+def _of_columns(source: str, path: Path) -> ScoreTable:
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = pyarrow.parquet.read_table(path)
     examples = columns.column_names[1:]
     scores = np.empty((columns.num_rows, len(examples)))
     for position, example in enumerate(examples):
@@ -233,10 +240,7 @@ def _parquet_table(source: str, path: Path, _: str) -> ScoreTable:
             problem = f"column {example!r} holds {columns.column(position + 1).type}, not numbers"
             raise ScoreTableError(f"{path}: {problem}; after the first column come scores only") from error
         scores[:, position] = column.to_numpy(zero_copy_only=False)
-    try:
-        names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
-    except (ValueError, LookupError, OverflowError) as error:
-        raise ScoreTableError(f"{path}: the names cannot be read ({error}); write them as text") from error
+    names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
     return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
 
 

@@ -4,7 +4,8 @@ A plug-in may be edited where it stands, so that neither its name nor its versio
 modules that it can import are hashed with it, as far as they are its own: those of its top-level package and
 of its distribution, and whatever else does not lie where installed packages do. Packages of others, Python's
 own and Winnow's are left out; `campaigns.versions` names the most important of them. A module that is
-imported under a computed name, and a file that is read as data, are not seen.
+imported under a computed name, and a file that is read as data, are not seen. What is imported for type
+checkers alone never runs, and is left out.
 """
 
 import ast
@@ -114,7 +115,7 @@ def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):  # an extension, or a file that nobody can import
         return
-    for node in ast.walk(tree):
+    for node in _run(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -122,6 +123,20 @@ def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
             yield base
             # A module, or a name within one: nobody can tell from here.
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _run(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a syntax tree but those below `if TYPE_CHECKING:`."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        is_for_checkers = isinstance(node, ast.If) and _names_type_checking(node.test)
+        waiting += node.orelse if is_for_checkers else ast.iter_child_nodes(node)
+
+
+def _names_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
 
 
 def _absolute(node: ast.ImportFrom, spec: ModuleSpec) -> str:

@@ -19,6 +19,9 @@ from tasks.spec import CampaignSpec
 MOST_BYTES = 16 * 2**20
 """Of a campaign's file, and of what it comes to once every alias is written out."""
 
+MOST_MISTAKES = 50
+"""That are told at once."""
+
 BYTES_OF_A_VALUE = 64
 """What a value counts beside its text: so many short ones are as much work as a long one."""
 
@@ -105,7 +108,10 @@ def parse_spec(file: SpecFile) -> CampaignSpec:
     try:
         return CampaignSpec.model_validate(file.values)
     except ValidationError as error:
-        complaints = [one_line(_complaint(file, detail)) for detail in error.errors()]
+        mistakes = error.errors()
+        complaints = [one_line(_complaint(file, detail)) for detail in mistakes[:MOST_MISTAKES]]
+        if len(mistakes) > MOST_MISTAKES:
+            complaints.append(f"{file.path}: and {len(mistakes) - MOST_MISTAKES} mistakes more")
         raise SpecMistakes("\n".join(complaints)) from error
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psycopg
 
-STARTS_WITHIN_S = 30
+STARTS_WITHIN_S = 120
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",

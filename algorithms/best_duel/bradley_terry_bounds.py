@@ -92,6 +92,40 @@ def least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> F
     return least
 
 
+def quick_least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> FloatArray:
+    """Lower bounds as those of `least_log_odds`, with the same arguments, at about a tenth of its cost.
+
+    The parabola that touches l at the fit says where theta . y is least, nearly so where l is like it all the
+    way down to the level. With the shares of that theta, one step in the norm of the fit, the same for all y,
+    meets g(a) = kappa y; where it leaves [0, 1] for some pair, nothing is found.
+
+    Returns:
+        Shape (M,), minus infinity where nothing was found.
+    """
+    found = np.full(len(spans), -np.inf)
+    size = max(1, MOST_CELLS // max(1, len(tally.z)))
+    at_fit = np.asarray(sigmoid(tally.z @ fit.theta), dtype=np.float64)
+    weights = np.asarray(at_fit * (1.0 - at_fit), dtype=np.float64)
+    inverse = np.linalg.inv(_steadied(information(weights * tally.counts, tally.z)))
+    radius = np.sqrt(2.0 * max(float(log_likelihood(tally, fit.theta)) - level, 0.0))
+    left_over = _left_over(tally)
+    for first in range(0, len(spans), size):
+        part = spans[first : first + size]
+        along = part @ inverse  # (M, r)
+        squares = np.maximum((along * part).sum(axis=1), SHORTEST)  # (M,)
+        thetas = fit.theta - (radius / np.sqrt(squares))[:, np.newaxis] * along
+        shares = np.asarray(sigmoid(thetas @ tally.z.T), dtype=np.float64)  # (M, P)
+        newton = (tally.wins - tally.counts * shares) @ tally.z @ inverse
+        kappa = (part * newton).sum(axis=1) / squares
+        shares += weights * ((newton - kappa[:, np.newaxis] * along) @ tally.z.T)
+        is_inside = (shares.min(axis=1, initial=0.5) >= 0.0) & (shares.max(axis=1, initial=0.5) <= 1.0)
+        rest = (tally.wins - tally.counts * shares) @ tally.z - kappa[:, np.newaxis] * part
+        is_met = is_inside & (kappa > 0.0) & (np.abs(rest).max(axis=1) <= left_over)
+        sums = _negative_entropies(shares[is_met]) @ tally.counts
+        found[first : first + size][is_met] = (level - sums) / kappa[is_met]
+    return found
+
+
 def _projected(spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
     """The thetas with theta . y = lead that are nearest to the fitted one in its own norm, shape (M, r)."""
     along = np.linalg.solve(fit.hessian, spans.T).T  # (M, r)
@@ -147,7 +181,7 @@ def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArr
         The sums of -N H(a), nu, and whether it was found: shape (M,) each.
     """
     z, wins, counts, _ = tally
-    left_over = ROUNDING * (1.0 + float((counts @ np.abs(z)).max(initial=0.0)))
+    left_over = _left_over(tally)
     shares = np.asarray(sigmoid(thetas @ z.T), dtype=np.float64)  # (M, P), a
     for _ in range(MOST_REPAIRS):
         weights = np.asarray(shares * (1.0 - shares), dtype=np.float64)
@@ -164,6 +198,11 @@ def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArr
         moved = np.clip(shares + weights * moves, 0.0, 1.0)
         shares = np.asarray(np.where(is_met[:, np.newaxis], shares, moved), dtype=np.float64)
     return np.asarray(_negative_entropies(shares) @ counts, dtype=np.float64), nu, is_met
+
+
+def _left_over(tally: Tally) -> float:
+    """How far from 0 a sum may be that is 0 but for rounding."""
+    return ROUNDING * (1.0 + float((tally.counts @ np.abs(tally.z)).max(initial=0.0)))
 
 
 def _ratios(spans: FloatArray, newton: FloatArray, along: FloatArray) -> FloatArray:

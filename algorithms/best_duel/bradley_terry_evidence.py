@@ -8,11 +8,8 @@ import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_duel.bradley_terry import Fit, Tally, fit_bradley_terry, log_likelihood
-from algorithms.best_duel.bradley_terry_bounds import (
-    half_space_suprema,
-    half_space_values,
-    least_log_odds,
-)
+from algorithms.best_duel.bradley_terry_bounds import half_space_suprema, half_space_values
+from algorithms.best_duel.bradley_terry_intervals import extreme_log_odds
 from algorithms.best_duel.bradley_terry_misfit import is_misfit, log_unstructured_mixture, strength_points
 from algorithms.best_duel.bradley_terry_mixture import laplace_log_mixture, log_mixture
 from algorithms.best_duel.count_evidence import CountEvidence
@@ -260,15 +257,9 @@ class _Beliefs:
     @cached_property
     def intervals(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of the intervals of the estimates, shape (K,) each."""
-        n_arms = len(self.points)
-        spans = (self.points[:, np.newaxis] - self.points).reshape(n_arms * n_arms, -1)
-        others = self.active & ~np.eye(n_arms, dtype=np.bool_)  # (K, K)
-        wanted = (others | others.T).ravel()
-        least = np.full(n_arms * n_arms, -np.inf)
-        least[wanted] = least_log_odds(self.tally, spans[wanted], self.fit, self.log_mixture - self.price)
-        lower = sigmoid(least.reshape(n_arms, n_arms))
-        ends = (np.where(others, each, 1.0).min(axis=1) for each in (lower, 1.0 - lower.T))
+        others = self.active & ~np.eye(len(self.points), dtype=np.bool_)  # (K, K)
+        level = self.log_mixture - self.price
+        lowest, highest = extreme_log_odds(self.tally, self.points, others, self.fit, level)
         known = np.where(np.isnan(self.estimates), 0.5, self.estimates)
         # The fitted theta is in the set but for rounding, or for a ridge that is felt.
-        lowest, highest = ends
-        return np.minimum(lowest, known), np.maximum(highest, known)
+        return np.minimum(sigmoid(lowest), known), np.maximum(sigmoid(highest), known)

@@ -15,6 +15,7 @@ from algorithms.protocols import EMPTY_BATCH, Batch
 GROWTH = 1.05  # an allocation serves until there are 5% more duels: theta moves little meanwhile
 TOLERANCE = 0.02  # of the duels needed, lost by not searching further
 MOST_SWEEPS = 100
+LEVEL = 1e-9  # of all duels: pairs as far behind as this are equal, as a processor's last bits decide nothing
 
 
 class LlmPoBt(LlmPo):
@@ -132,7 +133,8 @@ class LlmPoBt(LlmPo):
             elif self._allocation is None:
                 pick = asked.argmin()
             else:
-                pick = (now * shares - asked).argmax()
+                behind = now * shares - asked
+                pick = (behind >= behind.max() - LEVEL * now).argmax()
             asked[pick] += 1
             chosen[place] = pick
         return chosen

@@ -70,6 +70,7 @@ class Controls:
 
     def add(self, batch: Grouped, features: FloatArray, draws: Draws) -> None:
         """Absorb features of a batch, shape (B, 2), as they were before it, after its draws were."""
+        self._known[batch.arms] |= draws.count[batch.arms] == batch.sizes
         scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
         self._sums[batch.arms] += np.add.reduceat(features, batch.starts)
         products = features[:, :, np.newaxis] * features[:, np.newaxis, :]

@@ -65,7 +65,7 @@ class Evidence:
     def can_race(self) -> bool:
         """Whether common examples may be asked next: all arms in question were told the same so far."""
         alive = self.alive
-        is_level = bool((self.draws.count[alive] == self.race.n_columns).all())
+        is_level = bool((self.race.columns[alive] == self.race.n_columns).all())
         return self.in_race and is_level and not bool((alive & self._met_dropped).any())
 
     @property

@@ -48,14 +48,19 @@ class Race:
 
     def __init__(self, n_arms: int, n_examples: int) -> None:
         self._n_examples = n_examples
-        self.n_columns = 0
-        """t, examples told of all arms in the race."""
+        self.columns = np.zeros(n_arms, dtype=np.int64)
+        """Shape (K,), examples told of each arm while it was in the race."""
         self.low = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self.high = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
         self.products = np.zeros((n_arms, n_arms))  # (K, K) sums of products of scores, unscored as 0
         self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
         self.has_met = np.zeros((n_arms, n_arms), dtype=np.bool_)
         """Shape (K, K), whether the arm of the row was bet against the arm of the column."""
+
+    @property
+    def n_columns(self) -> int:
+        """Examples told of all arms in the race, t."""
+        return int(self.columns.max())
 
     def wealths(self, arms: IntArray) -> FloatArray:
         """Of some arms, shape (A,)."""
@@ -69,17 +74,17 @@ class Race:
         Args:
             arms: Shape (A,), the arms in the race, at least 2.
             scores: Shape (A, B), on B examples drawn uniformly from those not told; NaN where unscored.
-            bets: Whether to bet at all.
+            bets: Whether to bet at all; without, products are not kept.
         """
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
         if bets and len(arms) > 1:
             opponents = self._choose(arms)
             self._bet(arms, low, high, opponents)
             self._remember(arms, opponents)
-        self.n_columns += scores.shape[1]
+            self.products[np.ix_(arms, arms)] += low @ low.T
+        self.columns[arms] += scores.shape[1]
         self.low[arms] += low.sum(axis=1)
         self.high[arms] += high.sum(axis=1)
-        self.products[np.ix_(arms, arms)] += low @ low.T
 
     def _remember(self, arms: IntArray, opponents: Opponents) -> None:
         """Note who was bet against whom."""

@@ -87,9 +87,9 @@ class Policy:
                 raise InvalidParameter(name, f"{array.dtype} of shape {array.shape}", what)
         if "F" in sizes and sizes["F"] != 2 * sizes["D"]:
             raise InvalidParameter("weights", sizes["F"], f"as wide as {2 * sizes['D']} features")
-        arms = self.arrays.get("arms", np.zeros(0))
-        if "arms" in shapes and ((arms < 0) | (arms >= sizes["K"])).any():
-            raise InvalidParameter("arms", int(arms.max()), f"below {sizes['K']} and not negative")
+        arms = self.arrays["arms"] if "arms" in shapes else np.zeros(0)
+        for outside in arms[(arms < 0) | (arms >= sizes["K"])][:1].tolist():
+            raise InvalidParameter("arms", outside, f"below {sizes['K']} and not negative")
 
     def scores(self, context: FloatArray) -> FloatArray:
         """The predicted score of each arm, shape (K,); NaN for an arm that cannot be chosen.

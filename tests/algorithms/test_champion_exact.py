@@ -1,5 +1,6 @@
 """Every order of tiny tables: what the wealth of an arm as good as the champion comes to on average."""
 
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -87,32 +88,36 @@ def final_wealths(columns, flaw=None):
     return np.array([played(order, columns, flaw)[1][-1] for order in ORDERS])
 
 
-@pytest.mark.parametrize("columns", [0, 1, 2, 3])
+@cache
+def fair_paths(columns):
+    """Of every order, the wealths."""
+    return [played(order, columns)[1] for order in ORDERS]
+
+
+@pytest.mark.parametrize("columns", [0, 1, 3])
 def test_at_its_own_mean_an_arm_has_a_mean_wealth_of_1(columns):
-    wealths = final_wealths(columns)
+    wealths = np.array([path[-1] for path in fair_paths(columns)])
     assert wealths.std() > 0.01
     np.testing.assert_allclose(wealths.mean(), 1.0, rtol=1e-12)
 
 
 def test_it_has_so_whenever_it_is_stopped_by_what_was_seen():
     for level in (0.9, 1.05, 1.2):
-        stopped = []
-        for order in ORDERS:
-            wealths = played(order, 1)[1]
-            stopped.append(next((wealth for wealth in wealths if wealth >= level), wealths[-1]))
+        paths = fair_paths(1)
+        stopped = [next((wealth for wealth in path if wealth >= level), path[-1]) for path in paths]
         np.testing.assert_allclose(np.mean(stopped), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("delta", [0.8, 0.6, 0.45])
-@pytest.mark.parametrize("columns", [0, 2])
+@pytest.mark.parametrize("columns", [0, 3])
 def test_it_is_ever_ruled_out_in_at_most_a_share_delta_of_all_orders(delta, columns):
-    highest = np.array([max(played(order, columns)[1]) for order in ORDERS])
+    highest = np.array([max(path) for path in fair_paths(columns)])
     assert (highest >= 1.0 / delta).mean() <= delta
 
 
 def test_a_lower_level_never_makes_more_wealth():
     arms = np.array([TESTED])
-    for order in ORDERS[::3]:
+    for order in ORDERS[::5]:
         evidence, wealths = played(order[:-1] + order[-1:], 1)
         found = []
         for total in (1.0, 1.5, 1.9, evidence.total):

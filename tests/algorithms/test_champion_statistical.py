@@ -116,18 +116,38 @@ def test_with_an_arm_dropped_they_are_wrong_as_seldom_as_they_state():
     assert not fails_too_often(wrong_answers_after_a_drop(dropping="reserved"), RUNS, DELTA)
 
 
-def test_the_check_catches_opponents_that_are_chosen_after_their_scores_are_seen(monkeypatch):
-    tell_race = Race.tell
+class Peeking(Race):
+    """Chooses opponents and bets after it has seen the scores."""
 
-    def peeking(self, arms, scores, *, bets=True):
-        self.low[arms] += 10.0 * np.nan_to_num(scores).sum(axis=1)
+    def tell(self, arms, scores, *, bets=True):
+        self.low[arms] += 10.0 * scores.sum(axis=1)
         chosen = Race._choose(self, arms)
-        self.low[arms] -= 10.0 * np.nan_to_num(scores).sum(axis=1)
+        self.low[arms] -= 10.0 * scores.sum(axis=1)
         self._choose = lambda _: chosen
-        tell_race(self, arms, scores, bets=bets)
+        super().tell(arms, scores, bets=bets)
 
-    monkeypatch.setattr(Race, "tell", peeking)
-    assert fails_too_often(wrong_answers([near_ties]), RUNS, DELTA)
+
+def outruns(race_class, paths=150, n_arms=4, n_examples=40):
+    """Whether the first of some arms with equal means is ever out by the race."""
+    arms = np.arange(n_arms)
+    for path in range(paths):
+        rng = np.random.default_rng([33, path])
+        scores = rng.permuted(np.tile(np.arange(n_examples) < n_examples // 2, (n_arms, 1)), axis=1)
+        race = race_class(n_arms, n_examples)
+        highest = 0.0
+        for first in range(0, n_examples - 2, 2):
+            race.tell(arms, scores[:, first : first + 2].astype(float))
+            highest = max(highest, float(race.wealths(arms)[0]))
+        yield highest >= 1.0 / DELTA
+
+
+def test_one_of_the_best_arms_is_out_by_the_race_in_at_most_a_share_delta_of_races():
+    # Alarm at 56 of 150: a true rate of 0.6 is seen with probability above 0.9999.
+    assert not fails_too_often(outruns(Race), 150, DELTA)
+
+
+def test_the_check_catches_opponents_that_are_chosen_after_their_scores_are_seen():
+    assert fails_too_often(outruns(Peeking), 150, DELTA)
 
 
 def test_the_check_catches_controls_whose_mean_is_not_taken_off(monkeypatch):

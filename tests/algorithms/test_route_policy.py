@@ -96,3 +96,38 @@ def test_files_of_something_else_and_contexts_of_another_encoder_are_refused():
         Policy(policy.arrays, {"form": "kernel", "dim": 6, "n_arms": 4, "centre": 0.0})
     with pytest.raises(UnusableContexts, match=r"shape \(B, 6\), got shape \(1, 7\)"):
         policy.choose(np.eye(7)[0])
+
+
+KERNEL = {"name": "rbf", "gamma": 1.0, "bandwidth": 0.5, "squared_length": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "parameters", "message"),
+    [
+        ({"arms": np.array([0, 4])}, {}, "arms must be below 4 and not negative, got 4"),
+        ({"arms": np.array([-1, 0])}, {}, "arms must be below 4 and not negative, got -1"),
+        ({"contexts": np.eye(3)[:2]}, {}, r"contexts must be of shape \(n, d\)"),
+        ({"weights": np.zeros(3)}, {}, r"contexts must be of shape \(n, d\)"),
+        ({"weights": np.array([0.0, np.nan])}, {}, "weights must be of shape"),
+        ({"usable": np.ones(4)}, {}, "usable must be of shape"),
+        ({}, {"n_arms": 3}, "usable must be of shape"),
+        ({}, {"n_arms": True}, "n_arms must be a whole number from 1 on"),
+        ({}, {"dim": "6"}, "dim must be a whole number from 1 on"),
+        ({}, {"centre": float("nan")}, "centre must be a finite number"),
+        ({}, {"form": ["kernel"]}, "form must be one of"),
+        ({}, {"kernel": KERNEL | {"name": "cosine"}}, "kernel must be one of linear, poly3, rbf"),
+        ({}, {"kernel": KERNEL | {"bandwidth": 0.0}}, "bandwidth must be positive"),
+        ({}, {"kernel": {"name": "rbf"}}, "kernel must be a mapping with bandwidth"),
+    ],
+)
+def test_what_cannot_be_a_policy_is_refused_before_it_chooses(arrays, parameters, message):
+    whole = {
+        "weights": np.ones(2),
+        "contexts": np.eye(6, dtype=np.float32)[:2],
+        "arms": np.array([0, 3]),
+        "usable": np.ones(4, dtype=bool),
+    }
+    described = {"form": "kernel", "dim": 6, "n_arms": 4, "centre": 0.0, "kernel": KERNEL}
+    assert Policy(whole, described).choose(np.eye(6)[0]) == 0
+    with pytest.raises(InvalidParameter, match=message):
+        Policy(whole | arrays, described | parameters)

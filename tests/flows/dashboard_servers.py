@@ -25,4 +25,4 @@ def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str
     finally:
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGINT)
-            server.communicate(timeout=20)
+            server.communicate(timeout=120)

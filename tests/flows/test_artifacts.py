@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 
 import campaign_processes as processes
 import pytest
@@ -11,6 +10,7 @@ from hostile_texts import HOSTILE_TEXTS
 from stored_campaigns import new_database, store_campaign
 from test_campaign_flow import ask
 from test_command_line import winnow
+from waiting import eventually
 
 from flows import artifact_contents as contents
 from flows import artifacts
@@ -63,9 +63,7 @@ def test_they_are_updated_in_place_while_it_runs(prefect_api, tmp_path, monkeypa
 
     def once_the_last_round_was_seen(self, requests):
         batches.append(len(requests))
-        deadline = time.monotonic() + 60.0
-        while sum(batches) > 8 and len(seen) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: sum(batches) <= 8 or len(seen) >= 2)
         return generate(self, requests)
 
     monkeypatch.setattr(scripted_engines.ScriptedEngine, "generate", once_the_last_round_was_seen)

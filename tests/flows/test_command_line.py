@@ -15,6 +15,7 @@ import campaign_processes as processes
 import pandas as pd
 import pytest
 from tiny_models import save_tiny_llama
+from waiting import PATIENCE_S, eventually
 
 from flows.main import main
 from storage.database import open_database
@@ -267,12 +268,8 @@ def started(folder):
          "--set", "stopping.budget=60"],
         cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if (folder / "winnow.db").exists() and has_decisions(folder):
-            return process
-        time.sleep(0.02)
-    raise AssertionError("the campaign did not begin")
+    assert eventually(lambda: (folder / "winnow.db").exists() and has_decisions(folder), every_s=0.02)
+    return process
 
 
 def has_decisions(folder):
@@ -285,7 +282,7 @@ def has_decisions(folder):
 def test_the_first_interrupt_finishes_the_round_and_the_hint_works(prefect_api, folder):
     process = started(folder)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "finishing the round" in told
     assert "go on with: winnow resume survivor" in told
@@ -306,7 +303,7 @@ def test_the_second_interrupt_stops_at_once_and_frees_the_lease(prefect_api, fol
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, told
     assert "Traceback" not in told
     assert processes.rows(folder, "SELECT released_at IS NOT NULL FROM leases") == [(1,)]

@@ -14,6 +14,7 @@ from report_campaigns import change, duelled_campaign, scored_campaign
 from stored_campaigns import new_database, store_campaign
 from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
+from waiting import PATIENCE_S
 
 from flows.dashboard import STORAGE_VARIABLE, asking, comparisons_page, frames
 from flows.dashboard.looking import look_at
@@ -32,12 +33,12 @@ def storage(tmp_path, monkeypatch):
 def shown(page):
     """Run a page of the dashboard, by the name of its module."""
     code = f"from flows.dashboard import {page}; {page}.show()"
-    return AppTest.from_string(code, default_timeout=20).run()
+    return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
 def campaigns():
     code = "from flows.dashboard import campaigns_page; campaigns_page.show(lambda: None)"
-    return AppTest.from_string(code, default_timeout=20).run()
+    return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
 def texts(page):
@@ -281,14 +282,14 @@ TERMINATE = {"kill": os.kill, "number": signal.SIGTERM}
 def test_the_server_answers_and_ends_without_a_traceback(tmp_path, way):
     with serving(f"sqlite:///{tmp_path}/winnow.db") as (server, url):
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        with opener.open(url.replace("?", "_stcore/health?"), timeout=10) as answer:
+        with opener.open(url.replace("?", "_stcore/health?"), timeout=PATIENCE_S) as answer:
             assert answer.read() == b"ok"
         way["kill"](server.pid, way["number"])
-        said, complaints = server.communicate(timeout=20)
+        said, complaints = server.communicate(timeout=PATIENCE_S)
     assert (server.returncode, complaints) == (0, "")
     assert set(said.split()) <= {"Stopping..."}
     with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(url, timeout=10)
+        urllib.request.urlopen(url, timeout=PATIENCE_S)
 
 
 def test_a_killed_command_leaves_no_server_behind(tmp_path):
@@ -296,5 +297,5 @@ def test_a_killed_command_leaves_no_server_behind(tmp_path):
         (server,) = psutil.Process(command.pid).children()
         command.kill()
         command.communicate()
-        psutil.wait_procs([server], timeout=20)
+        psutil.wait_procs([server], timeout=PATIENCE_S)
         assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE

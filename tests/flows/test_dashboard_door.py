@@ -50,7 +50,7 @@ def served(storage):
 def answer(at, path="/", lines=(), method="GET"):
     """Status line's number and all that follows, of a request with these very header lines."""
     host, _, port = at.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=120) as connection:
         asked = [f"{method} {path} HTTP/1.1", *lines]
         connection.sendall("\r\n".join([*asked, "", ""]).encode("latin-1"))
         said = b""

@@ -149,7 +149,7 @@ def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
     # A script takes the main module's place, and processes of later tests would begin by running it.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     page = AppTest.from_string(
-        "from flows.dashboard import comparisons_page; comparisons_page.show()", default_timeout=60
+        "from flows.dashboard import comparisons_page; comparisons_page.show()", default_timeout=120
     ).run()
     for word, number in {
         "onerror": 0,

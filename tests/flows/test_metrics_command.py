@@ -164,7 +164,7 @@ def test_the_command_asks_for_a_token_where_others_reach_it(storage, options, as
         assert ("the token is" in said) == asks == refused(url)
     finally:
         server.send_signal(signal.SIGINT)
-        assert server.communicate(timeout=30)[1] == ""
+        assert server.communicate(timeout=120)[1] == ""
     assert server.returncode == 0
 
 

@@ -77,7 +77,7 @@ def test_without_a_cluster_the_remedy_is_told(forks, tmp_path):
     told = tmp_path / "told"
     process = forks.Process(target=write_down_error_of, args=("auto", str(told)))
     process.start()
-    process.join(60)
+    process.join(120)
     assert told.read_text().startswith("there is no Ray cluster at 'auto' (ConnectionError: ")
     assert "start one with `ray start --head`" in told.read_text()
 

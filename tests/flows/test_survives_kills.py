@@ -146,13 +146,13 @@ def test_a_server_killed_within_a_round_ends_the_run_and_resume_completes_it(for
         os.kill(process.pid, signal.SIGSTOP)
         server.kill()
         os.kill(process.pid, signal.SIGCONT)
-        process.join(60)
+        process.join(120)
         assert process.exitcode == 1
         server.start()
         assert not processes.has_ended(tmp_path)
         stored_before = processes.stored_texts(tmp_path)
         again = processes.start(forks, tmp_path, storage)
-        again.join(60)
+        again.join(120)
         assert again.exitcode == 0
         assert_nothing_is_made_twice(tmp_path, stored_before)
         assert processes.history(tmp_path) == uninterrupted
@@ -165,8 +165,8 @@ def test_a_second_process_is_refused_and_changes_nothing(forks, prepared, tmp_pa
     # Frozen, it is still alive and holds the lease, however fast it would have finished.
     os.kill(first.pid, signal.SIGSTOP)
     second = processes.start(forks, tmp_path, prepared)
-    second.join(60)
+    second.join(120)
     os.kill(first.pid, signal.SIGCONT)
-    first.join(60)
+    first.join(120)
     assert (first.exitcode, second.exitcode) == (0, 1)
     assert processes.rows(tmp_path, "SELECT token FROM leases") == [(1,)]

@@ -22,6 +22,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 from test_command_line import winnow
 from tiny_models import save_tiny_llama
+from waiting import eventually
 
 from tasks.engines.protocol import ModelRef
 from tasks.engines.providers import PROVIDERS, EngineSettings
@@ -142,10 +143,7 @@ def resumed(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert 0 < len(made(folder)) < processes.BUDGET
-    deadline = time.monotonic() + 30
-    while engines(folder) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not engines(folder), "a killed campaign leaves no engine behind"
+    assert eventually(lambda: not engines(folder), every_s=0.1), "a killed campaign leaves no engine behind"
 
     made_before = made(folder)
     assert winnow(folder, "resume", "survivor", "--storage", f"sqlite:///{folder}/winnow.db").returncode == 3

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from algorithms.errors import AlgorithmError
 from storage.errors import StorageError
 from tasks.errors import WinnowError
+from tasks.printable import LONGEST
 
 CORPUS = Path(__file__).with_name("corpus")
 
@@ -50,7 +51,8 @@ def settles(action: Callable[..., Any], *arguments: Any, one_line: bool = True) 
         lines = said.split("\n")
         assert not one_line or len(lines) == 1, said
         assert all(line.strip() and line.isprintable() for line in lines), ascii(said)
-        assert len(said) < 20_000, f"{len(said)} characters: {said[:200]}"
+        assert len(said) < 120_000, f"{len(said)} characters: {said[:200]}"
+        assert max(map(len, lines)) <= LONGEST
     assert _peak() - before < MOST_MEMORY
     return found
 

@@ -125,7 +125,7 @@ def test_answers_that_are_kept_settle(engine, path):
     asked(engine, content)
 
 
-@tries(200)
+@tries(40)
 @given(bodies())
 def test_whatever_body_is_read_or_called_unreadable(body):
     settles(read_all, body)
@@ -137,7 +137,7 @@ HEADERS = st.dictionaries(
 )
 
 
-@tries(60)
+@tries(15)
 @given(
     st.integers(300, 599),
     HEADERS,
@@ -229,14 +229,14 @@ MORE_HEADERS = st.lists(
 )  # fmt: skip
 
 
-@tries(10)
+@tries(3)
 @given(STATUSES, MORE_HEADERS, bodies(), st.booleans())
 def test_whatever_is_on_the_line_settles(engine, status, headers, body, has_length):
     lines = [f"HTTP/1.1 {status}", *headers, *([f"Content-Length: {len(body)}"] if has_length else [])]
     asked(engine, "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body)
 
 
-@tries(5)
+@tries(2)
 @given(st.binary(max_size=200))
 def test_whatever_bytes_are_on_the_line_settle(engine, content):
     asked(engine, content)

@@ -54,13 +54,13 @@ def test_files_that_are_kept_settle(folder, path):
 
 
 @pytest.mark.parametrize("suffix", WHOLE)
-@tries(100)
+@tries(10)
 @given(data=st.data())
 def test_damaged_files_settle(folder, suffix, data):
     case(folder, suffix, data.draw(damaged(WHOLE[suffix])))
 
 
-@tries(100)
+@tries(15)
 @given(st.sampled_from(sorted(WHOLE)), st.binary(max_size=200))
 def test_whatever_bytes_settle(folder, suffix, content):
     case(folder, suffix, content)
@@ -69,7 +69,7 @@ def test_whatever_bytes_settle(folder, suffix, content):
 NAMES = st.sampled_from(["id", "input", "target", "skip"])
 
 
-@tries(200)
+@tries(15)
 @given(st.lists(st.dictionaries(NAMES | NASTY_TEXT, JSON_VALUES, max_size=4) | JSON_VALUES, max_size=4))
 def test_whatever_rows_settle(folder, rows):
     case(folder, ".json", json.dumps(rows).encode("utf-8", "surrogatepass"))
@@ -88,7 +88,7 @@ KINDS = st.sampled_from([
 ])  # fmt: skip
 
 
-@tries(100)
+@tries(15)
 @given(KINDS, KINDS, st.integers(-(2**62), 2**62))
 def test_whatever_columns_settle(folder, first, second, number):
     def column(kind):

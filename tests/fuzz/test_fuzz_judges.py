@@ -39,13 +39,13 @@ def test_texts_that_are_kept_settle(path):
     case(text, ["A", "7", text])
 
 
-@tries(60)
+@tries(20)
 @given(TEXTS, st.lists(TEXTS | st.sampled_from(["A", "7", "1,000", "nan", "inf"]), max_size=3))
 def test_whatever_a_model_says_settles(output, targets):
     case(output, targets)
 
 
-@tries(20)
+@tries(10)
 @given(st.floats() | st.integers(), st.sampled_from(["A", "B", "C", "tie"]), st.floats(), st.floats())
 def test_whatever_probabilities_are_told_give_a_share_or_nothing(first, name, second, third):
     for format_ in map(named_format, ("[[A]]", "[[A>>B]]", "m/M")):

@@ -89,7 +89,7 @@ def test_what_cases_begin_with_is_a_policy(folder, form):
     assert Router.load(folder).choose(np.array([1.0, 0.0, 0.0])) in ("a", "b")
 
 
-@tries(60)
+@tries(15)
 @given(st.data())
 def test_damaged_files_settle(folder, data):
     description, content = whole(data.draw(st.sampled_from(sorted(FORMS))))
@@ -125,7 +125,7 @@ LIKELY = st.sampled_from(
 )
 
 
-@tries(60)
+@tries(15)
 @given(st.data())
 def test_descriptions_with_other_values_settle(folder, data):
     form = data.draw(st.sampled_from(sorted(FORMS)))
@@ -151,7 +151,7 @@ ARRAYS = st.one_of(
 )  # fmt: skip
 
 
-@tries(80)
+@tries(20)
 @given(
     st.sampled_from(sorted(FORMS)), st.dictionaries(st.sampled_from(NAMES), ARRAYS, min_size=1, max_size=2)
 )

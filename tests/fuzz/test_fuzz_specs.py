@@ -127,13 +127,13 @@ def test_what_cases_begin_with_is_right(folder):
         assert load_spec("campaign.yaml").name == "letters"
 
 
-@tries(30)
+@tries(5)
 @given(st.sampled_from(sorted(SPECS)).flatmap(lambda name: damaged(written(SPECS[name]))))
 def test_damaged_files_settle(folder, content):
     case(content)
 
 
-@tries(20)
+@tries(5)
 @given(
     st.binary(max_size=100) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass"))
 )
@@ -149,7 +149,7 @@ LIKELY = st.sampled_from([
 ])  # fmt: skip
 
 
-@tries(80)
+@tries(15)
 @given(st.data())
 def test_files_with_other_values_settle(folder, data):
     values = deepcopy(SPECS[data.draw(st.sampled_from(sorted(SPECS)))])
@@ -178,7 +178,7 @@ KINDS = st.sampled_from([
 ])  # fmt: skip
 
 
-@tries(60)
+@tries(10)
 @given(
     st.sampled_from(sorted(SPECS)),
     st.sampled_from(["selector", "judge"]),
@@ -195,7 +195,7 @@ KEYS = st.sampled_from(
 )
 
 
-@tries(30)
+@tries(5)
 @given(KEYS | NASTY_TEXT, st.sampled_from(["=", "", "=="]), NASTY_TEXT | JSON_VALUES.map(repr))
 def test_whatever_is_set_settles(folder, key, equals, value):
     case(written(BASE), (f"{key}{equals}{value}",))

@@ -83,7 +83,7 @@ STATEMENTS = st.one_of(
 )  # fmt: skip
 
 
-@tries(60)
+@tries(15)
 @given(STATEMENTS)
 def test_whatever_statement_settles(url, statement):
     case(url, statement)

@@ -66,19 +66,19 @@ def test_templates_that_are_kept_settle(path):
     settles(case, path.read_bytes().decode("utf-8", "surrogateescape"))
 
 
-@tries(400)
+@tries(20)
 @given(TEMPLATES)
 def test_whatever_is_written_as_a_template_settles(source):
     settles(case, source)
 
 
-@tries(200)
+@tries(15)
 @given(TEMPLATES, st.dictionaries(st.sampled_from(NAMES) | NASTY_TEXT, JSON_VALUES, max_size=4))
 def test_whatever_it_is_given_a_template_settles(source, fields):
     settles(case, source, fields)
 
 
-@tries(100)
+@tries(10)
 @given(JSON_VALUES)
 def test_every_json_value_is_printed_or_refused(value):
     found = settles(case, "{{ input | tojson }}", {"input": value})

@@ -1,7 +1,5 @@
 """The browser of comparisons: filters, pages, one comparison with its games, and a bound on the wait."""
 
-import time
-
 import pytest
 from stored_campaigns import NOW, game, generation, new_database, store_campaign
 
@@ -127,14 +125,12 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 
 
 def test_an_endless_statement_is_broken_off(duelled):
-    begun = time.monotonic()
     with (
         duelled.database.reading() as session,
         give_up_after(session, 0.1),
         pytest.raises(QueryRefused, match=r"interrupted|timeout"),
     ):
         run_sql(session, ENDLESS)
-    assert time.monotonic() - begun < 5.0
 
 
 def test_a_search_that_takes_too_long_says_so_and_the_next_one_may_take_its_time(tmp_path, monkeypatch):

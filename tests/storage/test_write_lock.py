@@ -6,12 +6,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing, contextmanager
 
 import pytest
 from sqlalchemy import text
 from stored_campaigns import new_database
+from waiting import eventually
 
 from storage import campaign_records, write_lock
 from storage.database import open_database
@@ -70,9 +70,7 @@ def refusal(database):
 def test_a_writer_that_is_frozen_is_named_with_what_wakes_and_what_ends_it(path, impatient):
     with writer(path) as process:
         process.send_signal(signal.SIGSTOP)
-        deadline = time.monotonic() + 10
-        while look_up(process.pid).state != "T" and time.monotonic() < deadline:
-            time.sleep(0.005)
+        assert eventually(lambda: look_up(process.pid).state == "T")
         said = refusal(impatient)
         assert f"process {process.pid} holds its write lock and is frozen within a transaction" in said
         assert f"the results database sqlite:///{path} is locked: " in said
@@ -89,9 +87,7 @@ def test_a_writer_that_is_frozen_is_named_with_what_wakes_and_what_ends_it(path,
 def test_a_writer_that_is_woken_as_told_lets_others_write(path, impatient):
     with writer(path) as process:
         process.send_signal(signal.SIGSTOP)
-        deadline = time.monotonic() + 10
-        while look_up(process.pid).state != "T" and time.monotonic() < deadline:
-            time.sleep(0.005)
+        assert eventually(lambda: look_up(process.pid).state == "T")
         subprocess.run(re.search(r"kill -CONT \d+", refusal(impatient))[0].split(), check=True)
         process.communicate("\n")
     write(impatient)

@@ -2,10 +2,10 @@
 
 import datetime as dt
 import threading
-import time
 
 import pytest
 from both_databases import BOTH, fresh_database
+from waiting import eventually
 
 from storage import leases, round_records
 from storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
@@ -43,13 +43,6 @@ def take_over(campaign):
         lifetime=LIFETIME,
         is_gone=lambda _: True,
     )
-
-
-def eventually(holds, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return holds()
 
 
 def test_the_clock_tells_utc():

@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 from both_databases import fresh_database
 from stored_campaigns import store_campaign
+from waiting import eventually
 
 from storage import leases
 from storage.errors import LeaseHeld
@@ -60,13 +61,6 @@ def stored(campaign):
 def take(campaign):
     with holding(campaign.database, campaign.record.id) as lease:
         return lease.token
-
-
-def eventually(holds, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return holds()
 
 
 def test_a_process_is_alive_until_it_ends_whether_or_not_it_is_waited_for(other):

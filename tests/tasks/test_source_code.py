@@ -18,6 +18,15 @@ from tasks.judges.protocol import Verdict
 from . import words
 from ..deep.sums import total as summed
 import acme_beside
+from typing import TYPE_CHECKING
+import typing
+
+if TYPE_CHECKING:
+    import acme_types
+elif typing.TYPE_CHECKING:
+    from acme import unused
+else:
+    from acme import settings
 
 class Length:
     def judge(self, output, targets):
@@ -29,6 +38,7 @@ class Length:
     "acme/lazy.py": "raise RuntimeError('imported')\n",
     "acme/deep/sums.py": "total = sum\n",
     "acme/unused.py": "raise RuntimeError('imported')\n",
+    "acme_types.py": "raise RuntimeError('imported')\n",
     "acme_beside.py": "def later():\n    import acme_nowhere\n",
     "acme_elsewhere/__init__.py": "raise RuntimeError('imported')\n",
     "acme_elsewhere/sub.py": "def helper(: broken\n",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.benchmarks.champion import speed
 from tests.benchmarks.champion.runs import ENTRANTS, Run, digest, fill, read, shares
 from tests.benchmarks.champion.worlds import PROTOTYPES, Table, tables
 from tests.benchmarks.tables import Row, told, write
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=60)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this long")
     parser.add_argument("--only", default="", help="tables with this in their name")
+    parser.add_argument("--speed", action="store_true", help="measure how long champion itself takes, too")
     parser.add_argument("--entrant", action="append", help="may be repeated; all by default")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -29,7 +31,8 @@ def main() -> None:
     file = options.out / f"champion-{digest()}.csv"
     fill(file, worlds, entrants, options.seeds, options.minutes)
     runs = read(file)
-    found = {"shares": told(_of_tables(worlds, runs)), "ratios": told(_ratios(worlds, runs))}
+    found = {"speed": told(speed.measure(options.data))} if options.speed else {}
+    found |= {"shares": told(_of_tables(worlds, runs)), "ratios": told(_ratios(worlds, runs))}
     write("champion", TITLES, found, options.out)
 
 
@@ -38,13 +41,20 @@ def _of_tables(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
         row = {"table": f"{table.name} {table.scores.shape[0]} x {table.scores.shape[1]}"}
         for entrant in ENTRANTS:
             of_seeds = shares(runs, table.name, entrant.label)
-            error = of_seeds.std() / np.sqrt(max(len(of_seeds) - 1, 1))
-            row[entrant.label] = f"{of_seeds.mean():.2f} ± {error:.2f}" if len(of_seeds) else "-"
+            row[entrant.label] = _mean(of_seeds)
         rounds = [run.rounds for run in runs if (run.table, run.entrant) == (table.name, "in rounds")]
         row["rounds"] = f"{np.mean(rounds):.0f}" if rounds else "-"
         theirs = PROTOTYPES.get(table.name)
         row["prototypes"] = " / ".join(f"{share:g}" for share in theirs) if theirs else "-"
         yield row
+
+
+def _mean(shares_of_seeds: np.ndarray) -> str:
+    n = len(shares_of_seeds)
+    if n == 0:
+        return "-"
+    error = f" ± {shares_of_seeds.std(ddof=1) / np.sqrt(n):.2f}" if n > 1 else ""
+    return f"{shares_of_seeds.mean():.2f}{error}"
 
 
 def _ratios(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
@@ -78,6 +88,7 @@ def _geometric(ours: dict[str, float], theirs: dict[str, float]) -> str:
 
 
 TITLES = {
+    "speed": "Time and memory of the selector",
     "shares": "Percent of the grid to a stop at delta = 0.05, mean over seeds and its standard error",
     "ratios": "Geometric means of ratios",
 }

@@ -1,20 +1,22 @@
 """Duels by which a campaign that believes in the Bradley-Terry model could be led astray."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from algorithms.decision import Decision
 from algorithms.protocols import Batch
 from algorithms.registry import create_selector
-from tests.benchmarks.errors.cells import Cell, Scene
+from tests.benchmarks.errors.cells import Scene
 
-DELTA = 0.2
+DELTA, BATCH, BUDGET = 0.2, 32, 3_000
+BARELY = 1e-6  # too little to be seen, and enough for the other one not to be the best
 
 
 class Instance(NamedTuple):
-    """What is told of the arms, and what they are worth."""
+    """What is told of the arms, what they are worth, and what a judge cannot tell."""
 
     features: np.ndarray
     """Shape (K, d)."""
@@ -22,6 +24,8 @@ class Instance(NamedTuple):
     """Shape (K,); duels follow the log-odds of their differences."""
     unread: float = 0.0
     """Share of the best arm's wins that stay unscored."""
+    ties: float = 0.0
+    """Share of duels that the judge calls a tie. They pull all preferences towards 1/2."""
 
 
 def unequal_columns(rng: np.random.Generator) -> Instance:
@@ -38,9 +42,24 @@ def published_recipe(rng: np.random.Generator) -> Instance:
     return Instance(features, features @ direction)
 
 
-def unread_wins(rng: np.random.Generator) -> Instance:
-    """The recipe, and the judge cannot read a third of the best arm's wins."""
-    return published_recipe(rng)._replace(unread=0.3)
+def near_tie(rng: np.random.Generator) -> Instance:
+    """Of four arms with two features, two are level but for one in a million, and ahead of two others."""
+    features = np.array([[0.0, 1.0], [0.0, -1.0], [1.0, 0.4], [1.0, -0.4]])
+    utilities = features @ np.array([-1.5, BARELY])
+    order = rng.permutation(4)
+    return Instance(features[order], utilities[order])
+
+
+def unread_wins(rng: np.random.Generator, share: float) -> Instance:
+    """The near tie, and so many of the best arm's wins cannot be read."""
+    return near_tie(rng)._replace(unread=share)
+
+
+def best_is_dropped(rng: np.random.Generator) -> Instance:
+    """The near tie below an arm that is the best, nine in ten of whose wins cannot be read."""
+    near = near_tie(rng)
+    features = np.vstack([[-1.0, 0.0], near.features])
+    return Instance(features, np.append(1.5, near.utilities), unread=0.9)
 
 
 def interaction(rng: np.random.Generator) -> Instance:
@@ -49,51 +68,59 @@ def interaction(rng: np.random.Generator) -> Instance:
     return Instance(features, np.array([1.0, -2.0, 0.8, 0.6]))
 
 
-INSTANCES: Mapping[str, tuple[Callable[[np.random.Generator], Instance], Literal["kept", "reported"]]] = {
-    "columns of unequal scale": (unequal_columns, "kept"),
-    "published recipe, K = 8": (published_recipe, "kept"),
-    "unread wins 30%": (unread_wins, "kept"),
-    "interaction (assumption false)": (interaction, "reported"),
+def called_ties(rng: np.random.Generator) -> Instance:
+    """The near tie of two arms with one feature, half of whose duels are called ties."""
+    return Instance(np.array([[0.0], [1.0]]), np.array([0.0, -BARELY]), ties=0.5)
+
+
+WORLDS: Mapping[str, Callable[[np.random.Generator], Instance]] = {
+    "columns of unequal scale": unequal_columns,
+    "published recipe, K = 8": published_recipe,
+    "near tie": near_tie,
+    "near tie, half called ties": called_ties,
+    **{f"unread wins {share:.0%}": partial(unread_wins, share=share) for share in (0.1, 0.2, 0.4)},
+    "best is dropped": best_is_dropped,
 }
+INTERACTIONS: Mapping[str, Callable[[np.random.Generator], Instance]] = {"interaction": interaction}
+"""Where the model is false."""
 
 
-def cells(runs: int) -> Iterator[Cell]:
-    """Whole campaigns of llm-po-bt."""
-    for name, (build, expected) in INSTANCES.items():
-        yield Cell(
-            name=f"best-duel, llm-po-bt, {name}",
-            build=_scenes(build),
-            runs=runs,
-            delta=DELTA,
-            expected=expected,
-        )
+def scene(world: str, rng: np.random.Generator, *, left_out: bool = False) -> Scene:
+    """Duels of a world, and llm-po-bt at its start.
 
+    Args:
+        world: A key of `WORLDS` or `INTERACTIONS`.
+        rng: Draws the arms.
+        left_out: Whether unscored duels are fought again until they are scored, on purpose: what leaving them
+            out comes to.
+    """
+    instance = {**WORLDS, **INTERACTIONS}[world](rng)
+    worth = instance.utilities
+    best = int(worth.argmax())
 
-def _scenes(build: Callable[[np.random.Generator], Instance]) -> Callable[[np.random.Generator], Scene]:
-    def scene(rng: np.random.Generator) -> Scene:
-        instance = build(rng)
-        worth = instance.utilities
-        best = int(worth.argmax())
+    def outcomes(batch: Batch, rng: np.random.Generator) -> np.ndarray:
+        first, second = batch.arms.T
+        won = rng.random(len(batch)) < 1.0 / (1.0 + np.exp(worth[second] - worth[first]))
+        is_unread = (np.where(won, first, second) == best) & (rng.random(len(batch)) < instance.unread)
+        if left_out and is_unread.any():
+            again = Batch(batch.arms[is_unread], batch.examples[is_unread])
+            scored = won.astype(float)
+            scored[is_unread] = outcomes(again, rng)
+            return scored
+        is_tie = rng.random(len(batch)) < instance.ties
+        return np.where(is_unread, np.nan, np.where(is_tie, 0.5, won))
 
-        def outcomes(batch: Batch, rng: np.random.Generator) -> np.ndarray:
-            first, second = batch.arms.T
-            won = rng.random(len(batch)) < 1.0 / (1.0 + np.exp(worth[second] - worth[first]))
-            unread = (np.where(won, first, second) == best) & (rng.random(len(batch)) < instance.unread)
-            return np.where(unread, np.nan, won.astype(float))
+    def is_wrong(decision: Decision) -> bool:
+        counted = [arm for arm, status in enumerate(decision.status) if status != "dropped"]
+        return "best" not in decision.status or bool(worth[decision.best] < worth[counted].max())
 
-        def is_wrong(decision: Decision) -> bool:
-            counted = [arm for arm, status in enumerate(decision.status) if status != "dropped"]
-            return bool(worth[decision.best] < worth[counted].max())
-
-        selector = create_selector(
-            "llm-po-bt",
-            n_arms=len(worth),
-            n_examples=10**6,
-            batch_size=32,
-            budget=3_000,
-            delta=DELTA,
-            features=instance.features,
-        )
-        return Scene(selector, outcomes, is_wrong)
-
-    return scene
+    selector = create_selector(
+        "llm-po-bt",
+        n_arms=len(worth),
+        n_examples=10**6,
+        batch_size=BATCH,
+        budget=BUDGET,
+        delta=DELTA,
+        features=instance.features,
+    )
+    return Scene(selector, outcomes, is_wrong)

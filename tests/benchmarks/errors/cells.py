@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from algorithms.decision import Decision
-from algorithms.protocols import Batch, Selector, round_rng
-
-MOST_ROUNDS = 100_000
+from algorithms.protocols import Batch, Selector
 
 
 class Run(NamedTuple):
@@ -19,8 +19,10 @@ class Run(NamedTuple):
     """Whether its answer was exact or proven."""
     is_wrong: bool
     """Whether that was false."""
-    delta: float
+    bound: float
     """The probability of an error that it stated; 0 where it claimed nothing or said exact."""
+    trace: bytes
+    """A digest of all that was asked and told and of what was decided, to the last bit."""
 
 
 class Scene(NamedTuple):
@@ -38,8 +40,11 @@ class Cell:
     """What is run, how often, and whether it is meant to fail."""
 
     name: str
-    build: Callable[[np.random.Generator], Scene]
-    """Draws the world; must not depend on anything but the generator."""
+    objective: str
+    selector: str
+    """A name of the registry."""
+    build: "partial[Scene]"
+    """Draws the world from a generator, on which alone it may depend; all other arguments are given."""
     runs: int
     delta: float
     """The probability that was asked for."""
@@ -49,17 +54,22 @@ class Cell:
 
 
 def play(cell: Cell, seed: int) -> Run:
-    """One campaign to its end."""
-    scene = cell.build(np.random.default_rng([seed, 1]))
-    of_outcomes = np.random.default_rng([seed, 2])
+    """One campaign until its selector asks nothing more, and what it then decides.
+
+    To look at the decisions before that would change nothing, and takes more time than all else; and all
+    rounds draw from one generator, as making one for each takes as long as a round.
+    """
+    of_world, of_outcomes, of_batches = (np.random.default_rng([seed, part]) for part in (1, 2, 3))
+    scene, trace = cell.build(of_world), sha256()
+    while len(batch := scene.selector.ask(of_batches)) > 0:
+        outcomes = scene.outcomes(batch, of_outcomes)
+        scene.selector.tell(batch, outcomes)
+        for told in (batch.arms, batch.examples, outcomes):
+            trace.update(told.tobytes())
     decision = scene.selector.decision()
-    for number in range(MOST_ROUNDS):
-        batch = scene.selector.ask(round_rng(seed, number))
-        if len(batch) == 0:
-            break
-        scene.selector.tell(batch, scene.outcomes(batch, of_outcomes))
-        decision = scene.selector.decision()
-        if decision.stop:
-            break
-    is_claimed = decision.claim.kind in ("exact", "proven")
-    return Run(is_claimed, is_claimed and scene.is_wrong(decision), decision.claim.delta or 0.0)
+    for found in (decision.estimates, decision.lower, decision.upper):
+        trace.update(found.tobytes())
+    claim = decision.claim
+    trace.update(repr((decision.best, decision.status, decision.reason, claim)).encode())
+    is_claimed = claim.kind in ("exact", "proven")
+    return Run(is_claimed, is_claimed and scene.is_wrong(decision), claim.delta or 0.0, trace.digest())

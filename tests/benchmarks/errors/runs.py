@@ -1,98 +1,142 @@
-"""Runs of cells, kept in a file a part at a time, so that a stopped benchmark goes on."""
+"""Runs of cells, kept in a file a part at a time, so that a stopped benchmark goes on.
+
+Runs count for the code that played them; and those of other code too where both have played the first part
+of a cell, and every campaign of it alike to the last bit: what was asked, told and decided, right or wrong.
+"""
 
 import csv
 import multiprocessing
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify
 from tests.benchmarks.errors.cells import Cell, play
+from tests.benchmarks.errors.sources import DIGITS, code_of
 
 RUNS_AT_ONCE = 100
-COLUMNS = ("cell", "first", "runs", "claimed", "wrong", "delta")
+PARTS_AT_ONCE = 8  # for each process; between them it is seen what is missing
+COLUMNS = ("cell", "code", "first", "runs", "claimed", "wrong", "trace", "whole")
+WHOLE = "whole"  # in the last column of a row that was not cut off
 
 
-class Total(NamedTuple):
+Row = dict[str, str]
+
+
+class Part(NamedTuple):
+    """Some runs of a cell, by their seeds."""
+
+    cell: Cell
+    first: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
     """All runs of a cell so far."""
 
-    runs: int = 0
-    claimed: int = 0
-    wrong: int = 0
-    delta: float = 0.0
-    """The highest probability of an error that one of them stated."""
+    firsts: set[int] = field(default_factory=set)
+    """The first seed of each part."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many are "runs", how many are "claimed", and how many runs are of "other code" that plays alike."""
+    wrong: Counter[float] = field(default_factory=Counter)
+    """How many were wrong, by the probability of an error that they stated."""
 
 
-def all_cells(runs: int, whole_runs: int) -> list[Cell]:
-    """Every cell there is."""
-    return [
-        *best_mean.cells(runs),
-        *best_duel.cells(runs, whole_runs),
-        *bradley_terry.cells(whole_runs),
-        *certify.cells(runs),
-    ]
-
-
-def fill(file: Path, cells: Sequence[Cell], sizes: tuple[int, int], *, minutes: float, jobs: int) -> None:
+def fill(file: Path, cells: Sequence[Cell], *, minutes: float, jobs: int) -> None:
     """Run what is missing, a part of each cell at a time, so that all cells grow alike."""
     end = time.monotonic() + 60.0 * minutes
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, _remember, sizes) as pool:
-        while time.monotonic() < end and (parts := list(_missing(cells, totals(file)))):
-            for row in pool.map(_play_part, parts[: 4 * jobs]):
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        while time.monotonic() < end and (parts := _missing(cells, totals(file, cells))):
+            for row in pool.map(_played, parts[: PARTS_AT_ONCE * jobs]):
                 _append(file, row)
 
 
-def totals(file: Path) -> dict[str, Total]:
-    """What the file holds, by cell; each part counts once, a line that was cut off not at all."""
-    found: dict[str, Total] = {}
-    seen: set[tuple[str, str]] = set()
-    if not file.exists():
-        return found
-    with file.open(newline="", encoding="utf-8") as opened:
-        for row in csv.DictReader(opened):
-            part = (row["cell"], row["first"])
-            if part in seen or not row["delta"]:
-                continue
-            seen.add(part)
-            old = found.get(row["cell"], Total())
-            found[row["cell"]] = Total(
-                old.runs + int(row["runs"]),
-                old.claimed + int(row["claimed"]),
-                old.wrong + int(row["wrong"]),
-                max(old.delta, float(row["delta"])),
-            )
-    return found
+def totals(file: Path, cells: Sequence[Cell]) -> dict[str, Total]:
+    """What the file holds of each cell that counts for its code as it is now.
+
+    Each part counts once, one that was cut off not at all, nor one with fewer runs than are wanted of it now.
+    """
+    rows: dict[str, list[Row]] = {cell.name: [] for cell in cells}
+    for row in _rows(file):
+        if row["cell"] in rows:
+            rows[row["cell"]].append(row)
+    return {cell.name: _total(cell, rows[cell.name]) for cell in cells}
 
 
-def _missing(cells: Sequence[Cell], found: dict[str, Total]) -> Iterator[tuple[str, int, int]]:
-    """Parts that are still to be run, of the least complete cells first."""
-    have = {cell.name: found.get(cell.name, Total()).runs for cell in cells}
-    for cell in sorted(cells, key=lambda each: have[each.name] / each.runs):
-        if have[cell.name] < cell.runs:
-            yield cell.name, have[cell.name], min(RUNS_AT_ONCE, cell.runs - have[cell.name])
+def _total(cell: Cell, rows: Sequence[Row]) -> Total:
+    code, total = code_of(cell), Total()
+    whole = [row for row in rows if int(row["runs"]) >= _size(cell, int(row["first"]))]
+    traces = {row["code"]: row["trace"] for row in whole if row["first"] == "0"}
+    alike = {each for each, trace in traces.items() if trace == traces.get(code)} | {code}
+    for row in sorted(whole, key=lambda row: row["code"] != code):  # those of the code itself come first
+        first = int(row["first"])
+        if row["code"] not in alike or first in total.firsts:
+            continue
+        total.firsts.add(first)
+        total.counts.update({name: int(row[name]) for name in ("runs", "claimed")})
+        total.counts["other code"] += int(row["runs"]) if row["code"] != code else 0
+        total.wrong.update(_read(row["wrong"]))
+    return total
 
 
-_CELLS: dict[str, Cell] = {}  # of a worker process: cells hold functions, which cannot be sent
+def _missing(cells: Sequence[Cell], found: Mapping[str, Total]) -> list[Part]:
+    """The next part of each cell that is not done, the least complete cells first."""
+    parts = []
+    for cell in sorted(cells, key=lambda each: found[each.name].counts["runs"] / each.runs):
+        for first in range(0, cell.runs, RUNS_AT_ONCE):
+            if first not in found[cell.name].firsts:
+                parts.append(Part(cell, first, _size(cell, first)))
+                break
+    return parts
 
 
-def _remember(runs: int, whole_runs: int) -> None:
-    _CELLS.update({cell.name: cell for cell in all_cells(runs, whole_runs)})
+def _size(cell: Cell, first: int) -> int:
+    """How many runs the part has that begins with a seed."""
+    return min(RUNS_AT_ONCE, cell.runs - first)
 
 
-def _play_part(part: tuple[str, int, int]) -> tuple[str, int, int, int, int, float]:
-    name, first, count = part
-    runs = [play(_CELLS[name], seed) for seed in range(first, first + count)]
-    claimed, wrong = sum(run.is_claimed for run in runs), sum(run.is_wrong for run in runs)
-    return name, first, count, claimed, wrong, max(run.delta for run in runs)
+def _played(part: Part) -> tuple[str, ...]:
+    """A row of the file."""
+    cell, first, count = part
+    runs = [play(cell, seed) for seed in range(first, first + count)]
+    wrong = Counter(run.bound for run in runs if run.is_wrong)
+    claimed = sum(run.is_claimed for run in runs)
+    trace = sha256(repr(runs).encode()).hexdigest()[:DIGITS]
+    return cell.name, code_of(cell), str(first), str(count), str(claimed), _written(wrong), trace, WHOLE
 
 
-def _append(file: Path, row: tuple[object, ...]) -> None:
+def _written(wrong: Mapping[float, int]) -> str:
+    return " ".join(f"{bound!r}:{count}" for bound, count in sorted(wrong.items()))
+
+
+def _read(written: str) -> dict[float, int]:
+    pairs = (each.split(":") for each in written.split())
+    return {float(bound): int(count) for bound, count in pairs}
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    if file.exists():
+        with file.open(newline="", encoding="utf-8") as opened:
+            yield from (row for row in csv.DictReader(opened) if row["whole"] == WHOLE)
+
+
+def _append(file: Path, row: tuple[str, ...]) -> None:
     is_new = not file.exists()
     with file.open("a", newline="", encoding="utf-8") as opened:
-        writer = csv.writer(opened)
+        writer = csv.writer(opened, lineterminator="\n")
         if is_new:
             writer.writerow(COLUMNS)
+        elif not _ends_a_line(file):
+            opened.write("\n")
         writer.writerow(row)
+
+
+def _ends_a_line(file: Path) -> bool:
+    with file.open("rb") as opened:
+        opened.seek(-1, 2)
+        return opened.read() == b"\n"

@@ -2,6 +2,7 @@ import threading
 
 import pytest
 from pool_engines import ScriptedEngine, ScriptedFactory, ask, model, reasons, texts
+from waiting import PATIENCE_S
 
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from tasks.engines.pool import EnginePool
@@ -161,19 +162,19 @@ def test_an_engine_at_work_is_not_closed_for_another_model(open_pool):
 
     def work():
         working.set()
-        assert finish.wait(10)
+        assert finish.wait(PATIENCE_S)
 
     factory = ScriptedFactory({"a": [work]})
     pool = open_pool(factory)
     threads = [threading.Thread(target=pool.generate, args=(model(name), ask("x"))) for name in ("a", "b")]
     threads[0].start()
-    assert working.wait(10)
+    assert working.wait(PATIENCE_S)
     threads[1].start()
     threads[1].join(0.1)  # long enough for a wrong pool to start b
     assert factory.diary == ["start a"]
     finish.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
     assert factory.diary == ["start a", "close a", "start b"]
 
 

@@ -2,13 +2,11 @@ import threading
 
 import pytest
 from pool_engines import ScriptedFactory, ask, model, reasons, texts
+from waiting import PATIENCE_S
 
 from tasks.engines.asking import Ask
 from tasks.engines.errors import EngineDied, EngineLoadFailed
 from tasks.engines.pool import EnginePool
-
-PATIENCE = 10.0
-"""Seconds after which something that should happen at once has not."""
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def told(answered):
 def meeting(parties):
     """A step of a script that ends only when so many engines are at it at the same time."""
     barrier = threading.Barrier(parties)
-    return lambda: barrier.wait(PATIENCE)
+    return lambda: barrier.wait(PATIENCE_S)
 
 
 def wide(size):
@@ -136,7 +134,7 @@ def test_a_death_is_raised_when_what_was_begun_beside_it_is_answered(open_pool, 
     def outlive():
         together()
         if devices:
-            asking["a"].join(PATIENCE)
+            asking["a"].join(PATIENCE_S)
 
     pool = open_pool(ScriptedFactory({"a": [die], "b": [outlive]}), devices=devices)
     answered = pool.answers(asks("a", "b", "c", "b"))
@@ -164,7 +162,7 @@ def test_a_bug_in_a_thread_comes_to_the_caller(open_pool):
 
 def test_whoever_stops_listening_ends_the_engines_that_are_at_work(open_pool):
     together, forever = meeting(2), threading.Event()
-    factory = ScriptedFactory({"a": [together], "b": [lambda: (together(), forever.wait(PATIENCE))]})
+    factory = ScriptedFactory({"a": [together], "b": [lambda: (together(), forever.wait(PATIENCE_S))]})
     pool = open_pool(factory, devices=[0, 1])
     answered = pool.answers(asks("a", "b"))
     assert next(answered)[0] == 0
@@ -205,5 +203,5 @@ def test_loads_are_timed_once_each_with_their_devices(open_pool):
         ("b", (3,), "load"),
         ("a", (3,), "load"),
     ]
-    assert all(0.0 <= load.seconds < PATIENCE for load in loads)
+    assert all(0.0 <= load.seconds < PATIENCE_S for load in loads)
     assert pool.take_loads() == []

@@ -149,7 +149,7 @@ from tasks.engines.vllm_engine import VllmEngine
 
 model = ModelRef(name="tiny", provider="vllm", model=sys.argv[1])
 print(VllmEngine(model, EngineSettings(log_folder=Path(sys.argv[2]))).pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -160,7 +160,7 @@ def test_a_killed_parent_leaves_no_worker(weights, tmp_path):
         time.sleep(2.0)
         assert worker.is_running()
         parent.kill()
-    psutil.wait_procs([worker], timeout=10)
+    psutil.wait_procs([worker], timeout=120)
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 

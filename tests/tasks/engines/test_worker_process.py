@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from waiting import PATIENCE_S, eventually
 
 from tasks.engines.worker_process import WorkerEnded, WorkerProcess
 from tasks.errors import WinnowError
@@ -21,13 +22,6 @@ def gone(pid):
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-
-
-def soon(condition, seconds=10.0):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
 
 
 @pytest.fixture
@@ -45,18 +39,18 @@ def worker(tmp_path, monkeypatch):
 )
 def test_any_text_travels_both_ways(worker, text):
     worker.send({"text": text})
-    assert worker.receive(30) == {"text": text}
+    assert worker.receive(PATIENCE_S) == {"text": text}
 
 
 def test_messages_are_answered_in_order(worker):
     for number in range(100):
         worker.send({"number": number})
-    assert [worker.receive(30)["number"] for _ in range(100)] == list(range(100))
+    assert [worker.receive(PATIENCE_S)["number"] for _ in range(100)] == list(range(100))
 
 
 def test_what_it_prints_goes_to_the_log_only(worker, tmp_path, capfd):
     worker.send({"print": "hello"})
-    worker.receive(30)
+    worker.receive(PATIENCE_S)
     worker.close()
     assert (tmp_path / "logs" / "stub.log").read_text() == "hello\n"
     assert capfd.readouterr() == ("", "")
@@ -66,39 +60,39 @@ def test_a_late_answer_is_a_timeout_and_comes_with_the_next_look(worker):
     worker.send({"sleep": 0.3})
     with pytest.raises(TimeoutError):
         worker.receive(0.1)
-    assert worker.receive(30) == {"sleep": 0.3}
+    assert worker.receive(PATIENCE_S) == {"sleep": 0.3}
 
 
 def test_a_killed_worker_is_noticed_with_signal_and_log(worker):
     worker.send({"print": "last words"})
-    worker.receive(30)
+    worker.receive(PATIENCE_S)
     os.kill(worker.pid, signal.SIGKILL)
     with pytest.raises(WorkerEnded, match=r"^it was ended by signal SIGKILL \(often"):
-        worker.receive(30)
+        worker.receive(PATIENCE_S)
 
 
 def test_a_failed_worker_is_noticed_with_its_traceback(worker):
     worker.send({"fail": "no more"})
     with pytest.raises(WorkerEnded, match=r"(?s)^it ended with exit code 1; .*ValueError: no more$"):
-        worker.receive(30)
+        worker.receive(PATIENCE_S)
     with pytest.raises(WorkerEnded):
         worker.send({})
 
 
 def test_a_death_is_noticed_although_a_child_holds_the_socket(worker):
     worker.send({"child": True})
-    child = worker.receive(30)["pid"]
+    child = worker.receive(PATIENCE_S)["pid"]
     os.kill(worker.pid, signal.SIGKILL)
     with pytest.raises(WorkerEnded):
-        worker.receive(30)
+        worker.receive(PATIENCE_S)
     assert not gone(child)
     worker.close()
-    assert soon(lambda: gone(child))
+    assert eventually(lambda: gone(child))
 
 
 def test_closing_waits_until_the_worker_is_gone_and_may_be_repeated(worker):
     worker.send({})
-    worker.receive(30)
+    worker.receive(PATIENCE_S)
     worker.close()
     assert gone(worker.pid)
     worker.close()
@@ -107,16 +101,16 @@ def test_closing_waits_until_the_worker_is_gone_and_may_be_repeated(worker):
 def test_a_stubborn_worker_is_killed_with_its_children(worker, monkeypatch):
     monkeypatch.setattr("tasks.engines.worker_process.POLITE_SECONDS", 0.2)
     worker.send({"child": True, "ignore": True})
-    child = worker.receive(30)["pid"]
+    child = worker.receive(PATIENCE_S)["pid"]
     worker.send({"sleep": 60})
     worker.close()
     assert gone(worker.pid)
-    assert soon(lambda: gone(child))
+    assert eventually(lambda: gone(child))
 
 
 def test_a_terminals_interrupt_does_not_reach_the_worker(worker):
     worker.send({})
-    worker.receive(30)
+    worker.receive(PATIENCE_S)
     assert os.getsid(worker.pid) == os.getpgid(worker.pid) == worker.pid
 
 
@@ -129,7 +123,7 @@ from tasks.engines.worker_process import WorkerProcess
 def start():
     worker = WorkerProcess("stub_worker", log=Path(sys.argv[1]), environment={})
     worker.send({"child": True})
-    pids.extend([worker.pid, worker.receive(30)["pid"]])
+    pids.extend([worker.pid, worker.receive(120)["pid"]])
     if sys.argv[2] == "busy":
         worker.send({"sleep": 60})
     keep.append(worker)
@@ -139,10 +133,10 @@ thread = threading.Thread(target=start)
 thread.start()
 thread.join()
 if sys.argv[2] == "forked" and os.fork() == 0:
-    time.sleep(15)
+    time.sleep(180)
     os._exit(0)
 print(*pids, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -156,7 +150,7 @@ def test_a_killed_parent_leaves_no_worker_and_no_child_of_it(tmp_path, state):
         assert len(pids) == 2
         assert not any(map(gone, pids))
         parent.kill()
-    assert soon(lambda: all(map(gone, pids)))
+    assert eventually(lambda: all(map(gone, pids)))
 
 
 def test_a_log_that_cannot_be_written_is_named_with_the_remedy(tmp_path):

@@ -1,0 +1,164 @@
+"""Every cell there is. What a run depends on is in a cell itself, so any may be added, taken out or moved."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify
+from tests.benchmarks.errors.cells import Cell
+
+OTHERS_SHARE = 0.1  # of the runs, for best-mean selectors that stop by the rule that UCB-E is run with most
+OWN_DUELS_SHARE = 0.25  # of the runs by round robin: the product is the rule that has to be tested most
+BROKEN_SHARE = 0.1  # of the runs: what is broken on purpose is seen soon
+
+
+def all_cells(runs: int, whole_runs: int) -> list[Cell]:
+    """Every cell.
+
+    Args:
+        runs: Campaigns of a best-mean, a certify or a round-robin cell.
+        whole_runs: Campaigns of a cell of LLM-PO, with or without a model.
+    """
+    return [
+        *_best_mean(runs),
+        *_best_duel("round-robin", runs, round(runs * OWN_DUELS_SHARE)),
+        *_best_duel("llm-po", whole_runs, whole_runs),
+        *_broken_duels(round(runs * BROKEN_SHARE)),
+        *_bradley_terry(whole_runs),
+        *_certify(runs),
+    ]
+
+
+def _best_mean(runs: int) -> Iterator[Cell]:
+    """Every table with every selector; with epsilon where it changes most; and two ways to deceive."""
+    for selector, share in (("ucb-e", 1.0), ("row-mean", OTHERS_SHARE), ("pulse", OTHERS_SHARE)):
+        for world in best_mean.WORLDS:
+            for epsilon in (
+                (0.0, 0.06) if world in ("near tie", "tied", "missing where wrong 40%") else (0.0,)
+            ):
+                yield Cell(
+                    name=f"{selector}, {world}" + (f", epsilon {epsilon:g}" if epsilon else ""),
+                    objective="best-mean",
+                    selector=selector,
+                    build=partial(best_mean.scene, selector, world, epsilon),
+                    runs=round(runs * share),
+                    delta=best_mean.DELTA,
+                )
+    for name, world, deceit in (
+        ("scores told under the names of other arms", "near tie", {"swapped": True}),
+        ("unscored outputs left out", "missing where wrong 40%", {"guessed": True}),
+    ):
+        yield Cell(
+            name=f"ucb-e, {world}, {name} (broken)",
+            objective="best-mean",
+            selector="ucb-e",
+            build=partial(best_mean.scene, "ucb-e", world, 0.0, **deceit),
+            runs=round(runs * BROKEN_SHARE),
+            delta=best_mean.DELTA,
+            expected="broken",
+        )
+
+
+def _best_duel(selector: str, product_runs: int, own_runs: int) -> Iterator[Cell]:
+    """Worlds by both rules, and those without a winner by the one that assumes none."""
+    for assume_winner in (True, False):
+        worlds = best_duel.WORLDS if assume_winner else {**best_duel.WORLDS, **best_duel.CYCLES}
+        for world in worlds:
+            yield Cell(
+                name=f"{selector}, {'product' if assume_winner else 'own duels'}, {world}",
+                objective="best-duel",
+                selector=selector,
+                build=partial(best_duel.scene, selector, world, assume_winner),
+                runs=product_runs if assume_winner else own_runs,
+                delta=best_duel.DELTA,
+            )
+
+
+def _broken_duels(runs: int) -> Iterator[Cell]:
+    for world in best_duel.CYCLES:
+        yield Cell(
+            name=f"round-robin, product, {world} (no arm beats all: assumption false)",
+            objective="best-duel",
+            selector="round-robin",
+            build=partial(best_duel.scene, "round-robin", world, True),
+            runs=runs,
+            delta=best_duel.DELTA,
+            expected="broken",
+        )
+    for assume_winner in (True, False):
+        rule = "product" if assume_winner else "own duels"
+        yield Cell(
+            name=f"round-robin, {rule}, unread wins 40%, unscored duels left out (broken)",
+            objective="best-duel",
+            selector="round-robin",
+            build=partial(best_duel.scene, "round-robin", "unread wins 40%", assume_winner, left_out=True),
+            runs=runs,
+            delta=best_duel.DELTA,
+            expected="broken",
+        )
+
+
+def _bradley_terry(runs: int) -> Iterator[Cell]:
+    for world in bradley_terry.WORLDS:
+        yield Cell(
+            name=f"llm-po-bt, {world}",
+            objective="best-duel, Bradley-Terry",
+            selector="llm-po-bt",
+            build=partial(bradley_terry.scene, world),
+            runs=runs,
+            delta=bradley_terry.DELTA,
+        )
+    for world in bradley_terry.INTERACTIONS:
+        yield Cell(
+            name=f"llm-po-bt, {world} (assumption false)",
+            objective="best-duel, Bradley-Terry",
+            selector="llm-po-bt",
+            build=partial(bradley_terry.scene, world),
+            runs=runs,
+            delta=bradley_terry.DELTA,
+            expected="reported",
+        )
+    yield Cell(
+        name="llm-po-bt, unread wins 40%, unscored duels left out (broken)",
+        objective="best-duel, Bradley-Terry",
+        selector="llm-po-bt",
+        build=partial(bradley_terry.scene, "unread wins 40%", left_out=True),
+        runs=round(runs * BROKEN_SHARE),
+        delta=bradley_terry.DELTA,
+        expected="broken",
+    )
+
+
+def _certify(runs: int) -> Iterator[Cell]:
+    """Every bet with every autoevaluator and losses missing; several arms; and two ways to deceive."""
+    for betting in ("star", "up", "wsr"):
+        for quality in certify.AGREEMENT:
+            for missing in certify.MISSING:
+                yield _certificates("one arm", quality, missing, betting, runs)
+    for world in ("three arms", "three arms, the first dropped"):
+        for procedure in ("fixed-sequence", "bonferroni"):
+            yield _certificates(world, "useful", 0.1, "star", runs, procedure=procedure)
+    broken = round(runs * BROKEN_SHARE)
+    yield _certificates("one arm", "useful", 0.0, "star", broken, selected=True)
+    yield _certificates("one arm", "useful", 0.4, "star", broken, left_out=True)
+
+
+def _certificates(
+    world: str, quality: str, missing: float, betting: str, runs: int, **more: str | bool
+) -> Cell:
+    details = {
+        "procedure": str(more.get("procedure")),
+        "selected": "labels bought where the losses are lower (broken)",
+        "left_out": "examples with a missing loss left out (broken)",
+    }
+    return Cell(
+        name=", ".join(
+            [betting, world, f"{quality} autoevaluator", f"{missing:.0%} missing"]
+            + [details[each] for each in more]
+        ),
+        objective="certify",
+        selector="r-autoeval-plus",
+        build=partial(certify.scene, world, quality, missing, betting, **more),
+        runs=runs,
+        delta=certify.DELTA,
+        expected="broken" if {"selected", "left_out"} & set(more) else "kept",
+    )

@@ -1,0 +1,62 @@
+# ruff: noqa: E501 -- an error is a line
+"""What an error says is one printable line, whoever wrote what it quotes."""
+
+import pickle
+import re
+
+import pytest
+
+from flows.exits import ERROR, USAGE, sentences_for_errors
+from storage.errors import CampaignNotFound
+from tasks.engines.errors import EngineDied
+from tasks.errors import DatasetError, SpecMistakes, WinnowError
+from tasks.printable import LONGEST
+from tasks.spec_file import load_spec
+
+CLEAR = "\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (WinnowError(f"the file '{CLEAR}' is gone"), "the file '·[2J' is gone"),
+        (WinnowError("not Parquet (first\n  second\r\nthird); write it again"), "not Parquet (first second third); write it again"),
+        (DatasetError("one\u2028two \u202e", "dataset\n.path"), "dataset .path: one two ·"),
+        (SpecMistakes(f"a: is missing\nb: {CLEAR}"), "a: is missing\nb: ·[2J"),
+        (EngineDied("m", f"ended; the end of its log:\nTraceback {CLEAR}"), "model 'm': ended; the end of its log:\nTraceback ·[2J"),
+    ],
+)  # fmt: skip
+def test_what_is_quoted_moves_no_cursor_and_adds_no_line(error, said):
+    assert str(error) == said
+    assert str(pickle.loads(pickle.dumps(error))) == said
+
+
+def test_a_long_text_that_is_quoted_leaves_place_and_remedy_to_be_read():
+    said = str(DatasetError(f"column {'x' * 9_000!r} is not there; correct dataset.fields", "dataset"))
+    assert len(said) == LONGEST
+    assert said.startswith("dataset: column 'xxx")
+    assert " … xxx" in said
+    assert said.endswith("xxx' is not there; correct dataset.fields")
+
+
+def test_of_very_many_mistakes_some_are_told_and_all_are_counted(tmp_path):
+    path = tmp_path / "many.yaml"
+    path.write_text("".join(f"key{i}: 1\n" for i in range(1_000)))
+    with pytest.raises(SpecMistakes) as caught:
+        load_spec(path)
+    lines = str(caught.value).split("\n")
+    assert len(lines) == 51
+    assert re.fullmatch(rf"{re.escape(str(path))}: and \d+ mistakes more", lines[-1])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(DatasetError(CLEAR), USAGE), (WinnowError(CLEAR), ERROR), (CampaignNotFound(CLEAR, []), ERROR)],
+)
+def test_what_the_command_prints_of_an_error_is_printable(capsys, error, code):
+    with pytest.raises(SystemExit) as ended, sentences_for_errors():
+        raise error
+    assert ended.value.code == code
+    said = capsys.readouterr().err
+    assert said.startswith("winnow: ")
+    assert said.removesuffix("\n").isprintable()

@@ -1,0 +1,223 @@
+"""The benchmark of error rates: what it keeps, what it begins anew and what it takes for a broken promise."""
+
+import ast
+from collections import Counter
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tests.benchmarks.errors import sources
+from tests.benchmarks.errors.__main__ import main
+from tests.benchmarks.errors.catalogue import all_cells
+from tests.benchmarks.errors.cells import Cell, play
+from tests.benchmarks.errors.runs import Total, totals
+from tests.benchmarks.errors.verdicts import verdict
+
+CELLS = all_cells(20_000, 2_000)
+
+
+def cell_named(name):
+    return next(cell for cell in CELLS if cell.name == name)
+
+
+def test_cells_differ_in_name_and_in_what_their_runs_depend_on():
+    assert len({cell.name for cell in CELLS}) == len(CELLS)
+    assert len({sources.code_of(cell) for cell in CELLS}) == len(CELLS)
+
+
+def test_every_world_that_a_promise_has_to_stand_has_a_cell():
+    names = [f"{cell.objective}: {cell.name}" for cell in CELLS]
+    for objective, words in {
+        "best-mean": ["near tie", "tied", "one deviating example", "0%", "10%", "20%", "40%", "dropped"],
+        "best-duel: round-robin, product": [
+            "level",
+            "near tie",
+            "ties",
+            "10%",
+            "20%",
+            "40%",
+            "dropped",
+            "cycle",
+        ],
+        "best-duel: llm-po": ["level", "near tie", "ties", "10%", "20%", "40%", "dropped", "cycle"],
+        "best-duel, Bradley-Terry": [
+            "unequal scale",
+            "near tie",
+            "ties",
+            "10%",
+            "40%",
+            "dropped",
+            "interaction",
+        ],
+        "certify": ["useful", "useless", "adversarial", "0%", "10%", "20%", "40%", "dropped"],
+    }.items():
+        for word in words:
+            assert any(name.startswith(objective) and word in name for name in names), (objective, word)
+
+
+@pytest.mark.parametrize("name", [cell.name for cell in CELLS if cell.selector != "llm-po-bt"][::7])
+def test_a_run_is_a_function_of_its_seed(name):
+    cell = cell_named(name)
+    assert play(cell, 3) == play(cell, 3)
+
+
+def test_looking_at_every_decision_changes_no_run():
+    for name in ("ucb-e, near tie", "llm-po, product, near tie, K = 2"):
+        cell, seed = cell_named(name), 5
+        of_world, of_outcomes, of_batches = (np.random.default_rng([seed, part]) for part in (1, 2, 3))
+        scene = cell.build(of_world)
+        while not scene.selector.decision().stop:
+            batch = scene.selector.ask(of_batches)
+            scene.selector.tell(batch, scene.outcomes(batch, of_outcomes))
+        decision = scene.selector.decision()
+        run = play(cell, seed)
+        assert run.is_claimed == (decision.claim.kind in ("exact", "proven"))
+        assert run.is_wrong == (run.is_claimed and scene.is_wrong(decision))
+
+
+def edited(monkeypatch, module, old, new):
+    """As if a module's file held something else."""
+    path, read = Path(find_spec(module).origin), Path.read_bytes
+    assert old in path.read_text()
+    text = path.read_text().replace(old, new).encode()
+    ast.parse(text)
+    monkeypatch.setattr(Path, "read_bytes", lambda self: text if self == path else read(self))
+    sources._digest.cache_clear()
+    sources._code.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered():
+    yield
+    sources._digest.cache_clear()
+    sources._code.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "begins_anew"),
+    [
+        ("algorithms.best_mean.standing", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {"ucb-e", "pulse"}),
+        ("algorithms.best_mean.pulse", "self._a = a", "self._a = 2 * a", {"pulse"}),
+        ("algorithms.best_duel.round_robin", "argmin", "argmax", {"round-robin"}),
+        ("algorithms.registry", "class Parameter", "class Parameters", set()),
+        ("algorithms.route.policy", "class Policy", "class Politics", set()),
+        ("algorithms.best_mean.standing", "# means this close are equal", "# other words", set()),
+        ("algorithms.best_mean.pulse", "PULSE: UCB-E on estimates", "PULSE: something else", set()),
+        ("tests.benchmarks.errors.certify", "ABOVE = 1e-6", "ABOVE = 1e-5", {"r-autoeval-plus"}),
+        ("tests.benchmarks.errors.page", "WIDTH = 110", "WIDTH = 100", set()),
+    ],
+)
+def test_runs_begin_anew_where_their_code_is_another_and_nowhere_else(
+    monkeypatch, module, old, new, begins_anew
+):
+    selectors = ("ucb-e", "pulse", "round-robin", "r-autoeval-plus")
+    cells = {selector: next(cell for cell in CELLS if cell.selector == selector) for selector in selectors}
+    before = {selector: sources.code_of(cell) for selector, cell in cells.items()}
+    edited(monkeypatch, module, old, new)
+    after = {selector: sources.code_of(cell) for selector, cell in cells.items()}
+    assert {selector for selector in selectors if before[selector] != after[selector]} == begins_anew
+
+
+def test_runs_begin_anew_where_arguments_are_others():
+    one = cell_named("star, one arm, useful autoevaluator, 0% missing")
+    other = Cell(
+        name=one.name,
+        objective=one.objective,
+        selector=one.selector,
+        build=partial(one.build.func, "one arm", "useful", 0.3, "star"),
+        runs=one.runs,
+        delta=one.delta,
+    )
+    assert sources.code_of(one) != sources.code_of(other)
+
+
+def ran(folder, *more):
+    arguments = ["--out", str(folder), "--jobs", "1", "--only", "wsr, one arm, useful", *more]
+    assert main(arguments) == 0
+    return (folder / "errors.csv").read_text().splitlines()
+
+
+def test_a_benchmark_that_was_stopped_goes_on(tmp_path):
+    short = ran(tmp_path, "--runs", "150")
+    assert len(short) == 1 + 2 * 4  # 100 runs and 50 of each cell
+    file = tmp_path / "errors.csv"
+    torn = "\n".join(short[:-1]) + "\n" + short[-1][:-3]
+    file.write_text(torn)
+    whole = ran(tmp_path, "--runs", "150")
+    assert whole[-1] == short[-1]
+    longer = ran(tmp_path, "--runs", "200")
+    assert longer[: len(whole)] == whole
+    cells = [cell for cell in all_cells(200, 2) if "wsr, one arm, useful" in cell.name]
+    for cell, total in ((cell, totals(file, cells)[cell.name]) for cell in cells):
+        assert total.counts["runs"] == 200  # the parts of 50 do not count beside those of 100
+        again = [play(cell, seed) for seed in range(200)]
+        assert total.counts["claimed"] == sum(run.is_claimed for run in again)
+        assert sum(total.wrong.values()) == sum(run.is_wrong for run in again)
+
+
+def test_runs_of_other_code_count_where_it_plays_the_first_part_alike(tmp_path):
+    lines = ran(tmp_path, "--runs", "300")
+    file = tmp_path / "errors.csv"
+    cell = next(cell for cell in all_cells(300, 2) if "wsr, one arm, useful autoevaluator, 0%" in cell.name)
+    code, others = sources.code_of(cell), [line for line in lines[1:] if cell.name not in line]
+    own = [line.replace(code, "before") for line in lines[1:] if cell.name in line]
+    now = own[0].replace("before", code)
+
+    def counted(*rows):
+        file.write_text("\n".join([lines[0], *rows, *others]) + "\n")
+        counts = totals(file, [cell])[cell.name].counts
+        return counts["runs"], counts["other code"]
+
+    assert counted(*own) == (0, 0)  # nobody knows yet
+    assert counted(*own, now) == (300, 200)
+    unlike = now.split(",")
+    unlike[-2] = "0" * 12
+    assert counted(*own, ",".join(unlike)) == (100, 0)
+    assert counted(*own[1:], now) == (100, 0)
+
+
+def test_a_page_names_every_cell_and_what_was_run(tmp_path):
+    table = tmp_path / "page.md"
+    ran(tmp_path, "--runs", "10", "--table", str(table), "--minutes", "0.05")
+    text = table.read_text()
+    assert all(f"| {cell.name} |" in text for cell in CELLS)
+    assert "| wsr, one arm, useful autoevaluator, 0% missing | 10 of 10 |" in text
+    assert "150 not run" in text
+
+
+def total_of(n_runs, **wrong):
+    return Total(
+        counts=Counter(runs=n_runs), wrong=Counter({float(k[1:]) / 100: v for k, v in wrong.items()})
+    )
+
+
+@pytest.mark.parametrize(
+    ("total", "kept", "broken"),
+    [
+        (total_of(0), "not run", "not run"),
+        (total_of(2_000, p20=400), "kept", "NOT SEEN"),
+        (total_of(2_000, p20=499), "ABOVE ITS PROMISE", "seen"),
+        (total_of(2_000, p0=1), "ABOVE ITS PROMISE", "seen"),
+        (total_of(2_000, p60=600), "kept", "NOT SEEN"),
+        (total_of(2_000, p20=390, p60=600), "kept", "NOT SEEN"),
+        (total_of(2_000, p20=499, p60=600), "ABOVE ITS PROMISE", "seen"),
+        (total_of(2_000, p20=390, p60=1_000), "ABOVE ITS PROMISE", "seen"),
+    ],
+)
+def test_a_promise_is_broken_by_the_bound_that_answers_state(total, kept, broken):
+    of_kept = cell_named("round-robin, product, level, K = 2")
+    of_broken = cell_named("round-robin, product, cycle (no arm beats all: assumption false)")
+    assert verdict(of_kept, total, len(CELLS)) == kept
+    assert verdict(of_broken, total, len(CELLS)) == broken
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", [cell.name for cell in CELLS if cell.expected == "broken"])
+def test_what_is_broken_on_purpose_is_wrong_far_more_often_than_promised(name):
+    cell = cell_named(name)
+    wrong = sum(play(cell, seed).is_wrong for seed in range(40))
+    assert binom.sf(wrong - 1, 40, cell.delta) < 1e-3
