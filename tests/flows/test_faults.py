@@ -180,7 +180,7 @@ def test_the_page_counts_what_the_ledgers_hold(tmp_path):
     found = {"lost": 0, "doubled": 0, "same_decision": True, "wrong": []}
     fault = {"fault": "it rains", "campaign": "route", "database": "sqlite", "code": -9}
     met.add("it rains / route / sqlite", fault | found)
-    kill = {"how": CALL, "where": "write out-12.txt", "phase": "planned"}
+    kill = {"how": CALL, "where": "pwrite64 out-12.txt", "phase": "planned"}
     cell = {
         "engine": "scripted",
         "objective": "route",
@@ -196,7 +196,7 @@ def test_the_page_counts_what_the_ledgers_hold(tmp_path):
     page = write_page(met, struck_, killed, tmp_path / "docs" / "faults.md").read_text()
     assert "3 kills of 2 campaigns: 3 rows lost, 0 doubled, 0 wrong links, 0 committed texts" in page
     assert "| scripted | route | sqlite | 3 | 2 | 2 | 0 | 3 | 0 | 3 | 0 | 0 | 0 | 1 of 2 |" in page
-    assert "| write out-n.txt | 3 |" in page
+    assert "| pwrite64 out-n.txt | 3 |" in page
     assert "- y: 3 rows lost" in page
     assert "| it rains | route | sqlite | SIGKILL | 0 | 0 | 1 of 1 |" in page
     assert "1 different faults, met 1 times in all: 1 of 1 campaigns ended" in page
