@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
 from tasks.engines.channel import Channel
 from tasks.errors import WinnowError
@@ -52,22 +52,22 @@ class WorkerProcess:
         environment: Mapping[str, str],
         forced: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        _require_writable(log)
         self._log = log
-        ours, theirs = socket.socketpair()
-        ours.settimeout(SEND_TIMEOUT)
-        with theirs, log.open("ab") as output:
+        with _opened(log) as output:
+            ours, theirs = socket.socketpair()
+            ours.settimeout(SEND_TIMEOUT)
             self._log_start = output.tell()
-            self._process = subprocess.Popen(
-                # -P: a folder named `tasks` where the user stands must not shadow ours.
-                [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                env={**environment, **os.environ, **forced, "PYTHONPATH": _python_path()},
-            )
+            with theirs:
+                self._process = subprocess.Popen(
+                    # -P: a folder named `tasks` where the user stands must not shadow ours.
+                    [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(os.getpid())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    env={**environment, **os.environ, **forced, "PYTHONPATH": _python_path()},
+                )
         self._channel = Channel(ours)
 
     @property
@@ -138,10 +138,10 @@ class WorkerProcess:
         return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; nothing is in {self._log}"
 
 
-def _require_writable(log: Path) -> None:
+def _opened(log: Path) -> BinaryIO:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.open("ab").close()
+        return log.open("ab")
     except OSError as error:
         raise WinnowError(
             f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "

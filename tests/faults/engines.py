@@ -15,7 +15,7 @@ SETTLED = ("ended",)
 FIRST = {
     "workers": "one",
     "workers best-duel": "one",
-    "workers certify": "medium",
+    "workers certify": "large",
     "workers route": "counter",
 }
 """The model that meets the fault, by kind of campaign."""

@@ -104,7 +104,8 @@ def _struck(rows: list[Row]) -> list[str]:
 def _calls(rows: list[Row]) -> list[tuple[str, int]]:
     """How often a process was killed at which call."""
     kills = [kill["where"] for row in rows for kill in row["kills"] if kill["where"]]
-    return Counter(re.sub(r"\d+", "n", where) for where in kills).most_common()
+    # Numbers of files, but not those in the names of calls.
+    return Counter(re.sub(r"\d+(?=\.)", "n", where) for where in kills).most_common()
 
 
 def _met(rows: list[Row]) -> list[str]:

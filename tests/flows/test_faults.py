@@ -7,10 +7,12 @@ import random
 import signal
 import sqlite3
 from contextlib import closing
+from unittest.mock import patch
 
 import pytest
 
-from tests.faults import histories
+from tasks.engines.providers import PROVIDERS
+from tests.faults import child, histories
 from tests.faults.calls import Passage
 from tests.faults.every_call import Aside
 from tests.faults.kills import Killing
@@ -34,7 +36,9 @@ CHEAP = {
 
 @pytest.fixture(scope="module")
 def stage(prefect_api, tmp_path_factory):
-    return Stage(fork_server(), tmp_path_factory.mktemp("faults"), None)
+    with patch.dict(PROVIDERS):
+        child.provide()
+        yield Stage(fork_server(), tmp_path_factory.mktemp("faults"), None)
 
 
 @pytest.mark.parametrize("fault", [each for each in all_faults() if each.key in CHEAP], ids=lambda f: f.key)
@@ -176,7 +180,7 @@ def test_the_page_counts_what_the_ledgers_hold(tmp_path):
     found = {"lost": 0, "doubled": 0, "same_decision": True, "wrong": []}
     fault = {"fault": "it rains", "campaign": "route", "database": "sqlite", "code": -9}
     met.add("it rains / route / sqlite", fault | found)
-    kill = {"how": CALL, "where": "write out-12.txt", "phase": "planned"}
+    kill = {"how": CALL, "where": "pwrite64 out-12.txt", "phase": "planned"}
     cell = {
         "engine": "scripted",
         "objective": "route",
@@ -192,7 +196,7 @@ def test_the_page_counts_what_the_ledgers_hold(tmp_path):
     page = write_page(met, struck_, killed, tmp_path / "docs" / "faults.md").read_text()
     assert "3 kills of 2 campaigns: 3 rows lost, 0 doubled, 0 wrong links, 0 committed texts" in page
     assert "| scripted | route | sqlite | 3 | 2 | 2 | 0 | 3 | 0 | 3 | 0 | 0 | 0 | 1 of 2 |" in page
-    assert "| write out-n.txt | 3 |" in page
+    assert "| pwrite64 out-n.txt | 3 |" in page
     assert "- y: 3 rows lost" in page
     assert "| it rains | route | sqlite | SIGKILL | 0 | 0 | 1 of 1 |" in page
     assert "1 different faults, met 1 times in all: 1 of 1 campaigns ended" in page

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -156,3 +157,20 @@ def test_a_log_that_cannot_be_written_is_named_with_the_remedy(tmp_path):
     (tmp_path / "logs").write_text("a file where the folder should be")
     with pytest.raises(WinnowError, match=r"logs/stub\.log .* cannot be written .*execution\.log_folder"):
         WorkerProcess("stub_worker", log=tmp_path / "logs" / "stub.log", environment={})
+
+
+def test_a_log_is_opened_once_so_that_it_cannot_become_read_only_in_between(tmp_path, monkeypatch):
+    opened, opens = Path.open, []
+
+    def open_once(path, mode="r", *rest, **more):
+        if mode == "ab":
+            opens.append(path)
+            if len(opens) > 1:
+                raise OSError(errno.EROFS, "Read-only file system")
+        return opened(path, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", open_once)
+    WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={}).close()
+    with pytest.raises(WinnowError, match=r"stub\.log .* \(Read-only file system\); make room for it"):
+        WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={})
+    assert len(opens) == 2
