@@ -75,7 +75,7 @@ def _how_well(answer: Answer) -> list[Line]:
     if best is None or best.estimate is None:
         return []
     found = f"{best.estimate:.3f}"
-    if best.lower is not None and best.upper is not None:
+    if best.lower is not None and best.upper is not None and not _is_exact(answer):
         found += f", between {best.lower:.3f} and {best.upper:.3f}"
     if answer.objective == "best-duel":
         by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
@@ -89,7 +89,12 @@ def _held(answer: Answer) -> str:
     best = answer.of_best
     if best is None or best.lower is None:
         return ""
-    return " (known exactly)" if answer.is_known and answer.mixed is None else held(answer)
+    return " (known exactly)" if _is_exact(answer) else held(answer)
+
+
+def _is_exact(answer: Answer) -> bool:
+    """Whether the best candidate's estimate has no error: all of its examples were scored by one model."""
+    return answer.is_known and answer.mixed is None
 
 
 def _refuted(answer: Answer) -> list[Line]:
