@@ -80,7 +80,7 @@ class Evidence:
         """Whether an arm is known that no other one beats by more than epsilon."""
         alive = self.alive
         if np.count_nonzero(alive) == 1:
-            return bool(self.draws.count[alive][0] > 0)
+            return bool(self._has_score()[alive][0])
         if self.champion is None:
             return False
         is_open = alive & ~self.is_settled
@@ -172,7 +172,7 @@ class Evidence:
 
     def _crown(self) -> None:
         """Make the best of the filled rows the champion, and test all others against it anew."""
-        full = np.flatnonzero(self.active & self._is_full())
+        full = np.flatnonzero(self.active & self._is_full() & self._has_score())
         if full.size == 0:
             return
         best = int(full[self.draws.low[full].argmax()])
@@ -208,7 +208,7 @@ class Evidence:
         arms = arms[self.alive[arms] & ~self._is_full()[arms]]
         left = self.n_examples - self.draws.count[arms]
         is_certain = self.draws.high[arms] + left < self.total - self._slack
-        self.is_out[arms] = is_certain | (self.wealths(arms) >= self.level)
+        self.is_out[arms] = is_certain | self._are_out(self.wealths(arms))
         self.is_beaten[arms] = self.is_out[arms] & (self._epsilon == 0.0)
 
     def _rule_out_by_race(self) -> None:
@@ -217,10 +217,19 @@ class Evidence:
         if self.mode.weight == 0.0 or len(arms) < 2:
             return
         wealths = self.wealths(arms)
-        is_out = wealths >= self.level
+        is_out = self._are_out(wealths)
         if is_out.all():
             is_out[wealths.argmin()] = False
         self.is_out[arms] = self.is_beaten[arms] = is_out
+
+    def _are_out(self, wealths: FloatArray) -> BoolArray:
+        """Which wealths reach the level; none where it is infinite, though a wealth may overflow."""
+        return np.asarray(np.isfinite(self.level) & (wealths >= self.level))
+
+    def _has_score(self) -> BoolArray:
+        """Arms that have any score, shape (K,)."""
+        n_unscored = self.draws.high - self.draws.low
+        return np.asarray(n_unscored < self.draws.count - 0.5)
 
     def _is_full(self) -> BoolArray:
         return np.asarray(self.draws.count == self.n_examples)

@@ -175,6 +175,8 @@ class Champion:
     def _columns_of(self, batch: Batch, scores: FloatArray) -> FloatArray | None:
         """Scores of the arms in question, shape (A, B), if the batch is common examples of all of them."""
         arms = np.flatnonzero(self.evidence.alive)
+        if arms.size == 0:  # all were dropped, and batches of the race are still in flight
+            return None
         changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
         width = int(changes[0]) + 1 if changes.size else len(batch)
         if len(batch) % width or width < len(arms):

@@ -63,9 +63,10 @@ class Verdict:
 
     def level(self, n_dropped: int) -> float:
         """The wealth at which an arm is out with so many dropped; infinite where nothing can be proven."""
-        if self._dropping == "reserved":
-            return (n_dropped + 1) * (n_dropped + 2) / self.delta
-        return 1.0 / self.delta if self._error_bound(n_dropped) < 1.0 else np.inf
+        if self._stated(n_dropped) >= 1.0:
+            return np.inf
+        shares = (n_dropped + 1) * (n_dropped + 2) if self._dropping == "reserved" else 1
+        return shares / self.delta
 
     def room(self, evidence: Evidence) -> int:
         """How many pairs may be asked; 0 when stopped."""
@@ -122,13 +123,16 @@ class Verdict:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
-            claim = Claim(kind="proven", delta=self._stated())
+            n_dropped = int(np.count_nonzero(~self._matrix.active))
+            claim = Claim(kind="proven", delta=self._stated(n_dropped))
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
         is_out = evidence.is_out | (certain.eliminated & evidence.alive)
         ranked = np.where(evidence.active & ~is_out & ~np.isnan(estimates), estimates, -np.inf)
         best = int(ranked.argmax()) if ranked.max() > -np.inf else None
-        status = statuses(len(is_out), [("eliminated", is_out), ("dropped", ~evidence.active)])
+        # An arm that is out by epsilon alone may be the best one: in question, until something is proven.
+        is_beaten = evidence.is_beaten | (certain.eliminated & evidence.alive)
+        status = statuses(len(is_out), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._setting.delta is None
         return best, status, HEURISTIC if is_open else NOTHING_CLAIMED
 
@@ -138,9 +142,8 @@ class Verdict:
         least, most = matrix.possible_means
         is_best = np.arange(matrix.n_arms) == best
         is_below = evidence.active & (most < least[best] - ROUNDING)
-        is_equal = (
-            evidence.alive & matrix.fully_scored & (least >= least[best] - self._setting.epsilon - ROUNDING)
-        )
+        # Within epsilon of the best would not do: the best is known to within epsilon of the highest only.
+        is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - ROUNDING)
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
         groups: list[tuple[ArmStatus, BoolArray]] = [
             ("not-better", ~is_best),
@@ -162,9 +165,7 @@ class Verdict:
             epsilon=self._setting.epsilon,
         )
 
-    def _stated(self) -> float:
-        n_dropped = int(np.count_nonzero(~self._matrix.active))
-        return self._error_bound(0 if self._dropping == "reserved" else n_dropped)
-
-    def _error_bound(self, n_dropped: int) -> float:
-        return (n_dropped + 1) * self._lists * self.delta
+    def _stated(self, n_dropped: int) -> float:
+        """The probability of an error that an answer states with so many arms dropped; it may be above 1."""
+        costs = 1 if self._dropping == "reserved" else n_dropped + 1
+        return costs * self._lists * self.delta

@@ -239,3 +239,64 @@ def test_any_history_can_be_told_and_what_is_exact_is_true(seed, n_arms, n_examp
     if decision.claim == EXACT:
         assert least[decision.best] >= np.delete(most, decision.best).max() - 1e-9
     assert len(selector.ask(round_rng(0, 0))) == 0
+
+
+@pytest.mark.parametrize("name", ["champion", "race"])
+def test_batches_of_a_race_may_be_in_flight_when_the_last_arm_is_dropped(name):
+    selector = create_selector(name, n_arms=3, n_examples=60, max_unscored=0.3, delta=0.2, batch_size=8)
+    batches = [selector.ask(round_rng(0, number)) for number in range(6)]
+    replayed = create_selector(name, n_arms=3, n_examples=60, max_unscored=0.3, delta=0.2, batch_size=8)
+    for batch in batches:
+        selector.tell(batch, np.full(len(batch), NAN))
+        replayed.tell(batch, np.full(len(batch), NAN))
+    assert selector.decision().reason == "all-dropped"
+    assert selector.decision() == replayed.decision()
+
+
+def told_in_full(means, n_examples=2000, **params):
+    """A selector that was told the rows of the first arms, and the scores of all, shape (K, n)."""
+    scores = rows(*(round(mean * n_examples) for mean in means), n=n_examples)
+    selector = create_selector("champion", n_arms=len(means), n_examples=n_examples, delta=0.05, **params)
+    return selector, scores
+
+
+def tell_drawn(selector, scores, arm, size, seed=0):
+    """Tell uniform draws of one arm."""
+    examples = np.random.default_rng(seed).permutation(scores.shape[1])[:size]
+    selector.tell(Batch(np.full(size, arm), examples), scores[arm, examples])
+
+
+def test_an_arm_within_epsilon_of_one_that_is_within_epsilon_of_the_highest_is_not_called_tied():
+    selector, scores = told_in_full((0.40, 0.50, 0.56), epsilon=0.1, batch_size=64)
+    for arm in (0, 1):
+        tell_drawn(selector, scores, arm, 2000, seed=arm)
+    number = 0
+    while len(batch := selector.ask(round_rng(0, number))) > 0:
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        number += 1
+    decision = selector.decision()
+    assert decision.claim == Claim(kind="proven", delta=0.05)
+    assert decision.status == ("eliminated", "best", "not-better")
+
+
+def test_an_arm_that_is_out_by_epsilon_alone_is_never_called_eliminated():
+    selector, scores = told_in_full((0.50, 0.56, 0.495), epsilon=0.1, budget=3200, batch_size=64)
+    tell_drawn(selector, scores, 0, 2000)
+    tell_drawn(selector, scores, 1, 1200, seed=1)
+    assert selector.evidence.is_out[1]
+    decision = selector.decision()
+    assert (decision.reason, decision.claim) == ("budget", NOTHING_CLAIMED)
+    assert decision.status == ("active", "active", "active")
+
+
+@pytest.mark.parametrize("dropping", ["stated", "reserved"])
+def test_where_no_probability_below_1_could_be_stated_no_wealth_is_enough(dropping):
+    selector = create_selector("champion", n_arms=3, n_examples=20, delta=0.5, dropping=dropping, additions=1)
+    assert selector.level == np.inf
+
+
+def test_an_arm_without_a_score_wins_nothing():
+    scores = np.array([[NAN] * 6, [0.0] * 6])
+    selector, _ = ended(scores, max_unscored=1.0, batch_size=2)
+    decision = selector.decision()
+    assert (decision.best, decision.claim) == (1, NOTHING_CLAIMED)
