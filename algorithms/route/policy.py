@@ -154,7 +154,7 @@ def _check_kernel(given: Any) -> None:  # noqa: ANN401 -- whatever a file holds
 
 
 def _require_finite(name: str, value: Any) -> None:  # noqa: ANN401 -- whatever a file holds
-    if type(value) not in (int, float) or not abs(value) < LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
         raise InvalidParameter(name, value, "a finite number")
 
 

@@ -25,10 +25,10 @@ QUERIES = {
         "g.reason, t.key FROM games g JOIN comparisons c ON c.id = g.comparison_id "
         "JOIN rounds r ON r.id = c.round_id LEFT JOIN generations t ON t.id = g.generation_id"
     ),
+    # Without what was spent on it, which is less where texts of another campaign were at hand.
     "decisions": (
         "SELECT r.number, a.name, d.estimates, d.lower, d.upper, d.ranking, d.status, d.claim, d.stop, "
-        "d.reason, d.comparisons, d.answered, d.scored, d.generations, d.input_tokens, d.output_tokens "
-        "FROM decisions d "
+        "d.reason, d.comparisons, d.answered, d.scored FROM decisions d "
         "JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates a ON a.id = d.best_candidate_id"
     ),
     "candidates": "SELECT position, name, first_round FROM candidates",
@@ -56,6 +56,12 @@ def lost(found: History, reference: History) -> int:
 def doubled(found: History, reference: History) -> int:
     """Rows that the reference does not have, or has fewer times."""
     return sum((found[table] - reference[table]).total() for table in QUERIES)
+
+
+def difference(found: History, reference: History) -> str:
+    """How many rows differ from those of the reference, and in which tables."""
+    tables = [table for table in QUERIES if found[table] != reference[table]]
+    return f"{lost(found, reference)} rows lost, {doubled(found, reference)} doubled, in {', '.join(tables)}"
 
 
 def last_decision(found: History) -> tuple | None:

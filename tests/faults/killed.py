@@ -77,8 +77,7 @@ def compare(scene: Scene, reference: histories.History, row: Killed) -> None:
     row.wrong_links += len(links)
     row.wrong += [*wrong, *links]
     if found != reference:
-        tables = [table for table in found if found[table] != reference[table]]
-        row.wrong.append(f"{row.lost} rows lost, {row.doubled} doubled, in {', '.join(tables)}")
+        row.wrong.append(histories.difference(found, reference))
     if row.asked_again:
         row.wrong.append(f"{row.asked_again} texts that were committed were asked for again")
     if not row.same_decision:

@@ -129,7 +129,7 @@ class Stage:
         if not row.same_decision:
             row.wrong.append("another decision")
         if row.lost or row.doubled:
-            row.wrong.append(f"{row.lost} rows lost, {row.doubled} doubled")
+            row.wrong.append(histories.difference(found, reference))
         if again := histories.asked_again(scene.folder):
             row.wrong.append(f"{again} texts that were committed were asked for again")
         row.wrong += scene.problems()

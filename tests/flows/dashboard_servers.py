@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -11,8 +12,10 @@ from contextlib import contextmanager
 @contextmanager
 def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
     """The process, which leads a group of its own as a terminal's does, and the URL that it printed."""
+    # Another test's server may start in the same moment and look for a free port as well.
+    where = ["--storage", storage, "--port", str(free_port())]
     server = subprocess.Popen(
-        [sys.executable, "-m", "flows.main", "view", "--no-browser", "--storage", storage, *options],
+        [sys.executable, "-m", "flows.main", "view", "--no-browser", *where, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -26,3 +29,10 @@ def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGINT)
             server.communicate(timeout=120)
+
+
+def free_port() -> int:
+    """One that the kernel gives to nobody else for a while."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

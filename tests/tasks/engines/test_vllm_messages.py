@@ -26,7 +26,7 @@ class ScriptedWorker:
     def send(self, message):
         self.sent.append(message)
 
-    def receive(self, timeout):
+    def receive(self, timeout, most_bytes):
         reply = self._replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
