@@ -78,7 +78,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
     (folder / processes.STORAGE).write_text(shared)
     with work_pools.worker(pool, logs / "one", limit=1) as one:
         first = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
-        running = work_pools.until(lambda: holder(folder, "alpha"), every_s=0.02)
+        running = work_pools.until(lambda: holder(folder, "alpha"), every_s=0.002)
         os.kill(running, signal.SIGSTOP)  # however fast, it is still at it when the others come
         frozen = "UPDATE leases SET lifetime_s = lifetime_s + 3600"
         postgresql.execute(frozen, shared.rpartition("/")[2])  # as its heartbeat would have done
@@ -86,7 +86,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
         with work_pools.worker(pool, logs / "two", limit=2) as two:
             beside = work_pools.submit("scheduled-campaign/beta", campaign="beta")
             again = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
-            started = work_pools.until(lambda: holder(folder, "beta"), every_s=0.02)
+            started = work_pools.until(lambda: holder(folder, "beta"), every_s=0.002)
             assert started_by(started, two)
             assert work_pools.ended(beside).is_completed()
             refused = work_pools.ended(again)
