@@ -3,7 +3,9 @@
 import os
 import shutil
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import campaign_processes as processes
 import duel_campaigns
@@ -48,10 +50,23 @@ def folder(prefect_api, tmp_path_factory):
     while not processes.rows(folder, "SELECT 1 FROM decisions"):
         assert process.is_alive(), "the campaign ended before its first decision"
         time.sleep(0.001)
-    os.kill(process.pid, signal.SIGSTOP)
+    stop_between_commits(folder, process)
     yield folder, process
     process.kill()
     process.join()
+
+
+def stop_between_commits(folder, process):
+    """Stop a process where it holds no lock that somebody who reads would wait for."""
+    while True:
+        os.kill(process.pid, signal.SIGSTOP)
+        with closing(sqlite3.connect(folder / "winnow.db", timeout=0.0)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError:
+                os.kill(process.pid, signal.SIGCONT)
+        time.sleep(0.001)
 
 
 @pytest.fixture(scope="module")
