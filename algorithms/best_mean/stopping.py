@@ -19,6 +19,25 @@ def interval_alpha(setting: Setting) -> float:
     return INTERVAL_DELTA if setting.delta is None else setting.delta
 
 
+def intervals_of(setting: Setting) -> FinitePopulationIntervals | None:
+    """Intervals of all arms, told nothing yet; None where none are wanted."""
+    if not setting.intervals:
+        return None
+    return FinitePopulationIntervals(setting.n_arms, setting.n_examples, interval_alpha(setting))
+
+
+def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsilon: float) -> Standing:
+    """What bounds of the means, shape (K,) each, say of the arms of a score matrix."""
+    return Standing.of(
+        lower,
+        upper,
+        scored=matrix.scored > 0,
+        fully_scored=matrix.fully_scored,
+        active=matrix.active,
+        epsilon=epsilon,
+    )
+
+
 class Stopping:
     """The stopping rule over a score matrix, and the decision that follows.
 
@@ -52,11 +71,7 @@ class Stopping:
     ) -> None:
         self._setting = setting
         self._matrix = matrix
-        self._intervals = intervals
-        if setting.intervals and intervals is None:
-            self._intervals = FinitePopulationIntervals(
-                setting.n_arms, setting.n_examples, interval_alpha(setting)
-            )
+        self._intervals = intervals_of(setting) if intervals is None else intervals
 
     def tell(self, batch: Batch, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
         """Follow the matrix, which has accepted these scores.
@@ -135,11 +150,4 @@ class Stopping:
         return self._by_scores() if intervals is None else self._standing(intervals.lower, intervals.upper)
 
     def _standing(self, lower: FloatArray, upper: FloatArray) -> Standing:
-        return Standing.of(
-            lower,
-            upper,
-            scored=self._matrix.scored > 0,
-            fully_scored=self._matrix.fully_scored,
-            active=self._matrix.active,
-            epsilon=self._setting.epsilon,
-        )
+        return standing_of(self._matrix, lower, upper, self._setting.epsilon)

@@ -72,11 +72,8 @@ class Controls:
         """Absorb features of a batch, shape (B, 2), as they were before it, after its draws were."""
         self._known[batch.arms] |= draws.count[batch.arms] == batch.sizes
         scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
-        self._sums[batch.arms] += np.add.reduceat(features, batch.starts)
-        products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
-        self._products[batch.arms] += np.add.reduceat(products, batch.starts)
-        self._with_scores[batch.arms] += np.add.reduceat(features * scores[:, np.newaxis], batch.starts)
-        self.weigh(batch.arms, draws)
+        self._absorb(batch.arms, batch.starts, features, scores)
+        self._weigh(batch.arms, draws)
 
     def fill(self, row: FloatArray, arms: IntArray, draws: Draws) -> None:
         """Take another filled row, shape (N,), and work out the features of all draws of some arms again."""
@@ -87,13 +84,18 @@ class Controls:
         others = np.maximum(self._told[examples] - 1.0, 0.0)
         ease = (self._residuals[examples] - drawn.residuals) / (DOUBT + others)
         features = np.column_stack([row[examples], ease])
-        self._sums[arms] = np.add.reduceat(features, starts)
-        products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
-        self._products[arms] = np.add.reduceat(products, starts)
-        self._with_scores[arms] = np.add.reduceat(features * scores[:, np.newaxis], starts)
-        self.weigh(arms, draws)
+        self._sums[arms] = self._products[arms] = self._with_scores[arms] = 0.0
+        self._absorb(arms, starts, features, scores)
+        self._weigh(arms, draws)
 
-    def weigh(self, arms: IntArray, draws: Draws) -> None:
+    def _absorb(self, arms: IntArray, starts: IntArray, features: FloatArray, scores: FloatArray) -> None:
+        """Add the moments of draws, those of each arm in a row that begins at its start."""
+        products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
+        self._sums[arms] += np.add.reduceat(features, starts)
+        self._products[arms] += np.add.reduceat(products, starts)
+        self._with_scores[arms] += np.add.reduceat(features * scores[:, np.newaxis], starts)
+
+    def _weigh(self, arms: IntArray, draws: Draws) -> None:
         """Choose the weights of some arms by all that was told."""
         within, across = self._covariances(draws)
         arms = arms[self._known[arms]]

@@ -48,9 +48,8 @@ class Evidence:
         self.is_out = np.zeros(n_arms, dtype=np.bool_)  # (K,) shown not to be the best, beyond epsilon
         self.is_beaten = np.zeros(n_arms, dtype=np.bool_)
         """Shape (K,), arms shown not to be the best even at an epsilon of 0."""
-        self._met_dropped: BoolArray = np.zeros(
-            n_arms, dtype=np.bool_
-        )  # (K,) raced against an arm that was dropped
+        # (K,) raced against an arm that was dropped
+        self._met_dropped: BoolArray = np.zeros(n_arms, dtype=np.bool_)
         self._wealths = Wealths(n_arms)
         self._raced = np.zeros(n_arms, dtype=np.int64)  # (K,) draws in the race
         self._untested: IntArray | None = None  # (K,) draws before a row was filled

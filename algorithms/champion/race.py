@@ -10,17 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.arrays import FloatArray, IntArray
+from algorithms.champion.wealth import HIGHEST_LOG, LEAST_ROOM, MOST_STAKED
 
 BETS = np.array([1.2, 0.5, 0.2, 0.07])
 """Fixed bets, as shares of the stake for a lead of 1; each is a wealth of its own, and they are averaged."""
 SHARE_OF_FIXED = 0.7  # of the stake; the rest is bet adaptively
-MOST_STAKED = 0.8
 FIRST_ADAPTIVE = 0.3
 LEAST_LEAD = 1.4  # standard errors: what a lead is taken for where less was seen
 GROUPS = np.array([1, 2, 3, 4, 6, 8, 12])
 """How many of the best other arms are the opponents, the best number being chosen for each arm."""
-LEAST_ROOM = 1e-9
-HIGHEST_LOG = 600.0
 
 
 class Opponents(NamedTuple):

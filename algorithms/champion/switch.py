@@ -34,8 +34,7 @@ def race_costs_more(
         n_arms: K.
         rng: For draws of what the means may be.
     """
-    guess = GUESS_PER_ARM * n_arms
-    guessed = n_examples * guess / (n_examples + guess) * len(means)
+    guessed = _without_replacement(n_examples, np.array(GUESS_PER_ARM * n_arms)).item() * len(means)
     seen = _expected_cost(n_examples, n_columns, log_level, means, products, rng)
     trust = n_columns / (n_columns + TRUSTED_COLUMNS)
     cost = max(seen, 1.0) ** trust * guessed ** (1.0 - trust)

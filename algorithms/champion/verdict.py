@@ -8,10 +8,9 @@ from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_mean.consistency import check_possible
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.standing import ROUNDING, Standing
-from algorithms.best_mean.stopping import interval_alpha
+from algorithms.best_mean.standing import ROUNDING
+from algorithms.best_mean.stopping import interval_alpha, intervals_of, standing_of
 from algorithms.champion.evidence import Evidence
-from algorithms.confidence import FinitePopulationIntervals
 from algorithms.decision import (
     EXACT,
     HEURISTIC,
@@ -50,11 +49,7 @@ class Verdict:
         self._lists = additions + 1
         self.delta = interval_alpha(setting)
         """The probability of an error that the tests are made at."""
-        self._intervals = (
-            FinitePopulationIntervals(setting.n_arms, setting.n_examples, self.delta)
-            if setting.intervals
-            else None
-        )
+        self._intervals = intervals_of(setting)
 
     def tell(self, batch: Batch, scores: FloatArray) -> None:
         """Follow the matrix, which has accepted these scores."""
@@ -117,7 +112,7 @@ class Verdict:
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """The arm to recommend, what is known of each, and what may be claimed."""
-        certain = self._by_scores()
+        certain = standing_of(self._matrix, *self._matrix.possible_means, self._setting.epsilon)
         has_ended = reason not in ("running", "all-dropped")
         if has_ended and certain.good_enough.any():
             best = certain.best(estimates)
@@ -153,17 +148,6 @@ class Verdict:
             ("dropped", ~evidence.active),
         ]
         return statuses(matrix.n_arms, groups)
-
-    def _by_scores(self) -> Standing:
-        least, most = self._matrix.possible_means
-        return Standing.of(
-            least,
-            most,
-            scored=self._matrix.scored > 0,
-            fully_scored=self._matrix.fully_scored,
-            active=self._matrix.active,
-            epsilon=self._setting.epsilon,
-        )
 
     def _stated(self, n_dropped: int) -> float:
         """The probability of an error that an answer states with so many arms dropped; it may be above 1."""

@@ -131,7 +131,8 @@ def _bounded(said: str, answer: Answer) -> str:
         return f"exact: {said}"
     bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
     if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
-        bound += f" ({answer.delta:g} was asked for; candidates that were dropped on the way raise it)"
+        why = "; candidates that were dropped on the way raise it" if answer.dropped else ""
+        bound += f" ({answer.delta:g} was asked for{why})"
     return bound + assumed(claim.assumptions, n_dropped=len(answer.dropped))
 
 

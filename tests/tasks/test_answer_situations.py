@@ -84,6 +84,7 @@ SITUATIONS = [
     Situation("mean proven within epsilon", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format('', ' by more than 0.02')}; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02),
     Situation("mean proven, one dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "eliminated")),
     Situation("mean proven, two of four dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "dropped", "eliminated")),
+    Situation("mean proven with a larger bound, none dropped", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1 (0.05 was asked for)", status=("eliminated", "best", "eliminated")),
     Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
     Situation("mean exact", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}"),
     Situation("mean exact without delta", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}", delta=None),
