@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,8 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from free_ports import free_port
 
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
@@ -27,9 +28,7 @@ class VllmServer:
     """
 
     def __init__(self, folder: Path, *, served_as: str, max_model_len: int, log: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+        self._port = free_port()
         self._log = log
         options = {
             "model": folder, "served-model-name": served_as, "host": "127.0.0.1", "port": self._port,

@@ -2,11 +2,12 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+
+from free_ports import free_port
 
 
 @contextmanager
@@ -29,10 +30,3 @@ def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGINT)
             server.communicate(timeout=120)
-
-
-def free_port() -> int:
-    """One that the kernel gives to nobody else for a while."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

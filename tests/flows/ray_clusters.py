@@ -4,8 +4,7 @@ import os
 import secrets
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,9 +16,6 @@ ACTOR = "ray::EngineActor"
 """How Ray calls the process of an actor, whatever it does."""
 
 ATTEMPTS = 3
-
-PATIENCE = 120.0
-"""Seconds that anything may take on a busy machine."""
 
 SERVE = """
 import sys, tempfile, ray
@@ -96,11 +92,3 @@ def _title(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
-
-
-def until(happened: Callable[[], object], pause: float = 0.1) -> None:
-    """Wait until something is the case."""
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(pause)

@@ -8,8 +8,9 @@ import time
 import campaign_processes as processes
 import psutil
 import pytest
-from ray_clusters import actors, alive, on_ray, ray_cluster, resume_in, tokens, until
+from ray_clusters import actors, alive, on_ray, ray_cluster, resume_in, tokens
 from tiny_models import save_tiny_llama
+from waiting import until
 
 from tasks.engines.errors import ClusterUnavailable, EngineDied, EngineLoadFailed, EngineTimeout
 from tasks.engines.on_ray import cluster as joining
@@ -183,7 +184,7 @@ def test_an_actor_killed_in_the_middle_of_a_campaign_is_replaced_and_nothing_is_
 ):
     storage = processes.store(on_ray(processes.write_campaign(tmp_path), cluster))
     process = run(forks, tmp_path, storage, tokens())
-    until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), pause=0.02)
+    until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), every_s=0.02)
     first = actors()
     for actor in first:
         actor.suspend()
@@ -200,7 +201,7 @@ def test_a_killed_campaign_leaves_nothing_of_its_own_cluster_behind_and_goes_on_
 ):
     spec = on_ray(processes.write_campaign(tmp_path), "local")
     process = run(forks, tmp_path, processes.store(spec), {})
-    until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), pause=0.02)
+    until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), every_s=0.02)
     children = psutil.Process(process.pid).children(recursive=True)
     assert set(actors()) < set(children)
     process.kill()

@@ -4,15 +4,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
+import waiting
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240
 """How long anything may take on a busy machine before a test gives up."""
+
+until = partial(waiting.until, patience_s=PATIENCE_S)
 
 
 def client_of_prefect():
@@ -55,15 +58,6 @@ def runs_of(deployment):
         return client.read_flow_runs(
             deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[found.id]))
         )
-
-
-def until(found, every_s=0.1):
-    """What `found()` gives as soon as it gives anything."""
-    give_up = time.monotonic() + PATIENCE_S
-    while not (it := found()):
-        assert time.monotonic() < give_up, "this takes too long"
-        time.sleep(every_s)
-    return it
 
 
 def environment(**more):

@@ -118,30 +118,30 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 def put(value: Any, path: tuple[Any, ...], new: Any) -> None:
     """Put something at a place; nothing where there is no such place."""
-    if not path:
-        return
-    for part in path[:-1]:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            return
-    if isinstance(value, dict):
-        value[str(path[-1])] = new
-    elif isinstance(value, list) and isinstance(path[-1], int) and path[-1] < len(value):
-        value[path[-1]] = new
+    holder = _holder(value, path)
+    if isinstance(holder, dict):
+        holder[str(path[-1])] = new
+    elif isinstance(holder, list) and isinstance(path[-1], int) and path[-1] < len(holder):
+        holder[path[-1]] = new
 
 
 def taken_out(value: Any, path: tuple[Any, ...]) -> None:
     """Take out what is at a place."""
+    holder = _holder(value, path)
+    if isinstance(holder, dict):
+        holder.pop(path[-1], None)
+
+
+def _holder(value: Any, path: tuple[Any, ...]) -> Any:
+    """What holds a place; None where there is no such place."""
     if not path:
-        return
+        return None
     for part in path[:-1]:
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
-            return
-    if isinstance(value, dict):
-        value.pop(path[-1], None)
+            return None
+    return value
 
 
 @contextmanager
