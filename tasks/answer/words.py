@@ -1,6 +1,6 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
-from tasks.answer.beyond import LEVEL
+from tasks.answer.beyond import LEVEL, Beyond
 from tasks.answer.certificate_words import certificate_lines
 from tasks.answer.model import Answer
 from tasks.answer.phrases import (
@@ -194,17 +194,17 @@ def _beyond(answer: Answer) -> list[Line]:
         why = f"the examples that were scored for both {pair} were chosen and are no random sample"
         return [("beyond", f"nothing follows for new examples: {why}")]
     if found.difference is None:
-        few = f"only {found.n} examples were scored for both {pair}"
-        if found.left_out:
-            few += f"; {found.left_out} comparisons without an outcome are left out"
+        few = f"only {found.n} examples were scored for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
     between = f"between {found.lower:.3f} and {found.upper:.3f}"
     if answer.objective == "best-duel":
         said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
     else:
         said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
-    sample = f"{found.n} examples, taken as a random sample of those that matter"
-    if found.left_out:
-        sample += f"; {found.left_out} comparisons without an outcome are left out"
+    sample = f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]
+
+
+def _left_out(found: Beyond) -> str:
+    return f"; {found.left_out} comparisons without an outcome are left out" if found.left_out else ""
