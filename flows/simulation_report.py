@@ -229,7 +229,7 @@ class SimulationReport:
             )
             for label, stops in self._stops.items()
         ]
-        axis = self._subject.axis.replace("budget", "comparisons to a stop")
+        axis = self._subject.axis.replace("budget", "comparisons to a stop (bar: mean)")
         save_stops(folder / STOPS_PICTURE, found, axis=axis, delta=self._delta, title=title)
 
     @property

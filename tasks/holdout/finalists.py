@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-OUT = ("dropped", "removed")
+from tasks.warnings import OUT
 
 
 def finalists(best: int | None, estimates: Sequence[float | None], status: Sequence[str]) -> list[int]:

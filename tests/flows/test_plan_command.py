@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import campaign_processes as processes
 import pytest
+import scripted_engines
 from test_command_line import one_message, winnow
 
 ROWS = "".join(json.dumps({"id": f"e{i}", "input": f"{i}", "target": "a"}) + "\n" for i in range(40))
@@ -99,3 +101,16 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(folder, options, message):
     ran = winnow(folder, "plan", "campaign.yaml", *options)
     assert ran.returncode in (1, 2)
     assert message in one_message(ran)
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_a_stored_campaign_says_how_candidates_score_and_how_long_answers_are(tmp_path, monkeypatch):
+    scripted_engines.provide(monkeypatch, "honest")
+    processes.write_campaign(tmp_path, provider="honest")
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode == 3
+    ran = winnow(tmp_path, "plan", "campaign.yaml", *QUICK, "--like", "survivor")
+    assert ran.returncode == 0, ran.stderr
+    said = " ".join(ran.stdout.split())
+    assert "campaign:survivor, 6 candidates x 24 examples, of these candidates; 22% of its scores are" in said
+    assert "and 32 of answers (as long as 32 stored texts of these models" in said
+    assert "hours 0, the whole budget 0, of engine time, as stored texts of these models took" in said

@@ -23,10 +23,12 @@ from tasks.answer.words import answer_lines
 from tasks.budgets import Spending
 from tasks.campaign_files import check_campaign_file
 from tasks.errors import SpecError
+from tasks.exhaustive import exhaustive_campaign
 from tasks.holdout.finalists import finalists
 from tasks.holdout.selector import HoldoutSelector, selection_budget
 from tasks.holdout.split import Split, split_examples
 from tasks.holdout.standing import LEVEL, HeldOut, completed, held_out_of
+from tasks.same_scores import has_the_same_scores
 
 KEYS = [f"e{i}" for i in range(30)]
 
@@ -371,3 +373,18 @@ def test_the_split_is_part_of_what_a_campaign_is(campaign_file):
     assert half.identity()["held_out_fingerprint"] == half.split.fingerprint
     assert "3 of the examples are held out for the winner and the runner-up" in half.size
     assert check_campaign_file(campaign_file()).identity()["held_out_fingerprint"] is None
+
+
+def test_history_is_of_the_examples_of_selection(campaign_file, folder):
+    scores = np.arange(12).reshape(2, 6) / 12
+    np.savez(folder / "past.npz", scores=scores)
+    path = campaign_file("selector: {name: ucb-e, params: {a: 1.0}}", "selector: {name: pulse}")
+    checked = check_campaign_file(path, ["history=['past.npz']", "holdout=0.5"])
+    assert (checked.found_params()["history"] == scores[:, checked.split.selection]).all()
+
+
+def test_a_full_table_holds_nothing_out_and_has_the_same_scores(campaign_file):
+    checked = check_campaign_file(campaign_file(add="holdout: 0.5\n"))
+    full = exhaustive_campaign(checked)
+    assert (full.split, full.spec.own_budget) == (None, 8 * 6)
+    assert has_the_same_scores(full.identity(), checked.identity())
