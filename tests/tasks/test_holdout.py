@@ -19,9 +19,11 @@ from algorithms.registry import create_selector
 from storage.records import DecisionRecord
 from tasks.answer.held_out_words import held_out_lines
 from tasks.answer.model import Answer, Claim
+from tasks.answer.phrases import MIXED
 from tasks.answer.words import answer_lines
 from tasks.budgets import Spending
 from tasks.campaign_files import check_campaign_file
+from tasks.canaries.changes import CanaryChange
 from tasks.errors import SpecError
 from tasks.exhaustive import exhaustive_campaign
 from tasks.holdout.finalists import finalists
@@ -251,8 +253,8 @@ CURSED = (
     "winner's curse)"
 )
 SURE = (
-    " (both intervals hold with probability 95%, if the examples of the dataset were drawn at random from "
-    "those that matter)"
+    " (this interval and the next both hold with probability 95%, if the examples of the dataset were drawn "
+    "at random from those that matter)"
 )
 TOKENS = Spending(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 
@@ -274,8 +276,18 @@ def test_the_words_of_a_scored_winner():
     )
     assert said["ahead by"] == (
         f"+0.250 against b, the runner-up, on the same examples; on new examples like these between "
-        f"{found.difference_lower:.3f} and {found.difference_upper:.3f}{SURE}"
+        f"{found.difference_lower:.3f} and {found.difference_upper:.3f} (together with the interval above)"
     )
+
+
+def test_of_a_server_that_changed_nothing_is_guaranteed():
+    found = completed(STANDING, [1.0] * 40, [0.5] * 40)
+    change = CanaryChange(
+        model="m", server="s", found_at=None, when="during", changed=9, prompts=16, texts_before=3
+    )
+    said = dict(held_out_lines(replace(ANSWER, held_out=found, servers=(change,))))
+    assert f"(this guarantees nothing: {MIXED})" in said["held out"]
+    assert f"(this guarantees nothing: {MIXED})" in said["ahead by"]
 
 
 def test_the_words_of_comparisons_without_an_outcome():
@@ -283,6 +295,9 @@ def test_the_words_of_comparisons_without_an_outcome():
     said = dict(held_out_lines(replace(ANSWER, held_out=found)))
     assert "never saw (1 without an outcome, left out of this number and at their worst" in said["held out"]
     assert "same examples (2 without an outcome, left out" in said["ahead by"]
+    alone = held_out_lines(replace(ANSWER, held_out=completed(STANDING, [1.0] * 40)))
+    assert [word for word, _ in alone] == ["held out"]
+    assert "(this interval holds with probability 95%, if" in alone[0][1]
     none = completed(replace(STANDING, scored=0), [None] * 40, [1.0] * 40)
     said = dict(held_out_lines(replace(ANSWER, held_out=none)))
     assert said == {"held out": "not known: none of the 40 comparisons has an outcome"}
