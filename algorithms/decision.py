@@ -75,6 +75,14 @@ Assumption = Literal[
 """
 
 
+Raise = Literal["dropped", "added"]
+"""What makes an error more probable than was asked for:
+
+* dropped: arms were dropped, so that which arm is the best of the rest is up to the outcomes.
+* added: arms were added after outcomes had been seen, so that which arms there are is up to the outcomes.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What may be said of the answer: nothing yet, exact, proven up to a stated error, or a heuristic."""
@@ -83,6 +91,8 @@ class Claim:
     delta: float | None = None
     """Bound on the probability that the answer is wrong, all that happened on the way reckoned in; None
     unless proven. It may be above the delta that was asked for, and then says so."""
+    raised_by: tuple[Raise, ...] = ()
+    """Why `delta` is above the one that was asked for; empty where it is not."""
     assumptions: tuple[Assumption, ...] = ()
     """What must hold for it, beside the sampling that Winnow does itself."""
     refuted: tuple[Assumption, ...] = ()

@@ -217,6 +217,8 @@ class DecisionRecord:
     reason: str
     decided_at: dt.datetime
     ranking: Sequence[float | None] | None = None
+    n_joined: int = 0
+    """How many candidates joined after it; who is the best of a benchmark's is then open again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

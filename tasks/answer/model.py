@@ -49,6 +49,15 @@ class Unscored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """Candidates that joined together once the campaign had begun."""
+
+    names: tuple[str, ...]
+    rounds: int
+    """How many rounds there were before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The answer as it stands, of a campaign that runs or has ended."""
 
@@ -66,6 +75,10 @@ class Answer:
     """Those that were left out for good, of which nothing is claimed."""
     lacking: tuple[Unscored, ...] = ()
     """Where nothing is left to ask and the question is open: the candidates that are still in it."""
+    additions: tuple[Addition, ...] = ()
+    """Lists of candidates that joined a benchmark's campaign once it had begun, in order."""
+    expects_additions: bool = False
+    """Whether they were reckoned with from the start, so that they raise no error probability."""
     n_examples: int
     """Of the benchmark; of a routed campaign, the prompts it was begun with."""
     delta: float | None
@@ -131,6 +144,7 @@ def claim_of(stored: Mapping[str, Any]) -> Claim:
     return Claim(
         kind=stored["kind"],
         delta=stored["delta"],
+        raised_by=tuple(stored["raised_by"]),
         assumptions=tuple(stored["assumptions"]),
         refuted=tuple(stored["refuted"]),
     )

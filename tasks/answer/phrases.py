@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from algorithms.decision import Assumption
+from algorithms.decision import Assumption, Raise
 from tasks.answer.beyond import LEVEL
 from tasks.answer.model import Answer, Unscored
 
@@ -27,6 +27,13 @@ IF: dict[Assumption, str] = {
 """What a claim takes for granted, as the end of a sentence that begins with "if"."""
 
 
+RAISES: dict[Raise, str] = {
+    "dropped": "candidates that were dropped on the way",
+    "added": "candidates that were added after scores had been seen",
+}
+"""Who raises the probability of an error above the one that was asked for."""
+
+
 WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
 """What "winner-exists" is once candidates were dropped: the winner may have been one of them, and the rest
 may go in circles."""
@@ -48,7 +55,12 @@ def held(answer: Answer) -> str:
     if answer.mixed is not None:
         return f"; it guarantees nothing: {MIXED}"
     if_what = assumed(answer.intervals_if)
-    sure = percent(LEVEL if answer.delta is None else answer.delta)
+    error = LEVEL if answer.delta is None else answer.delta
+    if not answer.expects_additions:
+        error *= 1 + len(answer.additions)  # each list has intervals of its own
+    if error >= 1.0:
+        return "; it guarantees nothing: candidates were added too often"
+    sure = percent(error)
     if answer.objective == "certify":
         # Each kind of ends has the error probability for itself; both together have twice that.
         return (
@@ -69,6 +81,14 @@ def spent(answer: Answer) -> str:
             "of the two add up)"
         )
     return f"{answer.limit.sentence}; go on with winnow run SPEC --set {answer.limit.key}=MORE"
+
+
+def added_lines(answer: Answer) -> list[Line]:
+    """A line for every list of candidates that joined once the campaign had begun."""
+    return [
+        ("added", f"{list_of(each.names)} joined after {each.rounds} round{'s' if each.rounds > 1 else ''}")
+        for each in answer.additions
+    ]
 
 
 def dropped_lines(answer: Answer) -> list[Line]:

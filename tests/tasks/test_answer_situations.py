@@ -154,7 +154,13 @@ def decided(situation, changes):
         lower=[0.1, 0.7, 0.0, 0.0][:count],
         upper=[0.3, 0.9, 0.2, 0.2][:count],
         status=situation.status,
-        claim={"kind": kind, "delta": delta, "assumptions": list(assumptions), "refuted": []},
+        claim={
+            "kind": kind,
+            "delta": delta,
+            "raised_by": [],
+            "assumptions": list(assumptions),
+            "refuted": [],
+        },
         stop=situation.reason != "running",
         reason=situation.reason,
         decided_at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
@@ -359,7 +365,7 @@ def test_an_estimate_of_the_model_is_called_one_until_the_duels_refute_the_model
 
 @pytest.mark.parametrize("name", ["duel running", "duel proven by its own duels"])
 def test_that_the_model_is_refuted_is_said_and_nothing_is_said_to_need_it(database, monkeypatch, name):
-    claim = {"kind": "none", "delta": None, "assumptions": [], "refuted": ["bradley-terry"]}
+    claim = {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "refuted": ["bradley-terry"]}
     if name != "duel running":
         claim |= {"kind": "proven", "delta": 0.05}
     said = lines_of(database, monkeypatch, name, selector=FEATURES, claim=claim)
