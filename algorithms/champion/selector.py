@@ -1,6 +1,7 @@
 """Champion: the best arm with a guarantee, by a race and by tests against a filled row."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +15,7 @@ from algorithms.champion.evidence import Evidence
 from algorithms.champion.mode import Start, mode_of
 from algorithms.champion.switch import race_costs_more
 from algorithms.champion.verdict import Additions, Dropping, Verdict
-from algorithms.decision import Decision
+from algorithms.decision import Bets, Decision
 from algorithms.errors import InvalidParameter
 from algorithms.growing import with_more
 from algorithms.protocols import EMPTY_BATCH, Batch
@@ -141,7 +142,13 @@ class Champion:
 
     def decision(self) -> Decision:
         """Recommend the best filled row, or the last arm in the race, or the arm with the highest mean."""
-        return self._verdict.decision(self.evidence)
+        bets = Bets(
+            wealths=self.wealths,
+            levels=self.levels.copy(),
+            out_in_round=self.out_in_round.copy(),
+            out_at=self.out_at.copy(),
+        )
+        return replace(self._verdict.decision(self.evidence), bets=bets)
 
     def _races(self, rng: np.random.Generator) -> bool:
         """Whether the next batch is one of the race; once left, it is left for good."""

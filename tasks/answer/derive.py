@@ -1,7 +1,6 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from sqlalchemy.orm import Session
 
@@ -198,13 +197,20 @@ def _is_known(
 def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:
     if decision is None:
         return tuple(CandidateStanding(name=name) for name in names)
-    rows = zip(names, decision.status, decision.estimates, decision.lower, decision.upper, strict=True)
-    return tuple(
-        CandidateStanding(
-            name=name, status=cast(ArmStatus, status), estimate=estimate, lower=lower, upper=upper
-        )
-        for name, status, estimate, lower, upper in rows
-    )
+    unknown = [None] * len(names)
+    bets = decision.bets or {"wealths": unknown, "out_in_round": unknown, "out_at": unknown}
+    by_field = {
+        "name": names,
+        "status": decision.status,
+        "estimate": decision.estimates,
+        "lower": decision.lower,
+        "upper": decision.upper,
+        "wealth": bets["wealths"],
+        "out_in_round": bets["out_in_round"],
+        "out_at": bets["out_at"],
+    }
+    rows = zip(*by_field.values(), strict=True)
+    return tuple(CandidateStanding(**dict(zip(by_field, row, strict=True))) for row in rows)
 
 
 def _unscored(

@@ -33,6 +33,12 @@ class CandidateStanding:
     estimate: float | None = None
     lower: float | None = None
     upper: float | None = None
+    wealth: float | None = None
+    """What bets against it have made of a stake of 1, where the selector makes some."""
+    out_in_round: int | None = None
+    """The round after which they had shown it to be out; None where they have not."""
+    out_at: int | None = None
+    """How many comparisons there were by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

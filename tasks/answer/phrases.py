@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from algorithms.decision import Assumption, Raise
 from tasks.answer.beyond import LEVEL
 from tasks.answer.model import Answer, Unscored
+from tasks.budgets import amount
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
@@ -86,8 +87,24 @@ def spent(answer: Answer) -> str:
 def added_lines(answer: Answer) -> list[Line]:
     """A line for every list of candidates that joined once the campaign had begun."""
     return [
-        ("added", f"{list_of(each.names)} joined after {each.rounds} round{'s' if each.rounds > 1 else ''}")
-        for each in answer.additions
+        ("added", f"{list_of(each.names)} joined after {rounds(each.rounds)}") for each in answer.additions
+    ]
+
+
+def rounds(count: int) -> str:
+    """A number of rounds in a sentence."""
+    return f"{count} round{'' if count == 1 else 's'}"
+
+
+def out_lines(answer: Answer) -> list[Line]:
+    """A line for who was shown to be out by bets, and when the last one was."""
+    out = [each for each in answer.candidates if each.out_in_round is not None]
+    if not out:
+        return []
+    last = max(out, key=lambda each: each.out_in_round or 0)
+    when = f"{rounds((last.out_in_round or 0) + 1)} and {amount(last.out_at or 0)} comparisons"
+    return [
+        ("out", f"{len(out)} of {len(answer.candidates)} candidates, the last ({last.name}) after {when}")
     ]
 
 

@@ -14,6 +14,7 @@ from tasks.answer.phrases import (
     dropped_lines,
     held,
     list_of,
+    out_lines,
     percent,
     spent,
 )
@@ -37,7 +38,8 @@ def answer_lines(answer: Answer) -> list[Line]:
         return policy_lines(answer, answer.standing)
     lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_refuted(answer)]
     lines += _open(answer)
-    return [*lines, *added_lines(answer), *dropped_lines(answer), *_beyond(answer)]
+    lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
+    return [*lines, *_beyond(answer)]
 
 
 def certainty(answer: Answer) -> str:

@@ -149,3 +149,38 @@ def test_with_a_larger_budget_the_asked_error_probability_is_stated_still(tmp_pa
     said = " ".join(run(tmp_path).split())
     assert "no candidate has a mean that is higher; the chance that this is wrong is at most 0.05" in said
     assert "was asked for" not in said
+
+
+def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(tmp_path):
+    write_growing(tmp_path)
+    run(tmp_path)
+    write_growing(tmp_path, LONGER)
+    said = run(tmp_path)
+    board = json.loads(winnow(tmp_path, "query", "survivor", "eliminations", "--json").stdout)
+    assert {row["candidate"] for row in board} == {"mumbles/plain", "guesses/plain", "grader/plain"}
+    assert board[-1]["candidate"] == "grader/plain"
+    assert (board[-1]["out_in_round"], board[-1]["out_at"]) == (None, None)
+    told = rows(
+        tmp_path, "SELECT r.number, d.comparisons FROM rounds r JOIN decisions d ON d.round_id = r.id"
+    )
+    by_then = {number: sum(size for each, size in told if each <= number) for number, _ in told}
+    out = [row for row in board if row["out_in_round"] is not None]
+    assert {row["candidate"] for row in out} >= {"guesses/plain"}
+    for row in out:
+        assert row["out_at"] == by_then[row["out_in_round"]]
+        assert (row["level"], row["wealth"] >= 20.0) == (20.0, True)
+    last = out[-1]
+    when = f"after {last['out_in_round'] + 1} rounds and {last['out_at']} comparisons"
+    assert f"out       {len(out)} of 3 candidates, the last ({last['candidate']}) {when}" in said
+    found = {each["name"]: each for each in status(tmp_path)["candidates"]}
+    assert found[last["candidate"]]["out_at"] == last["out_at"]
+    shown = winnow(tmp_path, "query", "survivor", "eliminations").stdout.splitlines()
+    assert len(shown) == 4
+    assert max(map(len, shown)) <= 80
+    assert "Who is out" in winnow(tmp_path, "report", "survivor").stdout
+    assert winnow(tmp_path, "report", "survivor", "--html", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert f"out in round {last['out_in_round']}, after {last['out_at']} comparisons" in page
+    assert winnow(tmp_path, "export", "survivor", "exported", "--format", "csv").returncode == 0
+    (exported,) = (tmp_path / "exported").rglob("*eliminations*")
+    assert exported.read_text().count("\n") == 4
