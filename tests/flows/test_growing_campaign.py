@@ -184,3 +184,20 @@ def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(
     assert winnow(tmp_path, "export", "survivor", "exported", "--format", "csv").returncode == 0
     (exported,) = (tmp_path / "exported").rglob("*eliminations*")
     assert exported.read_text().count("\n") == 4
+
+
+def test_interrupted_at_any_time_a_campaign_claims_nothing_yet(forks, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        storage = processes.store(write_growing(tmp_path))
+    for commit in (3, 5, 6):
+        begin(forks, tmp_path, storage, Kill(commit=commit, after=True)).join(120)
+        if processes.has_ended(tmp_path):
+            break
+        found = status(tmp_path)
+        assert (found["state"], found["outcome"]) in (("interrupted", None), ("new", None))
+        assert (found["claim"]["kind"], found["is_guaranteed"]) == ("none", False)
+        assert found["sure"] == "not yet: the campaign has not ended"
+        assert {each["status"] for each in found["candidates"]} <= {"active", "eliminated"}
+    assert rows(tmp_path, "SELECT count(*) FROM decisions") >= [(1,)]
+    assert "the chance that this is wrong is at most 0.05" in run(tmp_path)
