@@ -63,6 +63,7 @@ Assumption = Literal[
     "missing-at-random",
     "random-labels",
     "random-prompts",
+    "planned-additions",
 ]
 """What a claim takes for granted beside the design of the sampling:
 
@@ -72,6 +73,7 @@ Assumption = Literal[
 * missing-at-random: which outcomes are missing has nothing to do with what they would have been.
 * random-labels: the labelled examples, and the unlabelled ones, are drawn at random from those that matter.
 * random-prompts: the prompts so far were drawn at random from those that matter.
+* planned-additions: how often arms were added does not depend on the outcomes; which ones may.
 """
 
 

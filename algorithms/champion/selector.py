@@ -46,7 +46,8 @@ class Champion:
             an error probability of (m + 1) delta then; "reserved" keeps it at delta, at the cost of a wealth
             of 2/delta, or (m + 1)(m + 2)/delta, that an arm needs to be out.
         additions: With lists of arms added after scores were told, which arms there are is up to the data.
-            "stated" states delta more for each such list; "expected" keeps the error probability at delta,
+            "stated" states delta more for each such list, if how many there are does not depend on the data;
+            "expected" keeps the error probability at delta,
             at the cost of a wealth of 2/delta, or (j + 1)(j + 2)/delta, that an arm of list j needs to be
             out.
 

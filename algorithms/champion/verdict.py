@@ -47,7 +47,10 @@ class Verdict:
     them is drawn from, and the wealth of the best of all that are left, which began at 1 with its list, ever
     reaches x with probability at most 1/x. So at a level of 1/delta the answer is wrong with probability at
     most (1 + m + J) delta; levels of (m + 1)(m + 2) times as much take the m off, as 1/2 + 1/6 + ... is 1,
-    and so do levels of (j + 1)(j + 2) times as much for the arms of list j with the J.
+    and so do levels of (j + 1)(j + 2) times as much for the arms of list j with the J. Where J itself depends
+    on the outcomes, (1 + J) delta holds on average: list j is only there if it was added before its arms were
+    drawn from, so that its best arm is out and J >= j with probability at most delta P(J >= j), and the sum
+    over j is delta E(1 + J). What is reserved for holds whatever decides about J.
 
     Intervals are for showing. Those of each list hold for all of its arms at once at a `delta` of their own,
     or at `delta` in all where additions are expected, and decide nothing.
@@ -146,7 +149,12 @@ class Verdict:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
-            claim = Claim(kind="proven", delta=self._stated, raised_by=self._raised_by)
+            claim = Claim(
+                kind="proven",
+                delta=self._stated,
+                raised_by=self._raised_by,
+                assumptions=("planned-additions",) if "added" in self._raised_by else (),
+            )
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
         is_out = evidence.is_out | (certain.eliminated & evidence.alive)

@@ -23,6 +23,7 @@ IF: dict[Assumption, str] = {
     "bradley-terry": "the duels follow the Bradley-Terry model on the features of the candidates",
     "missing-at-random": "which comparisons have no outcome has nothing to do with what it would have been",
     "random-labels": "the labelled examples were drawn at random from those that matter",
+    "planned-additions": "how often candidates were added did not depend on the scores",
     "random-prompts": "the prompts so far were drawn at random from those that matter",
 }
 """What a claim takes for granted, as the end of a sentence that begins with "if"."""
@@ -55,10 +56,11 @@ def held(answer: Answer) -> str:
     """When and how surely the intervals hold, as the end of a sentence about one of them."""
     if answer.mixed is not None:
         return f"; it guarantees nothing: {MIXED}"
-    if_what = assumed(answer.intervals_if)
-    error = LEVEL if answer.delta is None else answer.delta
-    if not answer.expects_additions:
+    assumptions, error = answer.intervals_if, LEVEL if answer.delta is None else answer.delta
+    if answer.additions and not answer.expects_additions:
         error *= 1 + len(answer.additions)  # each list has intervals of its own
+        assumptions = (*assumptions, "planned-additions")
+    if_what = assumed(assumptions)
     if error >= 1.0:
         return "; it guarantees nothing: candidates were added too often"
     sure = percent(error)

@@ -18,6 +18,17 @@ from algorithms.protocols import Batch, round_rng
 from algorithms.registry import create_selector, takes_more_arms
 
 NAN = np.nan
+PLANNED = ("planned-additions",)
+
+
+def claim_of(delta, raised_by):
+    """What is claimed at this error probability, for these reasons."""
+    return Claim(
+        kind="proven",
+        delta=pytest.approx(delta),
+        raised_by=raised_by,
+        assumptions=PLANNED if "added" in raised_by else (),
+    )
 
 
 def rows(*right, n=200, seed=0):
@@ -57,7 +68,7 @@ def test_a_better_arm_that_is_added_wins_and_what_is_told_of_the_others_is_not_a
     go_on(selector, scores, number)
     decision = selector.decision()
     assert decision.best == 4
-    assert decision.claim == Claim(kind="proven", delta=0.1, raised_by=("added",))
+    assert decision.claim == claim_of(0.1, ("added",))
     assert selector.out_in_round.shape == selector.out_at.shape == selector.levels.shape == (5,)
 
 
@@ -77,7 +88,7 @@ def test_every_list_raises_what_the_answer_states_or_what_it_takes(params, state
     selector.add_arms(1)
     go_on(selector, scores, number)
     delta, raised_by = stated
-    assert selector.decision().claim == Claim(kind="proven", delta=pytest.approx(delta), raised_by=raised_by)
+    assert selector.decision().claim == claim_of(delta, raised_by)
     assert selector.levels == pytest.approx(np.repeat(levels, [3, 2, 1]))
 
 
@@ -99,8 +110,7 @@ def test_a_drop_and_an_addition_each_raise_it_where_they_are_not_reserved_for(
     number = go_on(selector, scores, most=8)
     selector.add_arms(1)
     go_on(selector, scores, number)
-    claim = Claim(kind="proven", delta=pytest.approx(0.05 * stated), raised_by=raised_by)
-    assert selector.decision().claim == claim
+    assert selector.decision().claim == claim_of(0.05 * stated, raised_by)
     assert selector.levels[0] == pytest.approx(20.0 * level)
 
 

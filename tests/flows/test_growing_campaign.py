@@ -51,7 +51,7 @@ def test_a_longer_list_goes_on_with_what_was_learned_and_the_answer_states_what_
     assert "winner    grader/plain" in said
     assert (
         "the chance that this is wrong is at most 0.1 (0.05 was asked for; candidates that were added after "
-        "scores had been seen raise it)"
+        "scores had been seen raise it), if how often candidates were added did not depend on the scores"
     ) in " ".join(said.split())
     assert f"added     grader/plain joined after {n_rounds} rounds" in said
     assert "grader/plain joined after scores on these examples had been seen" in " ".join(said.split())
