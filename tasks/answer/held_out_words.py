@@ -29,8 +29,8 @@ def _mean(answer: Answer, found: HeldOut) -> str:
     where = f"on the {found.n_examples} examples that selection never saw"
     left_out = _left_out(found.n_examples - found.scored)
     between = f"on new examples like these between {found.lower:.3f} and {found.upper:.3f}"
-    not_here = f"{_curse(found)}, and this number does not"
-    return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {not_here}"
+    not_here = "" if found.joined else ", and this number does not"
+    return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
 
 
 def _difference(answer: Answer, found: HeldOut) -> list[Line]:
@@ -39,13 +39,18 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
     left_out = _left_out(found.n_examples - found.both_scored)
     between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
     said = f"{found.difference:+.3f} against {found.runner_up}, the runner-up, on the same examples{left_out}"
-    with_it = " (together with the interval above)" if answer.mixed is None else _sure(answer, found)
+    is_sure = answer.mixed is None and found.joined is None
+    with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
     return [("ahead by", f"{said}; on new examples like these {between}{with_it}")]
 
 
 def _sure(answer: Answer, found: HeldOut) -> str:
     if answer.mixed is not None:
         return f" (this guarantees nothing: {MIXED})"
+    if found.joined is not None:
+        return (
+            f" (this guarantees nothing: {found.joined} joined after scores on these examples had been seen)"
+        )
     which = "this interval holds" if found.difference is None else "this interval and the next both hold"
     return (
         f" ({which} with probability {percent(LEVEL)}, if the examples of the dataset were drawn at random "

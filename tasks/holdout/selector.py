@@ -1,13 +1,14 @@
 """A best-mean selector on a part of the examples, and then the winner and the runner-up on the others."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.decision import Decision
 from algorithms.errors import MalformedBatch
-from algorithms.protocols import EMPTY_BATCH, Batch, Selector
+from algorithms.protocols import EMPTY_BATCH, Batch, Growing, Selector
 from tasks.holdout.finalists import finalists
 from tasks.holdout.split import Split
 
@@ -37,6 +38,15 @@ class HoldoutSelector:
         self._numbers[split.selection] = np.arange(len(split.selection))
         self._n_told = 0
         self._held_out_told: set[tuple[int, int]] = set()
+
+    @property
+    def n_arms(self) -> int:
+        """See `Growing`; the algorithm is one."""
+        return cast(Growing, self._inner).n_arms
+
+    def add_arms(self, count: int) -> None:
+        """See `Growing`; the algorithm is one."""
+        cast(Growing, self._inner).add_arms(count)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """See `Selector`."""

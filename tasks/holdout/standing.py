@@ -10,6 +10,9 @@ from it, so that no correction for the choice is needed.
 They are not about the dataset. Given who won on the rest of it, the held-out examples are no random sample of
 the whole: where the winner was lucky on the rest, it is unlucky on these.
 
+Whoever has seen scores on the held-out examples may add candidates by them: where some joined after that, the
+intervals guarantee nothing, and the standing says who was first.
+
 A comparison without an outcome counts at its worst at either end of an interval, whatever the reason.
 """
 
@@ -21,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from algorithms.arrays import FloatArray
 from algorithms.mean_interval import mean_interval
-from storage import dataset_records, paired_views
+from storage import campaign_records, dataset_records, paired_views, round_records
 from storage.records import CampaignRecord, DecisionRecord
 from tasks.holdout.finalists import finalists
 from tasks.holdout.split import split_examples
@@ -49,6 +52,8 @@ class HeldOut:
     """How many of these have an outcome."""
     is_complete: bool
     """Whether those of the winner and of the runner-up all are done. Nothing below is known before."""
+    joined: str | None = None
+    """A candidate that joined the campaign after scores on these examples had been seen."""
     mean: float | None = None
     """Of the winner on those, in [0, 1]."""
     lower: float | None = None
@@ -92,8 +97,20 @@ def held_out_of(
         told=len(told[0]) if told else 0,
         scored=_scored(told[0]) if told else 0,
         is_complete=bool(told) and all(len(scores) == len(held_out) for scores in told),
+        joined=_joined(session, campaign, names, split.held_out.tolist()),
     )
     return completed(standing, *told) if standing.is_complete else standing
+
+
+def _joined(
+    session: Session, campaign: CampaignRecord, names: Sequence[str], held_out: Sequence[int]
+) -> str | None:
+    first_rounds = campaign_records.first_rounds(session, campaign.id)
+    if not any(first_rounds):
+        return None
+    seen = round_records.first_round_on(session, campaign.id, frozenset(held_out))
+    late = [(first, name) for first, name in zip(first_rounds, names, strict=True) if first]
+    return min((name for first, name in late if seen is not None and first > seen), default=None)
 
 
 def completed(standing: HeldOut, winner: Scores, runner_up: Scores | None = None) -> HeldOut:

@@ -280,6 +280,14 @@ def test_the_words_of_a_scored_winner():
     )
 
 
+def test_who_may_have_been_added_for_the_held_out_scores_takes_the_guarantee_away():
+    found = replace(completed(STANDING, [1.0] * 40, [0.5] * 40), joined="c")
+    said = dict(held_out_lines(replace(ANSWER, held_out=found)))
+    seen = "(this guarantees nothing: c joined after scores on these examples had been seen)"
+    assert seen in said["ahead by"]
+    assert said["held out"].endswith(f"{seen}; {CURSED}")
+
+
 def test_of_a_server_that_changed_nothing_is_guaranteed():
     found = completed(STANDING, [1.0] * 40, [0.5] * 40)
     change = CanaryChange(
