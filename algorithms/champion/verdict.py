@@ -53,7 +53,8 @@ class Verdict:
     once k - 1 are dropped; levels of (j + 1)(j + 2) times as much for the arms of list j take the J + 1 off.
     Where J itself depends on the outcomes, (J + 1) delta holds on average: list j is only there if it was
     added before its arms were drawn from, so that its best arm is out and J >= j with probability at most
-    delta P(J >= j), and the sum over j is delta E(J + 1). What is reserved for holds whatever decides about J.
+    delta P(J >= j), and the sum over j is delta E(J + 1). What is reserved for holds whatever decides
+    about J.
 
     Intervals are for showing. Those of each list hold for all of its arms at once at a `delta` of their own,
     or at `delta` in all where additions are expected, and decide nothing.
