@@ -46,10 +46,9 @@ class Champion:
             an error probability of (m + 1) delta then; "reserved" keeps it at delta, at the cost of a wealth
             of 2/delta, or (m + 1)(m + 2)/delta, that an arm needs to be out.
         additions: With lists of arms added after scores were told, which arms there are is up to the data.
-            "stated" states delta more for each such list, if how many there are does not depend on the data;
-            "expected" keeps the error probability at delta,
-            at the cost of a wealth of 2/delta, or (j + 1)(j + 2)/delta, that an arm of list j needs to be
-            out.
+            "stated" states J + 1 times the error probability after J lists, if how many there are does not
+            depend on the data; "expected" keeps it, at the cost of a wealth of 2/delta, or
+            (j + 1)(j + 2)/delta, that an arm of list j needs to be out.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
