@@ -82,5 +82,7 @@ def _standing(status: CampaignStatus) -> str:
     best = "nothing known yet" if leader is None else f"best {escaped(leader.name)}"
     if leader is not None and leader.estimate is not None:
         best += f" {leader.estimate:.3f}"
+    if status.answer.held_out_mean is not None:
+        best += f" (held out {status.answer.held_out_mean:.3f})"
     budgets = ", ".join(str(each) for each in status.budgets)
     return f"{escaped(status.name)}: {headline(status.answer, status.state)}, {best}; {budgets}"

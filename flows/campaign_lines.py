@@ -27,7 +27,8 @@ def _best(answer: Answer) -> str:
         return "no winner"
     if best.estimate is None or best.lower is None or best.upper is None:
         return f"best {best.name}"
-    return f"best {best.name} {best.estimate:.3f} [{best.lower:.3f}, {best.upper:.3f}]"
+    held_out = "" if answer.held_out_mean is None else f", held out {answer.held_out_mean:.3f}"
+    return f"best {best.name} {best.estimate:.3f} [{best.lower:.3f}, {best.upper:.3f}]{held_out}"
 
 
 def _changed(rows: list[history_views.Row], name: str) -> str:

@@ -37,6 +37,7 @@ _GAUGES = {
     "best_estimate": "Of the best candidate, as the algorithm believes.",
     "best_lower": "Lower bound of it.",
     "best_upper": "Upper bound of it.",
+    "best_held_out": "Mean of the best candidate on the held-out examples, once all of them are done.",
     "budget_spent": "What is spent of each limit, after the last finished round.",
     "budget_limit": "The limits of the budget.",
 }
@@ -49,6 +50,7 @@ _LABELS = {
     "best_estimate": ("candidate",),
     "best_lower": ("candidate",),
     "best_upper": ("candidate",),
+    "best_held_out": ("candidate",),
     "budget_spent": ("budget",),
     "budget_limit": ("budget",),
 }
@@ -123,6 +125,7 @@ def _add(families: dict[str, Any], session: Session, campaign: CampaignRecord) -
         add("best_estimate", best.estimate, best.name)
         add("best_lower", best.lower, best.name)
         add("best_upper", best.upper, best.name)
+        add("best_held_out", answer.held_out_mean, best.name)
     for each in status.budgets:
         add("budget_spent", each.spent, each.kind)
         add("budget_limit", each.limit, each.kind)

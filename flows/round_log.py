@@ -158,6 +158,7 @@ def log_answer(status: CampaignStatus) -> None:
             "estimate": best and best.estimate,
             "lower": best and best.lower,
             "upper": best and best.upper,
+            "held_out": answer.held_out_mean,
         },
     )
 

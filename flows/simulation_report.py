@@ -13,13 +13,14 @@ from algorithms.metrics import hardness, true_means
 from flows.output import print_json, print_rows
 from flows.picks_plot import save_picks
 from flows.simulation_plot import save_plot
+from flows.stops_plot import Stops, save_stops
 from tasks.errors import WinnowError
 from tasks.preference_tables import PreferenceTable
 from tasks.route_results import average_picks, parts
 from tasks.route_worlds import ORACLE, RouteWorld
 from tasks.score_tables import ScoreTable
 from tasks.simulation import Run
-from tasks.simulation_results import IN_SCORE_UNITS, TARGET, Curve, Metric, average
+from tasks.simulation_results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
 
 if TYPE_CHECKING:
     from tasks.simulation_types import PromptTypes
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 RUNS, PICTURE = "runs.parquet", "curve.png"
 PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
 """Where types of prompts are known: who was given which."""
+STOPS_PICTURE = "stops.png"
+"""Where selectors stop by themselves: after how many comparisons, and how often they err."""
 
 
 FILLING = "fill the table with: winnow run SPEC --exhaustive, which reuses every text there is"
@@ -126,13 +129,25 @@ class Stop(NamedTuple):
     is_confident: bool
     """Whether it stopped by itself, sure of its answer."""
     right: bool
+    has_answer: bool
+    """Whether it stopped so, or had nothing left to ask."""
 
 
 class SimulationReport:
-    """Collects runs; what it writes and prints is in the order in which labels were first added."""
+    """Collects runs; what it writes and prints is in the order in which labels were first added.
 
-    def __init__(self, *, subject: Subject, metric: Metric, budgets: Sequence[int]) -> None:
+    Args:
+        subject: The table.
+        metric: What is measured.
+        budgets: Where runs are looked at.
+        delta: The error probability that was asked of all selectors; None where there is none.
+    """
+
+    def __init__(
+        self, *, subject: Subject, metric: Metric, budgets: Sequence[int], delta: float | None = None
+    ) -> None:
         self._subject = subject
+        self._delta = delta
         self._metric = metric
         self._budgets = tuple(budgets)
         self._rows: list[dict[str, Any]] = []
@@ -152,7 +167,14 @@ class SimulationReport:
         if picks is not None and run.label != ORACLE:
             self._picks[run.label].append(picks)
         is_confident = run.reason == "confident"
-        self._stops[run.label].append(Stop(int(run.spent[-1]), is_confident, bool(values[-1] == 1.0)))
+        self._stops[run.label].append(
+            Stop(
+                spent=int(run.spent[-1]),
+                is_confident=is_confident,
+                right=bool(values[-1] == 1.0),
+                has_answer=is_confident or run.reason == "exhausted",
+            )
+        )
         for position, budget in enumerate(self._budgets):
             best = int(run.best[position])
             self._rows.append(
@@ -190,9 +212,36 @@ class SimulationReport:
                 title=title,
             )
             self._write_picks(folder)
+            self._write_stops(folder, title)
         except OSError as error:
             problem = error.strerror or error
             raise WinnowError(f"{folder} cannot be written: {problem}; name another with --out") from error
+
+    def _write_stops(self, folder: Path, title: str) -> None:
+        if not self._has_stops:
+            return
+        found = [
+            Stops(
+                label=label,
+                places=self._subject.places([stop.spent for stop in stops]),
+                stopped=np.array([stop.has_answer for stop in stops]),
+                wrong=sum(stop.has_answer and not stop.right for stop in stops),
+            )
+            for label, stops in self._stops.items()
+        ]
+        axis = self._subject.axis.replace("budget", "comparisons to a stop (bar: mean)")
+        save_stops(folder / STOPS_PICTURE, found, axis=axis, delta=self._delta, title=title)
+
+    @property
+    def _has_stops(self) -> bool:
+        """Whether some run stopped by itself, and what is measured says whether that was right."""
+        stops = [stop for each in self._stops.values() for stop in each]
+        return self._metric in RIGHT_OR_WRONG and any(stop.is_confident for stop in stops)
+
+    @property
+    def _pictures(self) -> list[str]:
+        picks = [PICKS, PICKS_PICTURE] if self._picks else []
+        return [PICTURE, *([STOPS_PICTURE] if self._has_stops else []), *picks]
 
     def _write_picks(self, folder: Path) -> None:
         if not self._picks:
@@ -225,7 +274,8 @@ class SimulationReport:
         shares = f"; who was given which type in {folder / PICKS_PICTURE}" if self._picks else ""
         if self._subject.is_partial:
             print(A_TRACE)
-        print(f"{self._metric}; runs in {folder / RUNS}, picture in {folder / PICTURE}{shares}")
+        stops = f", of stops in {folder / STOPS_PICTURE}" if self._has_stops else ""
+        print(f"{self._metric}; runs in {folder / RUNS}, picture in {folder / PICTURE}{stops}{shares}")
 
     def _curves(self) -> list[Curve]:
         return [average(label, values) for label, values in self._values.items()]
@@ -297,8 +347,5 @@ class SimulationReport:
                 }
                 for curve in self._curves()
             ],
-            "files": [
-                str(folder / name)
-                for name in (RUNS, PICTURE, *((PICKS, PICKS_PICTURE) if self._picks else ()))
-            ],
+            "files": [str(folder / name) for name in (RUNS, *self._pictures)],
         }

@@ -52,6 +52,12 @@ def example_ids(session: Session, dataset_id: int) -> list[int]:
     )
 
 
+def example_keys(session: Session, dataset_id: int) -> list[str]:
+    """Keys of a dataset's examples, by position."""
+    found = select(Example.key).where(Example.dataset_id == dataset_id).order_by(Example.position)
+    return list(session.scalars(found))
+
+
 def examples(session: Session, dataset_id: int) -> list[NewExample]:
     """The content of a dataset, by position."""
     rows = session.execute(

@@ -6,6 +6,19 @@ from sqlalchemy.orm import Session, aliased
 from storage.models import Candidate, Comparison, Example
 
 
+def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float | None]:
+    """A candidate's outcomes by the key of the example, None where there is none; for benchmarks."""
+    rows = (
+        select(Example.key, Comparison.outcome)
+        .join(Example, Example.id == Comparison.example_id)
+        .where(
+            Comparison.candidate_a_id == _candidate_id(campaign_id, name),
+            Comparison.candidate_b_id.is_(None),
+        )
+    )
+    return {key: outcome for key, outcome in session.execute(rows)}
+
+
 def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[float]:
     """Score of the first candidate less that of the second, of each example scored for both."""
     ours, theirs = aliased(Comparison), aliased(Comparison)

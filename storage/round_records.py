@@ -1,7 +1,7 @@
 """Rounds: their plans, and all that a campaign was told, in order."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from sqlalchemy import func, select
@@ -104,6 +104,16 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
                 losses=[(row[1], row[2], row[3], row[4]) for row in rows],
                 propensities=propensities,
             )
+
+
+def first_round_on(session: Session, campaign_id: int, examples: Set[int]) -> int | None:
+    """The number of the first round that begins with one of these example positions; None without one."""
+    rounds = session.execute(
+        select(Round.number, Round.examples).where(Round.campaign_id == campaign_id).order_by(Round.number),
+        execution_options={"yield_per": ROUNDS_AT_ONCE},
+    )
+    with rounds:
+        return next((number for number, planned in rounds if planned[0] in examples), None)
 
 
 def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:

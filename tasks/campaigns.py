@@ -28,6 +28,7 @@ FINGERPRINTS = (
     "model_fingerprints",
     "served_at",
     "history_fingerprint",
+    "held_out_fingerprint",
     "judge_identity",
     "selector_code",
     "candidate_costs",

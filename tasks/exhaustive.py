@@ -38,6 +38,7 @@ def exhaustive_campaign(checked: CheckedCampaign) -> CheckedCampaign:
             "name": name,
             "selector": SelectorSpec(name="row-mean"),
             "history": [],
+            "holdout": None,
             "batch_size": min(checked.grid, PAIRS_AT_ONCE),
             "stopping": StoppingSpec(budget=checked.grid),
         }

@@ -5,7 +5,18 @@ from typing import Any
 
 SUFFIX = "-exhaustive"
 
-SEARCH = frozenset({"name", "selector", "history", "history_fingerprint", "batch_size", "stopping"})
+SEARCH = frozenset(
+    {
+        "name",
+        "selector",
+        "history",
+        "history_fingerprint",
+        "holdout",
+        "held_out_fingerprint",
+        "batch_size",
+        "stopping",
+    }
+)
 """What two campaigns may differ in whose scores are the same: how they search, and what they are called."""
 
 

@@ -61,6 +61,9 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
 KINDS = {"best-mean": "tables of scores", "best-duel": "duels", "route": "routes"}
 """What a user calls the worlds of an objective."""
 
+RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
+"""Metrics that say of a recommended arm whether it is right."""
+
 IN_SCORE_UNITS = ("outscore-the-best", "regret")
 """Metrics that have no best value which a run could reach."""
 

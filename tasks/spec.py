@@ -46,9 +46,9 @@ Objective = Literal["best-mean", "best-duel", "certify", "route"]
 
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
-    "best-duel": ("history", "certify", "embedder", "prompt_type"),
-    "certify": ("fresh_generations", "history", "embedder", "prompt_type"),
-    "route": ("fresh_generations", "history", "certify"),
+    "best-duel": ("history", "holdout", "certify", "embedder", "prompt_type"),
+    "certify": ("fresh_generations", "history", "holdout", "embedder", "prompt_type"),
+    "route": ("fresh_generations", "history", "holdout", "certify"),
 }
 """Keys of the file that an objective has no use for."""
 
@@ -284,6 +284,9 @@ class CampaignSpec(Section):
     selector: SelectorSpec
     history: list[str] = []
     """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
+    holdout: float | None = Field(default=None, gt=0.0, lt=1.0)
+    """For best-mean: the share of the examples that selection never sees; the winner and the runner-up are
+    scored on them at the end. Their comparisons are part of the budget."""
     batch_size: int = Field(default=32, ge=1)
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, lt=1.0)
@@ -302,7 +305,7 @@ class CampaignSpec(Section):
             seen.add(entry.name)
         return entries
 
-    @field_validator("fresh_generations", "history", "certify", "embedder", "prompt_type")
+    @field_validator("fresh_generations", "history", "holdout", "certify", "embedder", "prompt_type")
     @classmethod
     def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of any field
         objective = info.data.get("objective")

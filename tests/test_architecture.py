@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "tasks": {
         "tasks", "algorithms", "storage",
         "anyio", "httpx", "jinja2", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core",
-        "ray", "regex", "sqlalchemy", "torch", "transformers", "vllm", "yaml",
+        "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers", "vllm", "yaml",
     },
     "flows": {
         "flows", "tasks", "algorithms", "storage", "infra",

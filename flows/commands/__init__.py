@@ -12,6 +12,7 @@ from flows.commands import (
     init,
     labels,
     metrics,
+    plan,
     queries,
     reading,
     routes,
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command()(init.init)
 app.command()(campaigns.validate)
+app.command()(plan.plan)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)
 app.command()(schedules.schedule)

@@ -62,6 +62,7 @@ def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> No
                     "claim": each.answer.claim.kind,
                     "best": each.answer.best,
                     "estimate": best.estimate if (best := each.answer.of_best) else None,
+                    "held_out": each.answer.held_out_mean,
                     "comparisons": each.totals["comparisons"],
                     "grid": each.totals["grid"],
                     "labels_used": certificate and certificate.labels_used,

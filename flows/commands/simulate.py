@@ -52,7 +52,10 @@ def simulate(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs.parquet and curve.png go.")],
     selector: Annotated[
         list[str],
-        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Whom to compare; may be repeated."),
+        typer.Option(
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Whom to compare; may be repeated. best-mean stands for all of Winnow's for that question.",
+        ),
     ],
     budgets: Annotated[
         str | None,
@@ -60,6 +63,13 @@ def simulate(
             help="Where to look: shares of all pairs (0.05) or counts (500), by commas; for routes, of "
             f"prompts. By default {BUDGETS['best-mean']}; for duels {BUDGETS['best-duel']}; for routes "
             f"{BUDGETS['route']}."
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Let every selector stop once it is sure at this error probability, by default after all "
+            "pairs at the latest; stops.png shows when they do, and how often they err."
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each selector.")] = 20,
@@ -126,7 +136,7 @@ def simulate(
     from tasks.simulation import simulate as runs_of
     from tasks.simulation_results import measure_by, metric_for
 
-    contestants = _contestants(selector)
+    contestants = _contestants(_named(selector), delta)
     objective = contestants[0].objective
     if objective == "certify":
         raise SpecError(
@@ -149,7 +159,7 @@ def simulate(
     if subject.is_partial:
         _require_no_metric(chosen, subject)
         measured = "coverage"
-    looks = _budgets(budgets or BUDGETS[objective], subject)
+    looks = _budgets(budgets or _default_budgets(objective, delta), subject)
     try:
         measure = measure_by(measured, world, gap=gap, level=level)
     except InvalidParameter as error:
@@ -158,7 +168,7 @@ def simulate(
     picks = _picks_by(world, looks[-1])
     all_seeds = range(seed, seed + seeds)
     runs = runs_of(world, contestants, budgets=looks, seeds=all_seeds, workers=workers)
-    report = SimulationReport(subject=subject, metric=measured, budgets=looks)
+    report = SimulationReport(subject=subject, metric=measured, budgets=looks, delta=delta)
     try:
         for run in chain(_with_progress(runs, seeds * len(contestants)), _oracles(world, looks, all_seeds)):
             report.add(run, measure(run), picks(run))
@@ -198,14 +208,29 @@ def _picks_by(world: "World", budget: int) -> "Callable[[Run], FloatArray | None
     return found or (lambda _: None)
 
 
-def _contestants(selectors: "Sequence[str]") -> "list[Contestant]":
+def _named(selectors: "Sequence[str]") -> list[str]:
+    """The selectors, with all of Winnow's own where a question is named in their place."""
+    from algorithms.registry import SELECTORS
+
+    return [name for text in selectors for name in (SELECTORS[text] if text == "best-mean" else [text])]
+
+
+def _default_budgets(objective: str, delta: float | None) -> str:
+    """Where to look: with a delta up to all pairs, so that runs are not cut off before they stop."""
+    return BUDGETS[objective] + (",1.0" if objective == "best-mean" and delta is not None else "")
+
+
+def _contestants(selectors: "Sequence[str]", delta: float | None) -> "list[Contestant]":
     from tasks.simulation import contestant
 
+    common = {} if delta is None else {"delta": delta}
     found = []
     for text in dict.fromkeys(selectors):
         name, _, settings = text.partition(":")
         params = dict(_parameter(text, setting) for setting in settings.split(",") if setting)
-        found.append(contestant(text, name, params))
+        if clash := common.keys() & params.keys():
+            raise SpecError(f"--selector {text}: {min(clash)} is said by --delta for all; leave one out")
+        found.append(contestant(text, name, common | params))
     for other in found:
         if other.objective != found[0].objective:
             raise SpecError(

@@ -52,6 +52,7 @@ def campaign_rows(session: Session) -> list[Row]:
                 "state": headline(each.answer, each.state),
                 "best": each.answer.best,
                 "estimate": best.estimate if (best := each.answer.of_best) else None,
+                "held_out": each.answer.held_out_mean,
                 "comparisons": each.totals["comparisons"],
                 "of grid": f"{each.share_of_grid:.1%}",
                 "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",

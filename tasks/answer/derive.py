@@ -21,6 +21,7 @@ from tasks.budgets import Spending
 from tasks.canaries.changes import canary_changes
 from tasks.certifying.certificate import Certificate
 from tasks.features import has_features
+from tasks.holdout.standing import HeldOut, held_out_of
 from tasks.routing.standing import Standing
 
 
@@ -49,7 +50,7 @@ def answer_of(
         waits: Whether it has to wait for labels.
         stopped_by: The limit that ends it where its selector would go on.
         budgets: All its limits.
-        n_examples: Of its benchmark.
+        n_examples: Of its benchmark, held-out ones included.
         certificate: Where it certifies.
         standing: Where it routes.
     """
@@ -58,6 +59,8 @@ def answer_of(
     servers = tuple(canary_changes(session, campaign.id))
     claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
     outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
+    held_out = held_out_of(session, campaign, names, decision)
+    n_examples = n_examples if held_out is None else held_out.n_selection
     is_open = outcome == "undecided" and reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
     additions = _additions(session, campaign, names) if campaign.objective == "best-mean" else ()
@@ -77,9 +80,10 @@ def answer_of(
         epsilon=campaign.spec["stopping"]["epsilon"],
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
-        is_known=_is_known(session, campaign, names, decision, n_examples),
+        is_known=_is_known(session, campaign, names, decision, n_examples, held_out),
         limit=_limit(reason, outcome, stopped_by, budgets),
         servers=servers,
+        held_out=held_out,
         certificate=certificate,
         standing=standing,
     )
@@ -89,13 +93,17 @@ def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> s
     """Why a campaign ended: the selector's reason, unless it would go on and may not."""
     if decision is None:
         return "running"
-    return "budget" if stopped_by is not None and not decision.stop else decision.reason
+    if not decision.stop:
+        return "running" if stopped_by is None else "budget"
+    return decision.reason
 
 
 def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
     """How the winner compares with its closest rival on new examples; None without a pair."""
     if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None or answer.best is None:
         return None
+    if answer.held_out is not None and answer.held_out.told:
+        return None  # the held-out examples say it, at no price for having chosen the two
     rivals = [
         each
         for each in answer.candidates
@@ -179,6 +187,7 @@ def _is_known(
     names: Sequence[str],
     decision: DecisionRecord | None,
     n_examples: int,
+    held_out: HeldOut | None,
 ) -> bool:
     """Whether the best candidate was scored on every example, in duels against everybody that is left."""
     if campaign.objective not in ("best-mean", "best-duel") or decision is None or decision.best is None:
@@ -191,7 +200,8 @@ def _is_known(
     if campaign.objective == "best-duel":
         left = zip(names, decision.status, strict=True)
         rivals = [name for name, status in left if status != "dropped" and name != decision.best]
-    return all(scored.get(rival) == n_examples for rival in rivals)
+    wanted = n_examples + (0 if held_out is None else held_out.scored)
+    return all(scored.get(rival) == wanted for rival in rivals)
 
 
 def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:

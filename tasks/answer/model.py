@@ -9,6 +9,7 @@ from tasks.answer.beyond import Beyond
 from tasks.budgets import Spending
 from tasks.canaries.changes import CanaryChange
 from tasks.certifying.certificate import Certificate
+from tasks.holdout.standing import HeldOut
 from tasks.routing.standing import Standing
 
 Outcome = Literal["winner", "tied", "policy", "none", "waiting", "undecided", "failed"]
@@ -86,7 +87,7 @@ class Answer:
     expects_additions: bool = False
     """Whether they were reckoned with from the start, so that they raise no error probability."""
     n_examples: int
-    """Of the benchmark; of a routed campaign, the prompts it was begun with."""
+    """Of the benchmark, less those that are held out; of a routed campaign, the prompts it was begun with."""
     delta: float | None
     """Error probability that was asked for; None where only a budget ends the campaign."""
     epsilon: float = 0.0
@@ -100,6 +101,8 @@ class Answer:
     """Whether all that the estimate of the best candidate is of was scored, so that it is no estimate."""
     limit: Spending | None = None
     """The spent limit without which more would be known."""
+    held_out: HeldOut | None = None
+    """How the winner does on examples that selection never saw; None where none are held out."""
     beyond: Beyond | None = None
     """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
     certificate: Certificate | None = None
@@ -116,6 +119,11 @@ class Answer:
     def of_best(self) -> CandidateStanding | None:
         """What is known of the best candidate."""
         return next((each for each in self.candidates if each.name == self.best), None)
+
+    @property
+    def held_out_mean(self) -> float | None:
+        """The mean of the best candidate on the held-out examples, once all of them are done."""
+        return None if self.held_out is None else self.held_out.mean
 
     def named(self, *statuses: ArmStatus) -> tuple[str, ...]:
         """The candidates with one of these statuses, by position."""

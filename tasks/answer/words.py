@@ -2,6 +2,7 @@
 
 from tasks.answer.beyond import LEVEL, Beyond
 from tasks.answer.certificate_words import certificate_lines
+from tasks.answer.held_out_words import held_out_lines
 from tasks.answer.model import Answer
 from tasks.answer.phrases import (
     IF,
@@ -36,7 +37,13 @@ def answer_lines(answer: Answer) -> list[Line]:
         return certificate_lines(answer, answer.certificate)
     if answer.standing is not None:
         return policy_lines(answer, answer.standing)
-    lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_refuted(answer)]
+    lines = [
+        *_who(answer),
+        *_how_well(answer),
+        *held_out_lines(answer),
+        ("sure", certainty(answer)),
+        *_refuted(answer),
+    ]
     lines += _open(answer)
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
     return [*lines, *_beyond(answer)]
@@ -85,7 +92,13 @@ def _how_well(answer: Answer) -> list[Line]:
         by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
         rival = "the candidate that does best against it"
         return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
-    return [("mean", f"{found} on the {answer.n_examples} examples{_held(answer)}")]
+    return [("mean", f"{found} on the {_examples(answer)}{_held(answer)}")]
+
+
+def _examples(answer: Answer) -> str:
+    """Those that a mean and a claim are about."""
+    of_selection = "" if answer.held_out is None else " of selection"
+    return f"{answer.n_examples} examples{of_selection}"
 
 
 def _held(answer: Answer) -> str:
@@ -154,7 +167,9 @@ def _what(answer: Answer) -> str:
             said = f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
             return f"of all{whom} {said}" if whom else said
         return f"no candidate{whom} is preferred over {answer.best}{within}"
-    here = f"on these {answer.n_examples} examples"
+    here = (
+        f"on these {answer.n_examples} examples" if answer.held_out is None else f"on the {_examples(answer)}"
+    )
     if answer.outcome == "tied":
         equal = f"means within {answer.epsilon:g} of the highest" if answer.epsilon else "the same mean"
         others = f"no other candidate{whom} has one that is higher{within}"

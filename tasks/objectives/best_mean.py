@@ -9,8 +9,11 @@ from algorithms.registry import takes_more_arms
 from storage.records import NewComparison, RoundRecord
 from tasks.candidates import build_candidates
 from tasks.datasets import Dataset
+from tasks.errors import SpecError
 from tasks.generating import Texts
 from tasks.history import fingerprint_history, load_history
+from tasks.holdout.selector import HoldoutSelector, selection_budget
+from tasks.holdout.split import Split, split_examples
 from tasks.judges.protocol import Judge
 from tasks.judges.registry import create_judge, judge_code
 from tasks.objectives.checked import CheckedCampaign
@@ -26,6 +29,8 @@ class BestMean(CheckedCampaign):
     judge: Judge
     history: FloatArray | None
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
+    split: Split | None
+    """What is held out, where something is."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
@@ -37,6 +42,7 @@ class BestMean(CheckedCampaign):
             judge_code=judge_code(spec.judge.type, **spec.judge.params),
             candidates=build_candidates(spec, dataset.field_names),
             history=load_history(spec.history, spec.storage, dataset),
+            split=_split(spec, dataset),
         )
 
     @property
@@ -54,14 +60,58 @@ class BestMean(CheckedCampaign):
 
     def particulars(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        return {"history_fingerprint": fingerprint_history(self.history)}
+        return {
+            "history_fingerprint": fingerprint_history(self.history),
+            "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
+        }
+
+    @property
+    def n_selection_examples(self) -> int:
+        """See `CheckedCampaign`: those that are not held out."""
+        return len(self.dataset.examples) if self.split is None else len(self.split.selection)
+
+    @property
+    def held_out_words(self) -> str:
+        """See `CheckedCampaign`."""
+        if self.split is None:
+            return ""
+        return (
+            f"; {len(self.split.held_out)} of the examples are held out for the winner and the runner-up, "
+            f"selection sees the other {len(self.split.selection)}"
+        )
+
+    def create_selector(self, limit: int | None = None) -> Selector:
+        """See `CheckedCampaign`; what held-out examples take is no part of the algorithm's own limit."""
+        if self.split is None:
+            return super().create_selector(limit)
+        in_all = self.spec.own_budget if limit is None else limit
+        inner = super().create_selector(selection_budget(in_all, self.split))
+        return HoldoutSelector(inner, self.split, limit=in_all, batch_size=self.spec.batch_size)
 
     def found_params(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        return {} if self.history is None else {"history": self.history}
+        if self.history is None:
+            return {}
+        return {"history": self.history if self.split is None else self.history[:, self.split.selection]}
 
     def judge_texts(
         self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
     ) -> list[NewComparison]:
         """See `CheckedCampaign`."""
         return score_outputs(campaign, self.judge, round_, texts)
+
+
+def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
+    if spec.holdout is None:
+        return None
+    split = split_examples([each.key for each in dataset.examples], share=spec.holdout, seed=spec.seed)
+    budget = spec.own_budget
+    left = selection_budget(budget, split)
+    if budget is not None and left is not None and left < spec.batch_size:
+        raise SpecError(
+            f"the winner and the runner-up need {budget - left} of the budget of {budget} comparisons for "
+            f"the {len(split.held_out)} held-out examples, which leaves less than one round (batch_size "
+            f"{spec.batch_size}) for selection; raise stopping.budget or lower holdout",
+            path="holdout",
+        )
+    return split

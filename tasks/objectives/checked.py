@@ -143,6 +143,11 @@ class CheckedCampaign(ABC):
         return False
 
     @property
+    def n_selection_examples(self) -> int:
+        """How many examples the algorithm numbers."""
+        return len(self.dataset.examples)
+
+    @property
     def grid(self) -> int:
         """Comparisons an exhaustive evaluation would need."""
         return len(self.candidates) * len(self.dataset.examples)
@@ -158,8 +163,13 @@ class CheckedCampaign(ABC):
         return (
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
             f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
-            f"{self.other_limits}"
+            f"{self.other_limits}{self.held_out_words}"
         )
+
+    @property
+    def held_out_words(self) -> str:
+        """How many examples are held out, as the end of a sentence."""
+        return ""
 
     @property
     def other_limits(self) -> str:
@@ -199,7 +209,7 @@ class CheckedCampaign(ABC):
         return campaign_selector(
             self.spec.selector.name,
             n_arms=self.n_begun,
-            n_examples=len(self.dataset.examples),
+            n_examples=self.n_selection_examples,
             **(common_params(self.spec) | ({} if limit is None else {"budget": limit})),
             **{**self.spec.selector.params, **self.found_params()},
         )

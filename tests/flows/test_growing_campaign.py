@@ -201,3 +201,17 @@ def test_interrupted_at_any_time_a_campaign_claims_nothing_yet(forks, tmp_path):
         assert {each["status"] for each in found["candidates"]} <= {"active", "eliminated"}
     assert rows(tmp_path, "SELECT count(*) FROM decisions") >= [(1,)]
     assert "the chance that this is wrong is at most 0.05" in run(tmp_path)
+
+
+def test_candidates_that_join_after_held_out_scores_were_seen_take_their_guarantee_away(tmp_path):
+    write_growing(tmp_path, holdout=0.25)
+    said = run(tmp_path)
+    assert "on the 30 examples that selection never saw" in said
+    assert "guarantees nothing" not in said
+    assert status(tmp_path)["held_out"]["is_complete"]
+    write_growing(tmp_path, LONGER, holdout=0.25)
+    said = run(tmp_path)
+    assert "winner    grader/plain" in said
+    assert "this guarantees nothing: grader/plain joined after scores on these examples had been seen" in said
+    found = status(tmp_path)["held_out"]
+    assert (found["winner"], found["is_complete"], found["joined"]) == ("grader/plain", True, "grader/plain")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from algorithms.registry import selector_names
 from flows.main import main
 from tasks import simulation
 
@@ -149,6 +150,30 @@ def test_part_of_a_table_can_be_the_history_and_an_interrupt_leaves_no_files(mon
     assert seen["history"].shape == (1, 10)
     together = np.concatenate([seen["scores"], seen["history"]])
     assert sorted(together[:, 0]) == [0.0, 0.5, 1.0]
+
+
+def test_with_a_delta_a_picture_shows_when_all_stop_and_how_often_they_err(tmp_path):
+    options = ["--delta", "0.2", "--seeds", "2", "--out", "results", "--workers", "1"]
+    result = simulate("steps.npz", "--selector", "best-mean", *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "picture in results/curve.png, of stops in results/stops.png" in result.stdout
+    assert (tmp_path / "results" / "stops.png").read_bytes()[:4] == b"\x89PNG"
+    runs = pd.read_parquet("results/runs.parquet")
+    assert set(runs.selector) == set(selector_names("best-mean"))
+    assert runs.budget.max() == 30
+    assert set(runs.ended) <= {"confident", "exhausted"}
+    twice = simulate("steps.npz", "--selector", "ucb-e:delta=0.1", *options)
+    assert twice.returncode == 2
+    assert "delta is said by --delta for all; leave one out" in twice.stderr
+
+
+def test_without_stops_there_is_no_picture_of_them(tmp_path):
+    result = simulate(
+        "steps.npz", "--selector", "row-mean", "--seeds", "1", "--out", "results", "--workers", "1"
+    )
+    assert result.returncode == 0
+    assert not (tmp_path / "results" / "stops.png").exists()
+    assert "stops" not in result.stdout
 
 
 def test_duels_are_simulated_on_a_table_of_preferences(tmp_path):

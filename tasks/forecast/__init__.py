@@ -1,0 +1,1 @@
+"""What a campaign would take, worked out before anything is spent: `winnow plan`."""

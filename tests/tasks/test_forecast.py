@@ -1,0 +1,177 @@
+"""What a campaign would take: the scores it is played on, requests, tokens, prices, the gap it can tell."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.protocols import round_rng
+from storage.rate_views import ModelRate, rates
+from tasks.campaign_files import check_campaign_file
+from tasks.errors import SpecError
+from tasks.forecast.assumed import read_assumption, stand_in
+from tasks.forecast.gaps import smallest_separated
+from tasks.forecast.plan import plan_campaign
+from tasks.forecast.requests import Player
+from tasks.forecast.tokens import prompt_tokens, tokenizer_of
+from tasks.score_tables import ScoreTable
+
+
+def test_means_are_spread_or_alike():
+    assert read_assumption("best=0.8,rest=0.7").means(3).tolist() == [0.8, 0.7, 0.7]
+    assert read_assumption("best=0.8,worst=0.4,alike=0.5").means(3) == pytest.approx([0.8, 0.6, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("best=0.8", "give best and one of rest and worst"),
+        ("best=0.8,rest=0.7,worst=0.2", "give best and one of rest and worst"),
+        ("best=0.8,rest=x", "'rest=x' is none of best, rest, worst, alike with a number in [0, 1]"),
+        ("best=80,rest=70", "'best=80' is none of"),
+        ("first=0.8,rest=0.7", "'first=0.8' is none of"),
+        ("best=0.7,rest=0.8", "best is to be the highest"),
+        ("best=0.7,rest=0.6,alike=1", "alike must be below 1"),
+    ],
+)
+def test_an_assumption_that_makes_no_sense_is_refused(text, message):
+    with pytest.raises(SpecError) as refused:
+        read_assumption(text)
+    assert message in str(refused.value)
+
+
+def a_table(scores, candidates, examples=None, *, is_partial=False):
+    return ScoreTable(
+        source="t.csv",
+        candidates=tuple(candidates),
+        examples=examples,
+        scores=np.array(scores, dtype=float),
+        is_partial=is_partial,
+    )
+
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_table_of_the_same_candidates_and_examples_is_read_by_name():
+    table = a_table([[0, 1, 0.5], [1, 1, 0], [0, 0, 0]], "abc", ("x", "y", "z"))
+    found = stand_in(table, ["c", "b"], ["z", "x"], RNG)
+    assert found.scores.tolist() == [[0, 0], [0, 1]]
+    assert found.is_of_candidates
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 9))
+def test_others_are_drawn_and_the_best_is_among_them(seed, n):
+    table = a_table([[k / 10] * 4 for k in (3, 9, 1, 4, 2)], "abcde")
+    found = stand_in(table, ["x", "y", "z"], [str(i) for i in range(n)], np.random.default_rng(seed))
+    assert not found.is_of_candidates
+    assert found.scores.shape == (3, n)
+    assert found.scores.max() == 0.9
+    assert len(set(found.scores[:, 0])) == 3
+
+
+def test_too_few_candidates_are_refused():
+    with pytest.raises(
+        SpecError, match=r"t\.csv has 1 candidates, the campaign 2; give one of as many or more"
+    ):
+        stand_in(a_table([[1.0]], "a"), ["x", "y"], ["e"], RNG)
+
+
+def test_what_a_stored_campaign_never_asked_is_drawn_from_what_it_knows():
+    nan = math.nan
+    table = a_table([[0.25, nan, nan, nan], [0.5, 0.5, nan, 0.5], [nan] * 4], "abc", is_partial=True)
+    scores = stand_in(table, ["a", "b", "c"], list("wxyz"), np.random.default_rng(0)).scores
+    assert scores[:2].tolist() == [[0.25] * 4, [0.5] * 4]
+    assert set(scores[2]) <= {0.25, 0.5}
+
+
+@pytest.mark.parametrize("threshold", [0.004, 0.05, 0.3])
+def test_the_bisection_finds_a_gap_close_to_the_smallest(threshold):
+    asked = []
+
+    def separates(gap):
+        asked.append(gap)
+        return gap >= threshold
+
+    found = smallest_separated(separates, 600, 0.8)
+    assert threshold <= found <= 1.25 * threshold + 1 / 600
+    assert len(asked) <= 6
+    assert smallest_separated(lambda gap: False, 600, 0.8) is None
+
+
+def test_tokens_are_counted_by_a_tokenizer_where_there_is_one(campaign_file, folder):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "plus": 1}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(str(folder / "checkpoints" / "small" / "tokenizer.json"))
+    checked = check_campaign_file(campaign_file())
+    found = prompt_tokens(checked.candidates, checked.dataset.examples, seed=0)
+    by_name = dict(zip([each.name for each in checked.candidates], found.by_arm.tolist(), strict=True))
+    assert by_name["small/asked/warm"] == 3.0  # "Q", "0", "plus:"
+    assert by_name["smaller/asked/warm"] == len("Q 0 plus:") / 4
+    assert (found.examples, found.guessed) == (6, ("smaller",))
+
+
+def test_a_damaged_tokenizer_is_none(tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{")
+    assert tokenizer_of(str(tmp_path)) is None
+
+
+def played_directly(checked, scores, seed):
+    """How many comparisons the campaign's own selector asks for, played by hand."""
+    selector, count = checked.create_selector(), 0
+    for number in range(1000):
+        batch = selector.ask(round_rng(seed, number))
+        if len(batch) == 0:
+            return count
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        count += len(batch)
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("add", ["", "holdout: 0.34\n"])
+def test_the_simulator_asks_for_what_the_campaign_would(campaign_file, add):
+    checked = check_campaign_file(campaign_file("delta: 0.05", "delta: 0.5", add=add))
+    scores = np.random.default_rng(5).random((8, 6)).round()
+    own = scores if checked.split is None else scores[:, checked.split.selection]
+    played = Player(checked, seeds=[0, 1, 7], workers=1).play(own)
+    assert played.comparisons.tolist() == [played_directly(checked, scores, seed) for seed in (0, 1, 7)]
+    assert played.by_arm.sum() == pytest.approx(played.comparisons.mean())
+
+
+PRICES = "execution: {prices: {small: {input: 1.0, output: 10.0}, smaller: {input: 1.0, output: 10.0}}}\n"
+
+
+def test_tokens_and_prices_follow_from_the_requests(campaign_file):
+    checked = check_campaign_file(campaign_file("delta: 0.05", "delta: null", add=PRICES))
+    found = plan_campaign(checked, read_assumption("best=0.8,rest=0.3"), seeds=2, workers=1, rate=2.0)
+    # Without delta the whole budget is spent; prompts have 7 or 9 characters, answers 12 or 256 tokens.
+    assert (found.expected.requests, found.limit, found.grid) == (40, 40, 48)
+    assert found.expected.prompt_tokens == pytest.approx(40 * (7 + 9) / 2 / 4)
+    assert found.expected.answer_tokens == pytest.approx(40 * (12 + 256) / 2)
+    assert found.expected.hours == pytest.approx(20 / 3600)
+    assert found.expected.price == pytest.approx(
+        (found.expected.prompt_tokens + 10 * found.expected.answer_tokens) / 1e6
+    )
+    # At its dearest: the four dear candidates on all six examples, and 16 comparisons of the others.
+    assert found.dearest.answer_tokens == 24 * 256 + 16 * 12
+    assert found.gap_of_grid == 1 / 6
+
+
+def test_stored_texts_say_how_long_answers_are_and_take(database, campaign, campaign_file):
+    campaign.finish(campaign.plan(0, [0, 1, 2, 0], [0, 0, 0, 1]), [1.0, 0.0, 1.0, 1.0])
+    with database.reading() as session:
+        assert rates(session, ["m", "n"]) == {"m": ModelRate(texts=4, output_tokens=2.0, seconds=0.25)}
+        assert rates(session, ["n"]) == {}
+
+
+def test_other_objectives_are_refused(campaign_file):
+    path = Path(campaign_file("objective: best-mean", "objective: best-duel"))
+    text = path.read_text().replace("{type: contains}", "{type: rules, scorer: {type: exact}}")
+    path.write_text(text.replace("{name: ucb-e, params: {a: 1.0}}", "{name: round-robin}"))
+    with pytest.raises(SpecError, match="plan knows what a best-mean campaign takes"):
+        plan_campaign(check_campaign_file(str(path)), read_assumption("best=0.8,rest=0.3"), seeds=1)

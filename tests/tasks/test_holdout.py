@@ -1,0 +1,413 @@
+"""Examples that selection never sees: which they are, who is scored on them, and what may be said then."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from property_settings import tries
+from scipy.stats import binom
+from stored_campaigns import store_campaign
+
+from algorithms.errors import MalformedBatch
+from algorithms.mean_interval import mean_interval
+from algorithms.protocols import Batch, round_rng
+from algorithms.registry import create_selector
+from storage.records import DecisionRecord
+from tasks.answer.held_out_words import held_out_lines
+from tasks.answer.model import Answer, Claim
+from tasks.answer.phrases import MIXED
+from tasks.answer.words import answer_lines
+from tasks.budgets import Spending
+from tasks.campaign_files import check_campaign_file
+from tasks.canaries.changes import CanaryChange
+from tasks.errors import SpecError
+from tasks.exhaustive import exhaustive_campaign
+from tasks.holdout.finalists import finalists
+from tasks.holdout.selector import HoldoutSelector, selection_budget
+from tasks.holdout.split import Split, split_examples
+from tasks.holdout.standing import LEVEL, HeldOut, completed, held_out_of
+from tasks.same_scores import has_the_same_scores
+
+KEYS = [f"e{i}" for i in range(30)]
+
+
+def a_split(n=30, share=0.3, seed=7):
+    return split_examples([f"e{i}" for i in range(n)], share=share, seed=seed)
+
+
+def test_the_split_is_the_order_of_digests_of_seed_and_key():
+    def number(key):
+        text = json.dumps(["holdout", 7, key], separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    expected = sorted(KEYS, key=number)
+    split = a_split()
+    assert [KEYS[i] for i in split.held_out] == expected[:9]
+    assert [KEYS[i] for i in split.selection] == sorted(expected[9:], key=KEYS.index)
+
+
+def test_the_split_depends_on_keys_and_seed_and_not_on_the_order_of_rows():
+    backwards = split_examples(KEYS[::-1], share=0.3, seed=7)
+    assert [KEYS[::-1][i] for i in backwards.held_out] == [KEYS[i] for i in a_split().held_out]
+    assert backwards.fingerprint == a_split().fingerprint != a_split(seed=8).fingerprint
+
+
+def test_every_example_is_held_out_as_often_as_its_share_says():
+    """False alarms: 30 binomial counts at 1e-4 each way, so at most 0.6%."""
+    counts = np.zeros(30, dtype=int)
+    for seed in range(1000):
+        counts[a_split(seed=seed).held_out] += 1
+    low, high = binom.ppf([1e-4, 1 - 1e-4], 1000, 0.3)
+    assert ((low <= counts) & (counts <= high)).all()
+
+
+@pytest.mark.parametrize(("n", "share"), [(30, 0.04), (30, 0.96), (3, 0.5), (2, 0.5)])
+def test_too_few_examples_on_a_side_are_refused(n, share):
+    with pytest.raises(SpecError, match="at least are needed on either side; change it, or add examples"):
+        a_split(n, share)
+
+
+@pytest.mark.parametrize(
+    ("best", "estimates", "status", "expected"),
+    [
+        (None, [0.5, 0.6], ["dropped", "dropped"], []),
+        (0, [0.5, None], ["best", "active"], [0]),
+        (0, [0.9, 0.95, 0.2], ["best", "dropped", "eliminated"], [0, 2]),
+        (2, [0.5, 0.5, 0.7], ["active"] * 3, [2, 0]),
+        (1, [np.nan, 0.5, 0.4], ["active"] * 3, [1, 2]),
+    ],
+)
+def test_the_finalists_are_the_best_and_the_closest_of_those_that_are_left(best, estimates, status, expected):
+    assert finalists(best, estimates, status) == expected
+
+
+def a_selector(split, name="ucb-e", n_arms=4, limit=None, batch_size=5, **params):
+    inner = create_selector(
+        name,
+        n_arms=n_arms,
+        n_examples=len(split.selection),
+        budget=selection_budget(limit, split),
+        batch_size=batch_size,
+        **params,
+    )
+    return HoldoutSelector(inner, split, limit=limit, batch_size=batch_size)
+
+
+def played(selector, scores, seed=0):
+    """Rounds, as a campaign plays them, until nothing is asked."""
+    told = []
+    for number in range(10_000):
+        batch = selector.ask(round_rng(seed, number))
+        if len(batch) == 0:
+            return told
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        told.append(batch)
+    raise AssertionError("it never ends")
+
+
+@tries(15)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    share=st.sampled_from([0.1, 0.3, 0.6]),
+    limit=st.one_of(st.none(), st.integers(50, 130)),
+    name=st.sampled_from(["ucb-e", "champion", "row-mean"]),
+    delta=st.sampled_from([None, 0.3]),
+)
+def test_selection_never_sees_what_is_held_out_and_the_finalists_see_all_of_it(
+    seed, share, limit, name, delta
+):
+    split = a_split(30, share)
+    rng = np.random.default_rng(seed)
+    scores = np.where(rng.random((4, 30)) < 0.1, np.nan, rng.random((4, 30)).round())
+    selector = a_selector(split, name, limit=limit, delta=delta)
+    told = played(selector, scores, seed)
+    decision = selector.decision()
+    pairs = [
+        (arm, int(example)) for batch in told for arm, example in zip(batch.arms, batch.examples, strict=True)
+    ]
+    assert decision.stop
+    assert len(set(pairs)) == len(pairs) <= (limit or len(pairs))
+    held_out = set(split.held_out.tolist())
+    chosen = finalists(decision.best, decision.estimates.tolist(), decision.status)
+    asked = {(arm, example) for arm, example in pairs if example in held_out}
+    assert asked == {(arm, example) for arm in chosen for example in held_out}
+    # The decision is that of the algorithm on its own part.
+    alone = create_selector(
+        name, n_arms=4, n_examples=len(split.selection), budget=selection_budget(limit, split), batch_size=5,
+        delta=delta,
+    )  # fmt: skip
+    numbers = {int(position): number for number, position in enumerate(split.selection)}
+    for batch in told:
+        if int(batch.examples[0]) in numbers:
+            mapped = np.array([numbers[int(each)] for each in batch.examples])
+            alone.tell(Batch(batch.arms, mapped), scores[batch.arms, batch.examples])
+    assert alone.decision() == decision
+    # A fresh one that is told the same goes on, and ends, alike from every round on.
+    again = a_selector(split, name, limit=limit, delta=delta)
+    for number, batch in enumerate(told):
+        assert again.ask(round_rng(seed, number)) == batch
+        again = a_selector(split, name, limit=limit, delta=delta)
+        for earlier in told[: number + 1]:
+            again.tell(earlier, scores[earlier.arms, earlier.examples])
+    assert again.decision() == decision
+
+
+def test_it_goes_on_until_the_finalists_are_scored_and_keeps_the_claim():
+    split = a_split()
+    scores = np.tile([[0.0], [1.0], [0.4], [0.2]], 30)
+    selector = a_selector(split, "champion", delta=0.05)
+    seen = set()
+    for number in range(1000):
+        decision = selector.decision()
+        batch = selector.ask(round_rng(3, number))
+        if len(batch) == 0:
+            break
+        if batch.examples[0] in split.held_out:
+            assert (decision.stop, decision.reason, decision.claim.kind) == (False, "confident", "proven")
+            seen.add(tuple(batch.arms.tolist()))
+        selector.tell(batch, scores[batch.arms, batch.examples])
+    assert seen
+    assert selector.decision().stop
+    assert selector.decision().reason == "confident"
+
+
+def test_a_limit_that_ends_it_before_says_so():
+    split = a_split()
+    scores = np.tile([[0.0], [1.0], [0.4], [0.2]], 30)
+    # As where a raised budget has another winner than the one that was scored.
+    inner = create_selector("row-mean", n_arms=4, n_examples=21, budget=22, batch_size=5)
+    cut = HoldoutSelector(inner, split, limit=27, batch_size=5)
+    assert sum(len(batch) for batch in played(cut, scores)) == 27
+    decision = cut.decision()
+    assert (decision.stop, decision.reason, decision.claim.kind) == (True, "budget", "heuristic")
+    assert len(cut.ask(round_rng(0, 6))) == 0
+
+
+def test_a_batch_of_both_parts_is_refused():
+    split = a_split()
+    mixed = Batch(np.array([0, 0]), np.array([split.held_out[0], split.selection[0]]))
+    with pytest.raises(MalformedBatch, match="all held out, or none of them"):
+        a_selector(split).tell(mixed, [1.0, 1.0])
+
+
+STANDING = HeldOut(
+    n_examples=40, n_selection=60, winner="a", runner_up="b", told=40, scored=40, is_complete=True
+)
+
+
+def test_the_interval_holds_for_new_examples_and_the_one_of_selection_does_not():
+    """200 equal arms on 40 + 40 examples: the best of selection is flattered there, and not on the others.
+
+    At most 5% of 400 runs may miss: more than 35 have probability 4e-4. Of the broken variant, which takes
+    the scores that the winner was chosen by, more than that do.
+    """
+    true, missed, missed_by_selection = 0.6, 0, 0
+    for seed in range(400):
+        split = a_split(80, 0.5, seed)
+        scores = (np.random.default_rng([seed, 1]).random((200, 80)) < true).astype(float)
+        selector = a_selector(split, "row-mean", n_arms=200, batch_size=8000, intervals=False)
+        played(selector, scores, seed)
+        best, second = finalists(
+            selector.decision().best, selector.decision().estimates.tolist(), selector.decision().status
+        )
+        found = completed(
+            STANDING, scores[best, split.held_out].tolist(), scores[second, split.held_out].tolist()
+        )
+        missed += not (
+            found.lower <= true <= found.upper and found.difference_lower <= 0.0 <= found.difference_upper
+        )
+        lower, upper = mean_interval(scores[best, split.selection], LEVEL / 2)
+        missed_by_selection += not lower <= true <= upper
+    assert missed <= 35 < missed_by_selection
+
+
+def test_what_has_no_outcome_counts_at_its_worst():
+    ours, theirs = [1.0, None, 0.0, 1.0] * 10, [0.5, 0.5, None, 0.0] * 10
+    found = completed(STANDING, ours, theirs)
+    assert found.mean == pytest.approx(2 / 3)
+    assert found.lower == mean_interval(np.array([1.0, 0.0, 0.0, 1.0] * 10), LEVEL / 2)[0]
+    assert found.upper == mean_interval(np.array([1.0, 1.0, 0.0, 1.0] * 10), LEVEL / 2)[1]
+    assert (found.both_scored, found.difference) == (20, 0.75)
+    least, most = np.array([0.5, -0.5, -1.0, 1.0] * 10), np.array([0.5, 0.5, 0.0, 1.0] * 10)
+    assert found.difference_lower == 2 * mean_interval((least + 1) / 2, LEVEL / 2)[0] - 1
+    assert found.difference_upper == 2 * mean_interval((most + 1) / 2, LEVEL / 2)[1] - 1
+
+
+ANSWER = Answer(
+    objective="best-mean",
+    outcome="winner",
+    claim=Claim(kind="proven", delta=0.05),
+    reason="confident",
+    best="a",
+    candidates=(),
+    n_examples=60,
+    delta=0.05,
+    held_out=STANDING,
+)
+CURSED = (
+    "the mean above is of the examples that a was chosen by, and tends to be too high for others (the "
+    "winner's curse)"
+)
+SURE = (
+    " (this interval and the next both hold with probability 95%, if the examples of the dataset were drawn "
+    "at random from those that matter)"
+)
+TOKENS = Spending(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
+
+
+def test_the_claim_and_the_mean_are_about_the_examples_of_selection():
+    assert dict(answer_lines(ANSWER))["sure"] == (
+        "on the 60 examples of selection no candidate has a mean that is higher; the chance that this is "
+        "wrong is at most 0.05"
+    )
+
+
+def test_the_words_of_a_scored_winner():
+    ones = [1.0] * 30 + [0.0] * 10
+    found = completed(STANDING, ones, [0.5] * 40)
+    said = dict(held_out_lines(replace(ANSWER, held_out=found)))
+    assert said["held out"] == (
+        f"0.750 on the 40 examples that selection never saw; on new examples like these between "
+        f"{found.lower:.3f} and {found.upper:.3f}{SURE}; {CURSED}, and this number does not"
+    )
+    assert said["ahead by"] == (
+        f"+0.250 against b, the runner-up, on the same examples; on new examples like these between "
+        f"{found.difference_lower:.3f} and {found.difference_upper:.3f} (together with the interval above)"
+    )
+
+
+def test_who_may_have_been_added_for_the_held_out_scores_takes_the_guarantee_away():
+    found = replace(completed(STANDING, [1.0] * 40, [0.5] * 40), joined="c")
+    said = dict(held_out_lines(replace(ANSWER, held_out=found)))
+    seen = "(this guarantees nothing: c joined after scores on these examples had been seen)"
+    assert seen in said["ahead by"]
+    assert said["held out"].endswith(f"{seen}; {CURSED}")
+
+
+def test_of_a_server_that_changed_nothing_is_guaranteed():
+    found = completed(STANDING, [1.0] * 40, [0.5] * 40)
+    change = CanaryChange(
+        model="m", server="s", found_at=None, when="during", changed=9, prompts=16, texts_before=3
+    )
+    said = dict(held_out_lines(replace(ANSWER, held_out=found, servers=(change,))))
+    assert f"(this guarantees nothing: {MIXED})" in said["held out"]
+    assert f"(this guarantees nothing: {MIXED})" in said["ahead by"]
+
+
+def test_the_words_of_comparisons_without_an_outcome():
+    found = completed(replace(STANDING, scored=39), [None] + [1.0] * 39, [None, None] + [0.5] * 38)
+    said = dict(held_out_lines(replace(ANSWER, held_out=found)))
+    assert "never saw (1 without an outcome, left out of this number and at their worst" in said["held out"]
+    assert "same examples (2 without an outcome, left out" in said["ahead by"]
+    alone = held_out_lines(replace(ANSWER, held_out=completed(STANDING, [1.0] * 40)))
+    assert [word for word, _ in alone] == ["held out"]
+    assert "(this interval holds with probability 95%, if" in alone[0][1]
+    none = completed(replace(STANDING, scored=0), [None] * 40, [1.0] * 40)
+    said = dict(held_out_lines(replace(ANSWER, held_out=none)))
+    assert said == {"held out": "not known: none of the 40 comparisons has an outcome"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"outcome": None}, "3 of the 40 examples that selection does not see are scored for a so far"),
+        (
+            {"limit": TOKENS},
+            "not known: 3 of the 40 examples that selection does not see are scored for a, then the token "
+            f"budget is spent: 16 of 15; {CURSED}",
+        ),
+    ],
+)
+def test_the_words_of_a_winner_that_is_not_scored_yet(changes, expected):
+    unfinished = replace(STANDING, told=3, scored=3, is_complete=False)
+    assert held_out_lines(replace(ANSWER, held_out=unfinished, **changes)) == [("held out", expected)]
+
+
+def a_decision(**changes):
+    found = DecisionRecord(
+        round_number=1,
+        best="b",
+        estimates=[0.4, 0.8, 0.6],
+        lower=[None] * 3,
+        upper=[None] * 3,
+        status=["active"] * 3,
+        claim={"kind": "heuristic", "delta": None, "assumptions": [], "refuted": []},
+        stop=True,
+        reason="budget",
+        decided_at=None,
+    )
+    return replace(found, **changes)
+
+
+def test_the_standing_is_read_from_the_rows(database):
+    campaign = store_campaign(database)
+    record = replace(campaign.record, spec={**campaign.record.spec, "holdout": 0.4})
+    split: Split = split_examples([f"e{i}" for i in range(5)], share=0.4, seed=7)
+    campaign.finish(campaign.plan(0, [0, 1, 2], split.selection.tolist()), [0.0, 1.0, 1.0])
+    with database.reading() as session:
+        before = held_out_of(session, record, "abc", a_decision())
+        assert held_out_of(session, campaign.record, "abc", a_decision()) is None
+        assert held_out_of(session, record, "abc", None).winner is None
+    assert (before.winner, before.runner_up, before.told, before.is_complete) == ("b", "c", 0, False)
+    assert (before.n_examples, before.n_selection) == (2, 3)
+    first, second = split.held_out.tolist()
+    campaign.finish(campaign.plan(1, [1, 2, 1, 2], [first, first, second, second]), [1.0, 0.0, 0.0, None])
+    with database.reading() as session:
+        after = held_out_of(session, record, "abc", a_decision())
+        other = held_out_of(session, record, "abc", a_decision(best="a"))
+    assert after == completed(replace(before, told=2, scored=2, is_complete=True), [1.0, 0.0], [0.0, None])
+    assert (other.told, other.is_complete) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("holdout: 0.1", "holdout: holds out 1 of the 6 examples, and 2 at least are needed on either side"),
+        ("holdout: 0.9", "holdout: holds out 5 of the 6 examples, and 2 at least are needed on either side"),
+        ("holdout: 1.5", "holdout"),
+        ("holdout: 0", "holdout"),
+    ],
+)
+def test_a_file_with_an_unusable_share_is_refused(campaign_file, line, message):
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(campaign_file(add=line + "\n"))
+    assert message in str(refused.value)
+
+
+def test_a_budget_that_the_finalists_use_up_is_refused(campaign_file):
+    with pytest.raises(
+        SpecError, match=r"need 6 of the budget of 10 comparisons for the 3 held-out examples"
+    ):
+        check_campaign_file(campaign_file("budget: 40", "budget: 10", add="holdout: 0.5\n"))
+
+
+def test_other_objectives_have_no_holdout(campaign_file):
+    path = campaign_file("objective: best-mean", "objective: best-duel", add="holdout: 0.5\n")
+    with pytest.raises(SpecError, match="means nothing to best-duel; leave it out"):
+        check_campaign_file(path)
+
+
+def test_the_split_is_part_of_what_a_campaign_is(campaign_file):
+    half = check_campaign_file(campaign_file(add="holdout: 0.5\n"))
+    assert half.identity()["held_out_fingerprint"] == half.split.fingerprint
+    assert "3 of the examples are held out for the winner and the runner-up" in half.size
+    assert check_campaign_file(campaign_file()).identity()["held_out_fingerprint"] is None
+
+
+def test_history_is_of_the_examples_of_selection(campaign_file, folder):
+    scores = np.arange(12).reshape(2, 6) / 12
+    np.savez(folder / "past.npz", scores=scores)
+    path = campaign_file("selector: {name: ucb-e, params: {a: 1.0}}", "selector: {name: pulse}")
+    checked = check_campaign_file(path, ["history=['past.npz']", "holdout=0.5"])
+    assert (checked.found_params()["history"] == scores[:, checked.split.selection]).all()
+
+
+def test_a_full_table_holds_nothing_out_and_has_the_same_scores(campaign_file):
+    checked = check_campaign_file(campaign_file(add="holdout: 0.5\n"))
+    full = exhaustive_campaign(checked)
+    assert (full.split, full.spec.own_budget) == (None, 8 * 6)
+    assert has_the_same_scores(full.identity(), checked.identity())
