@@ -1,18 +1,18 @@
 """Difference estimates of the arms' means: what predictions explain of the luck of the draw is taken off.
 
-Letters as in `prediction_powered`. Before the t-th draw of an arm, S_{t-1} is the sum of what was told, u_t the
-number of examples left and sbar_t the mean of their predicted scores s; w_t is a weight in [0, 1]. Then
+Letters as in `prediction_powered`. Before the t-th draw of an arm, S_{t-1} is the sum of what was told, u_t
+the number of examples left and sbar_t the mean of their predicted scores s; w_t is a weight in [0, 1]. Then
 
     theta_t = (S_{t-1} + u_t (x_t - w_t (s_t - sbar_t))) / n
 
-has the mean of the arm as its expectation given the past, whatever the predictions and the weight are, as long
-as the past has fixed them: the draw is uniform. So has any average of thetas whose weights depend on nothing
-but t. Given the past theta_t varies in proportion to u_t, and two thetas are uncorrelated, so the best weights
-are 1 / u_t^2. Without predictions that is as near as the plain mean of the draws; the equal weights of
-`one_step` are not, as what the first draws got wrong stays in them.
+has the mean of the arm as its expectation given the past, whatever the predictions and the weight are, as
+long as the past has fixed them: the draw is uniform. So has any average of thetas whose weights depend on
+nothing but t. Given the past theta_t varies in proportion to u_t, and two thetas are uncorrelated, so the
+best weights are 1 / u_t^2. Without predictions that is as near as the plain mean of the draws; the equal
+weights of `one_step` are not, as what the first draws got wrong stays in them.
 
-w_t is Cov(x, s) / Var(s) in the draws before, which makes x - w s vary least: predictions that say nothing get
-a weight near 0.
+w_t is Cov(x, s) / Var(s) in the draws before, which makes x - w s vary least: predictions that say nothing
+get a weight near 0.
 
 Source for the weight w: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via
 Low-Rank Factorization", Lemma 2.
