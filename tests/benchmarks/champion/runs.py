@@ -28,8 +28,8 @@ ENTRANTS = (
     Entrant("fused", "champion", {"batch_size": 4}, 10_000),
     Entrant("race", "champion", {"batch_size": 4, "start": "race"}, 10_000),
     Entrant("champion", "champion", {"batch_size": 4, "start": "champion"}, 10_000),
-    Entrant("ucb-e", "ucb-e", {"batch_size": 32, "variant": "paper"}, 1),
     Entrant("ucb-e, mended", "ucb-e", {"batch_size": 32}, 10_000),
+    Entrant("ucb-e", "ucb-e", {"batch_size": 32, "variant": "paper"}, 1),
 )
 
 
