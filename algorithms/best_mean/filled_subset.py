@@ -35,15 +35,15 @@ class FilledSubset:
         matrix = self._matrix
         if self._stopping.room(1) == 0:
             return EMPTY_BATCH
-        in_question = np.flatnonzero(self._stopping.in_question)
-        open_examples = matrix.open_examples(in_question)
+        worth_asking = np.flatnonzero(self._stopping.worth_asking)
+        open_examples = matrix.open_examples(worth_asking)
         if open_examples.size == 0:
             return EMPTY_BATCH
-        whole = max(1, self._batch_size // len(in_question))
+        whole = max(1, self._batch_size // len(worth_asking))
         chosen = rng.choice(open_examples, size=min(whole, open_examples.size), replace=False)
-        columns, places = np.nonzero(matrix.is_free(in_question, chosen[:, np.newaxis]))
+        columns, places = np.nonzero(matrix.is_free(worth_asking, chosen[:, np.newaxis]))
         size = self._stopping.room(places.size)
-        return matrix.ask(in_question[places[:size]], chosen[columns[:size]])
+        return matrix.ask(worth_asking[places[:size]], chosen[columns[:size]])
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

@@ -50,7 +50,7 @@ class Lrf:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms, grouped by arm."""
         room = self._stopping.room(self._batch_size)
-        return self._matrix.ask_uniformly(room, rng, self._stopping.in_question)
+        return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

@@ -74,7 +74,7 @@ class Pulls:
     ) -> dict[int, int]:
         """How many pairs to ask of which arms, those asked first in front."""
         matrix, sizes = self._matrix, dict[int, int]()
-        free = np.where(self._stopping.in_question, matrix.free_of_arm, 0)  # (K,)
+        free = np.where(self._stopping.worth_asking, matrix.free_of_arm, 0)  # (K,)
         pending = matrix.pending.copy()  # (K,)
         while room > 0 and free.any():
             asked = matrix.told + pending

@@ -8,7 +8,7 @@ from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_mean.consistency import check_possible
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.standing import Standing
+from algorithms.best_mean.standing import ROUNDING, Standing
 from algorithms.confidence import EndLevels, FinitePopulationIntervals
 from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason
 from algorithms.protocols import Batch
@@ -121,9 +121,28 @@ class Stopping:
     def in_question(self) -> BoolArray:
         """Arms that may still be asked, shape (K,): not dropped, and mended with `delta`, not eliminated."""
         active = self._matrix.active
-        if not self._is_mended or self._setting.delta is None:
-            return active
-        return active & ~self._by_ends().eliminated
+        return active & ~self._by_ends().eliminated if self._is_followed else active
+
+    @property
+    def worth_asking(self) -> BoolArray:
+        """Arms to ask next, shape (K,): those in question that keep it from stopping.
+
+        That is the arm with the highest lower end, and those whose upper ends it does not reach, as long as
+        any of these has free pairs.
+        """
+        in_question = self.in_question
+        if not self._is_followed:
+            return in_question
+        lower, upper = self._ends
+        leader = int(np.where(in_question, lower, -np.inf).argmax())
+        hinders = in_question & (upper > lower[leader] + self._setting.epsilon + ROUNDING)
+        hinders[leader] = in_question[leader]
+        return hinders if (self._matrix.free_of_arm[hinders] > 0).any() else in_question
+
+    @property
+    def _is_followed(self) -> bool:
+        """Whether who is asked follows the stopping rule."""
+        return self._is_mended and self._setting.delta is not None
 
     def room(self, wanted: int) -> int:
         """How many of the pairs wanted may be asked; 0 when stopped."""
@@ -193,10 +212,14 @@ class Stopping:
         return self._standing(*self._matrix.possible_means)
 
     def _by_ends(self) -> Standing:
-        intervals = self._intervals
-        if intervals is None or self._stated >= 1.0:
-            return self._by_scores()
-        return self._standing(intervals.single_lower, intervals.single_upper)
+        return self._standing(*self._ends)
+
+    @property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        """The lower and the upper ends to stop by, shapes (K,) and (K,)."""
+        if self._intervals is None or self._stated >= 1.0:
+            return self._matrix.possible_means
+        return self._intervals.single_lower, self._intervals.single_upper
 
     def _standing(self, lower: FloatArray, upper: FloatArray) -> Standing:
         return standing_of(self._matrix, lower, upper, self._setting.epsilon)

@@ -90,10 +90,10 @@ class UcbELrf:
         room = self._stopping.room(self._batch_size)
         if room == 0:
             return EMPTY_BATCH
-        in_question = self._stopping.in_question
+        worth_asking = self._stopping.worth_asking
         if completion.warm_up_left > 0:
-            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng, in_question)
-        free = np.where(in_question, matrix.free_of_arm, 0)
+            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng, worth_asking)
+        free = np.where(worth_asking, matrix.free_of_arm, 0)
         if not free.any():
             return EMPTY_BATCH
         arm = highest(self._bounds(), free, matrix.pending, rng)

@@ -70,7 +70,7 @@ class UcbELrfScoreOnly:
         matrix, completion = self._matrix, self._completion
         room = self._stopping.room(self._batch_size)
         if room > 0 and completion.warm_up_left > 0:
-            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng, self._stopping.in_question)
+            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng, self._stopping.worth_asking)
         means = completion.means
 
         def bounds(asked: IntArray) -> FloatArray:

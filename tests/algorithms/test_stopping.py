@@ -282,3 +282,20 @@ def test_an_arm_is_in_question_again_when_the_one_that_beat_it_is_dropped():
     stopping.tell(batch, matrix.tell(batch, [NAN] * 8))
     assert stopping.in_question.tolist() == [False, True, True]
     assert stopping.decision().status == ("dropped", "active", "active")
+
+
+def test_asked_next_are_those_that_keep_it_from_stopping():
+    # Known to be 0.5 to 0.6, 0.4 to 0.6, 0.3 to 0.55 and 0 to 0.1.
+    rows = [[5 / 9] * 9, [1.0] * 4 + [0.0] * 4, [1.0] * 3 + [0.0] * 4 + [0.5], [0.0] * 9]
+
+    def waits(**params):
+        stopping, _ = rule(rows, delta=1e-9, **params)
+        return stopping.in_question.tolist(), stopping.worth_asking.tolist()
+
+    assert waits() == ([True, True, True, False], [True, True, True, False])
+    assert waits(epsilon=0.06) == ([True, True, True, False], [True, True, False, False])
+    assert waits(variant="paper", epsilon=0.06) == ([True] * 4, [True] * 4)
+    stopping, matrix = rule(rows, delta=1e-9, epsilon=0.06)
+    for arm, first in ((0, 9), (1, 8)):
+        matrix.ask(arm, np.arange(first, N))
+    assert stopping.worth_asking.tolist() == [True, True, True, False]  # nothing else is left to ask
