@@ -51,7 +51,6 @@ class ScoreMatrix:
         self.sums, self.pending = with_more(self.sums, count), with_more(self.pending, count)
         self.active = with_more(self.active, count, True)
         self.free_of_arm = with_more(self.free_of_arm, count, self.n_examples)
-        self.free_of_example += count
 
     @property
     def means(self) -> FloatArray:
