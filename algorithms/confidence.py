@@ -41,11 +41,23 @@ class Control:
     """Shape (B,), a bound of the controls of all examples untold before each draw, non-negative."""
 
 
+@dataclass(frozen=True, slots=True)
+class EndLevels:
+    """The probability with which a single end may ever fail to hold, for each kind of end, in (0, 1)."""
+
+    lower: float
+    upper: float
+
+
 class Bets(Protocol):
     """What intervals ask of a capital."""
 
-    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> int:
-        """Absorb an arm's scores; how many grid points of the window, its first ones, are now refuted."""
+    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> None:
+        """Absorb an arm's scores, and bet on the draws at the grid points of a window."""
+        ...
+
+    def refuted(self, arm: int, window: slice, level: float) -> int:
+        """How many grid points of a window, its first ones, have a capital of at least 1 / level."""
         ...
 
 
@@ -68,19 +80,33 @@ class FinitePopulationIntervals:
     into the intervals. Where all scores are draws that is their plain mean. Where some were chosen, draws and
     not the chosen scores speak for what is left, as well as it is still like what they were drawn from.
     Unscored pairs are left out, as if they were missing at random: the intervals do not rely on that.
+
+    Single ends are read off the same capital beside those: each holds at all times with the probability that
+    its level leaves, and no two of them together with more than a union bound gives.
+
+    Args:
+        n_arms: K.
+        n_examples: N.
+        alpha: In (0, 1).
+        single: The levels of the single ends, at which bets are then the best ones; None for ends that are
+            those of the intervals.
     """
 
-    def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
+    def __init__(
+        self, n_arms: int, n_examples: int, alpha: float, *, single: EndLevels | None = None
+    ) -> None:
         if not 0.0 < alpha < 1.0:
             raise InvalidParameter("alpha", alpha, "in (0, 1)")
         self._n_examples = n_examples
         # Equidistant in arcsin(sqrt(m)): cells are narrow where scores of that mean vary little.
         self._grid = (1.0 - np.cos(np.linspace(0.0, np.pi, GRID_POINTS))) / 2.0  # (G,)
         level = alpha / (2.0 * n_arms)
-        self._too_low: Bets = Wealth(n_arms, n_examples, level, self._grid)
-        self._too_high: Bets = Wealth(n_arms, n_examples, level, self._grid)
-        self._first = np.zeros(n_arms, dtype=np.int64)  # (K,) grid point at the lower end
-        self._last = np.full(n_arms, GRID_POINTS - 1)  # (K,) grid point at the upper end
+        self._simultaneous = _Ends(EndLevels(level, level), n_arms)
+        self._single = self._simultaneous if single is None else _Ends(single, n_arms)
+        self._all_ends = (self._simultaneous,) if single is None else (self._simultaneous, self._single)
+        best_for = self._single.levels
+        self._too_low: Bets = Wealth(n_arms, n_examples, best_for.lower, self._grid)
+        self._too_high: Bets = Wealth(n_arms, n_examples, best_for.upper, self._grid)
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._low_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self._high_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
@@ -103,13 +129,25 @@ class FinitePopulationIntervals:
     def lower(self) -> FloatArray:
         """Lower ends, shape (K,)."""
         self._settle_all()
-        return self._ends(self._first, self._low_sums)
+        return self._means_at(self._simultaneous.first, self._low_sums)
 
     @property
     def upper(self) -> FloatArray:
         """Upper ends, shape (K,)."""
         self._settle_all()
-        return self._ends(self._last, self._high_sums)
+        return self._means_at(self._simultaneous.last, self._high_sums)
+
+    @property
+    def single_lower(self) -> FloatArray:
+        """Lower ends that hold one by one, shape (K,)."""
+        self._settle_all()
+        return self._means_at(self._single.first, self._low_sums)
+
+    @property
+    def single_upper(self) -> FloatArray:
+        """Upper ends that hold one by one, shape (K,), never below the lower one of the same arm."""
+        self._settle_all()
+        return self._means_at(self._single.last, self._high_sums)
 
     @property
     def estimates(self) -> FloatArray:
@@ -131,7 +169,7 @@ class FinitePopulationIntervals:
                 self._settle(arm, scores[mine], is_draw[mine])
         self._unsettled.clear()
 
-    def _ends(self, points: IntArray, sums: FloatArray) -> FloatArray:
+    def _means_at(self, points: IntArray, sums: FloatArray) -> FloatArray:
         # What is left to tell is worth at least 0 and at most 1 each: certain, so it has the last word.
         untold = self._n_examples - self._told
         return np.clip(self._grid[points], sums / self._n_examples, (sums + untold) / self._n_examples)
@@ -145,11 +183,32 @@ class FinitePopulationIntervals:
         self._scored[arm] += np.count_nonzero(~np.isnan(scores))
         self._draws[arm] += np.count_nonzero(counted)
         self._draw_sums[arm] += np.where(counted, low, 0.0).cumsum()[-1]
-        first, last, end = self._first[arm], self._last[arm], GRID_POINTS - 1
-        first += self._too_low.bet(arm, low, slice(first + 1, last), is_draw)
+        # What the intervals refute the single ends refute too: no capital is needed there any more.
+        self._too_low.bet(arm, low, self._simultaneous.above_first(arm), is_draw)
+        for ends in self._all_ends:
+            ends.first[arm] += self._too_low.refuted(arm, ends.above_first(arm), ends.levels.lower)
         # A mean is too high where one minus it is too low, and the grid is its own mirror image.
-        last -= self._too_high.bet(arm, 1.0 - high, slice(end - last + 1, end - first), is_draw)
-        self._first[arm], self._last[arm] = first, last
+        self._too_high.bet(arm, 1.0 - high, self._simultaneous.below_last(arm), is_draw)
+        for ends in self._all_ends:
+            ends.last[arm] -= self._too_high.refuted(arm, ends.below_last(arm), ends.levels.upper)
+
+
+class _Ends:
+    """The grid points at which the ends of all arms are, each end at a level."""
+
+    def __init__(self, levels: EndLevels, n_arms: int) -> None:
+        self.levels = levels
+        self.first = np.zeros(n_arms, dtype=np.int64)  # (K,) at the lower end
+        self.last = np.full(n_arms, GRID_POINTS - 1)  # (K,) at the upper end
+
+    def above_first(self, arm: int) -> slice:
+        """The grid points between an arm's ends."""
+        return slice(int(self.first[arm]) + 1, int(self.last[arm]))
+
+    def below_last(self, arm: int) -> slice:
+        """The same on the mirrored grid."""
+        end = GRID_POINTS - 1
+        return slice(end - int(self.last[arm]) + 1, end - int(self.first[arm]))
 
 
 class Wealth:
@@ -163,10 +222,10 @@ class Wealth:
     """
 
     def __init__(self, n_arms: int, n_examples: int, level: float, grid: FloatArray) -> None:
+        """Start with a capital of 1; `level` is the one for which the bets are best."""
         n_sizes = 1 + max(0, int(np.log(n_examples / FIRST_HORIZON) / np.log(HORIZON_RATIO)))
         horizons = FIRST_HORIZON * HORIZON_RATIO ** np.arange(n_sizes)
         self._scales = np.sqrt(2.0 * np.log(1.0 / level) / horizons)[:, np.newaxis]  # (J, 1)
-        self._level = level
         self._n_examples = n_examples
         self._totals = n_examples * grid  # (G,) N m
         self._capital = np.ones((n_arms, n_sizes, grid.size))  # (K, J, G)
@@ -177,8 +236,16 @@ class Wealth:
 
     def capital(self, arm: int, window: slice = slice(None)) -> FloatArray:
         """The capital of an arm, shape (G,), at the grid points of a window."""
-        average: FloatArray = self._capital[arm, :, window].mean(axis=0)
+        with np.errstate(over="ignore"):  # infinite capital refutes as well as any
+            average: FloatArray = self._capital[arm, :, window].mean(axis=0)
         return average
+
+    def refuted(self, arm: int, window: slice, level: float) -> int:
+        """How many points of a window, its first ones, are refuted: at least 1 / level is their capital.
+
+        The probability that this is ever so of the arm's mean is at most `level`.
+        """
+        return int(np.count_nonzero(self.capital(arm, window) >= 1.0 / level))
 
     def bet(
         self,
@@ -187,14 +254,10 @@ class Wealth:
         window: slice,
         is_draw: BoolArray | None = None,
         control: Control | None = None,
-    ) -> int:
+    ) -> None:
         """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
 
         With a control, scores less their controls are bet on, and 1 / (mu + most) caps the bets.
-
-        Returns:
-            How many points of the window are refuted, at probability `level` of ever refuting the mean;
-            they are the first ones.
         """
         told = self._told[arm] + np.arange(len(scores))  # (B,) t - 1
         sums = self._sums[arm] + _before(scores)  # (B,) S_{t-1}
@@ -221,10 +284,8 @@ class Wealth:
         factors *= values[:, np.newaxis] - left
         factors += 1.0
         capital = self._capital[arm, :, window]  # (J, G), a view
-        with np.errstate(over="ignore"):  # infinite capital refutes as well as any
+        with np.errstate(over="ignore"):
             capital *= np.minimum(np.multiply.reduce(factors, axis=1), MOST_GAINED)
-            refuted = capital.mean(axis=0) >= 1.0 / self._level
-        return int(np.count_nonzero(refuted))
 
 
 def _before(values: FloatArray) -> FloatArray:

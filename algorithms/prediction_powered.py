@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.confidence import Control, FinitePopulationIntervals, Wealth
+from algorithms.confidence import Control, EndLevels, FinitePopulationIntervals, Wealth
 
 ROUNDING = (
     1e-9  # of sbar, which comes from sums kept over many draws: it may not let the capital turn negative
@@ -62,11 +62,13 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
     are those of the lower ends.
     """
 
-    def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
-        super().__init__(n_arms, n_examples, alpha)
-        level = alpha / (2.0 * n_arms)
-        self._powered_low = PoweredWealth(n_arms, n_examples, level, self._grid)
-        self._powered_high = PoweredWealth(n_arms, n_examples, level, self._grid)
+    def __init__(
+        self, n_arms: int, n_examples: int, alpha: float, *, single: EndLevels | None = None
+    ) -> None:
+        super().__init__(n_arms, n_examples, alpha, single=single)
+        best_for = self._single.levels
+        self._powered_low = PoweredWealth(n_arms, n_examples, best_for.lower, self._grid)
+        self._powered_high = PoweredWealth(n_arms, n_examples, best_for.upper, self._grid)
         self._too_low, self._too_high = self._powered_low, self._powered_high
         self._announced: dict[int, PredictedDraws] = {}
         self._predicted: list[deque[PredictedDraws | None]] = [deque() for _ in range(n_arms)]
@@ -107,7 +109,6 @@ class PoweredWealth:
     def __init__(self, n_arms: int, n_examples: int, level: float, grid: FloatArray) -> None:
         self._plain = Wealth(n_arms, n_examples, level, grid)
         self._powered = Wealth(n_arms, n_examples, level, grid)
-        self._level = level
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(n_arms)  # (K,) of scores
         self._squares = np.full(n_arms, PRIOR_SQUARES)  # (K,) of s - sbar
@@ -119,18 +120,18 @@ class PoweredWealth:
         with np.errstate(over="ignore"):
             return 0.5 * self._plain.capital(arm, window) + 0.5 * self._powered.capital(arm, window)
 
+    def refuted(self, arm: int, window: slice, level: float) -> int:
+        """How many points of a window, its first ones, have a capital of at least 1 / level."""
+        return int(np.count_nonzero(self.capital(arm, window) >= 1.0 / level))
+
     def weight(self, arm: int) -> float:
         """The weight of the next controls of an arm, in [0, 1]: Cov(x, s) / Var(s) in what was told."""
         return float(min(1.0, max(0.0, self._products[arm] / self._squares[arm])))
 
-    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> int:
+    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> None:
         """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
 
         What was announced is used up.
-
-        Returns:
-            How many points of the window are refuted, at probability `level` of ever refuting the mean;
-            they are the first ones.
         """
         predicted, self.announced = self.announced, None
         self._plain.bet(arm, scores, window, is_draw)
@@ -146,4 +147,3 @@ class PoweredWealth:
             self._products[arm] += surprises @ (scores - mean)
         self._told[arm] += len(scores)
         self._sums[arm] += scores.sum()
-        return int(np.count_nonzero(self.capital(arm, window) >= 1.0 / self._level))

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, Variant
 from algorithms.decision import Decision
 from algorithms.protocols import EMPTY_BATCH, Batch
 
@@ -16,28 +16,34 @@ class FilledSubset:
     A batch is as many whole examples as fit in `batch_size`, and at least one: it is larger than
     `batch_size` when there are more arms than that. Only the budget cuts an example short.
 
+    Mended, with `delta`, arms that are eliminated are asked no more.
+
     Args:
         setting: The problem and the common parameters.
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 4 (Filled Subset).
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, *, variant: Variant = "mended") -> None:
         self._batch_size = setting.batch_size
         self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix)
+        self._stopping = Stopping(setting, self._matrix, variant)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose all free pairs of one example or several, grouped by example."""
         matrix = self._matrix
-        open_examples = np.flatnonzero(matrix.free_of_example)
-        if self._stopping.room(1) == 0 or open_examples.size == 0:
+        if self._stopping.room(1) == 0:
             return EMPTY_BATCH
-        whole = max(1, self._batch_size // int(matrix.active.sum()))
+        worth_asking = np.flatnonzero(self._stopping.worth_asking)
+        open_examples = matrix.open_examples(worth_asking)
+        if open_examples.size == 0:
+            return EMPTY_BATCH
+        whole = max(1, self._batch_size // len(worth_asking))
         chosen = rng.choice(open_examples, size=min(whole, open_examples.size), replace=False)
-        columns, arms = np.nonzero(matrix.is_free(np.arange(matrix.n_arms), chosen[:, np.newaxis]))
-        size = self._stopping.room(arms.size)
-        return matrix.ask(arms[:size], chosen[columns[:size]])
+        columns, places = np.nonzero(matrix.is_free(worth_asking, chosen[:, np.newaxis]))
+        size = self._stopping.room(places.size)
+        return matrix.ask(worth_asking[places[:size]], chosen[columns[:size]])
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from algorithms.best_mean.completion import Completion
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, Variant
 from algorithms.decision import Decision
 from algorithms.low_rank.als import EnsembleAls
 from algorithms.protocols import Batch
@@ -25,6 +25,7 @@ class Lrf:
         ridge: Penalty on the factors, positive.
         sweeps: How often each factorisation is improved, at least 1.
         drop: Share of the scores that each factorisation does without, in [0, 1).
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 5 (LRF).
     """
@@ -38,16 +39,18 @@ class Lrf:
         ridge: float = 0.1,
         sweeps: int = 10,
         drop: float = 0.05,
+        variant: Variant = "mended",
     ) -> None:
         self._batch_size = setting.batch_size
         self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix)
+        self._stopping = Stopping(setting, self._matrix, variant)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
         self._completion = Completion(self._matrix, als)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms, grouped by arm."""
-        return self._matrix.ask_uniformly(self._stopping.room(self._batch_size), rng)
+        room = self._stopping.room(self._batch_size)
+        return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

@@ -3,14 +3,15 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_mean.predictions import LowRankPredictions
+from algorithms.best_mean.pulls import Pulls
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, Variant
 from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch
+from algorithms.protocols import Batch
 
 
 class NaivePooling:
@@ -31,6 +32,10 @@ class NaivePooling:
             for a weight derived from how many scores there are.
         tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
         a: How much uncertainty is worth, non-negative.
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
+            round is one pull.
+        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
 
     Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
     Factorization", Section 4 (Naive-Pooling).
@@ -45,27 +50,28 @@ class NaivePooling:
         ridge: float | None = None,
         tau: int = 1000,
         a: float = 1.0,
+        variant: Variant = "mended",
+        first_pull: int | None = None,
+        pull: int | None = None,
     ) -> None:
         if not 0.0 <= a < np.inf:
             raise InvalidParameter("a", a, "non-negative and finite")
         self._a = a
-        self._batch_size = setting.batch_size
         self._n_examples = setting.n_examples
         self._matrix = ScoreMatrix(setting)
         self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
         self._predicted_sums: FloatArray | None = None  # (K,) over the examples not told
-        self._stopping = Stopping(setting, self._matrix)
+        self._stopping = Stopping(setting, self._matrix, variant)
+        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch of one arm."""
-        matrix = self._matrix
+        """Propose a round of pulls."""
         ranking = self._ranking()
-        bounds = np.where(np.isnan(ranking), np.inf, ranking + np.sqrt(self._a / np.maximum(matrix.told, 1)))
-        room = self._stopping.room(self._batch_size)
-        arm = matrix.pick(bounds, rng)
-        if room == 0 or arm is None:
-            return EMPTY_BATCH
-        return matrix.ask(arm, matrix.draw(arm, room, rng))
+
+        def bounds(asked: IntArray) -> FloatArray:
+            return np.where(np.isnan(ranking), np.inf, ranking + np.sqrt(self._a / np.maximum(asked, 1)))
+
+        return self._pulls.ask(bounds, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

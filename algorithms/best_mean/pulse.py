@@ -1,31 +1,38 @@
 """PULSE: UCB-E on estimates that predicted scores make less variable and never biased."""
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.best_mean.difference import DifferenceMeans
 from algorithms.best_mean.one_step import OneStepMeans
 from algorithms.best_mean.predictions import LowRankPredictions
+from algorithms.best_mean.pulls import Pulls
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping, interval_alpha
+from algorithms.best_mean.stopping import Stopping, Variant, interval_alpha, single_levels
 from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
 from algorithms.prediction_powered import PredictionPoweredIntervals
-from algorithms.protocols import EMPTY_BATCH, Batch
+from algorithms.protocols import Batch
+
+Estimate = Literal["difference", "one-step"]
+"""What arms are ranked by: see `DifferenceMeans` and `OneStepMeans`."""
 
 
 class Pulse:
-    """Ask the arm whose one-step estimate plus sqrt(a / pairs told) is highest, on random examples.
+    """Ask the arm whose estimate plus sqrt(a / pairs told) is highest, on random examples.
 
     A low-rank model predicts the scores of all pairs: fitted when every arm was told a batch, and again
-    every `tau` rounds as far as scores have grown by a quarter. One-step estimates, which rank the arms, and
-    intervals use its predictions as control variates: they hold whatever the predictions are, and are the
+    every `tau` rounds as far as scores have grown by a quarter. The estimates that rank the arms, and the
+    intervals, use its predictions as control variates: they hold whatever the predictions are, and are the
     narrower the better these are. An arm without a score has an infinite bound; ties are broken as in UCB-E.
 
-    The one-step estimate of an arm is the mean over its pulls, the first ones included, so it is no more than
-    a ranking score: it often lies outside the interval. The estimates of a decision are the difference
-    estimates of `PredictionPoweredIntervals`.
+    The published one-step estimate of an arm is the mean over its pulls, the first ones included, so it is no
+    more than a ranking score: it often lies outside the interval, and what the first pulls got wrong stays in
+    it. The estimates of a decision are the difference estimates of `PredictionPoweredIntervals`.
 
     Departures: an arm that was told in full is ranked by its mean, which is then known; the control weight
     of a batch, the weight of the ridge and unscored pairs are as `one_step` and `low_rank.logistic` say; the
@@ -41,6 +48,12 @@ class Pulse:
             for a weight derived from how many scores there are.
         tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
         a: How much uncertainty is worth, non-negative.
+        estimate: What arms are ranked by: "difference", or "one-step" as published; None for "difference",
+            and for "one-step" with variant "paper".
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
+            round is one pull.
+        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
 
     Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
     Factorization", Algorithm 1 (PULSE).
@@ -55,31 +68,40 @@ class Pulse:
         ridge: float | None = None,
         tau: int = 1000,
         a: float = 1.0,
+        estimate: Estimate | None = None,
+        variant: Variant = "mended",
+        first_pull: int | None = None,
+        pull: int | None = None,
     ) -> None:
         if not 0.0 <= a < np.inf:
             raise InvalidParameter("a", a, "non-negative and finite")
         self._a = a
-        self._batch_size = setting.batch_size
         self._matrix = ScoreMatrix(setting)
-        self._means = OneStepMeans(setting.n_arms, setting.n_examples)
+        is_one_step = (estimate or ("one-step" if variant == "paper" else "difference")) == "one-step"
+        means = OneStepMeans if is_one_step else DifferenceMeans
+        self._means = means(setting.n_arms, setting.n_examples)
         self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
         self._intervals = (
-            PredictionPoweredIntervals(setting.n_arms, setting.n_examples, interval_alpha(setting))
+            PredictionPoweredIntervals(
+                setting.n_arms,
+                setting.n_examples,
+                interval_alpha(setting),
+                single=single_levels(setting, variant),
+            )
             if setting.intervals
             else None
         )
-        self._stopping = Stopping(setting, self._matrix, self._intervals)
+        self._stopping = Stopping(setting, self._matrix, variant, self._intervals)
+        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch of one arm."""
-        matrix = self._matrix
+        """Propose a round of pulls."""
         ranking = self._means.estimates
-        bounds = np.where(np.isnan(ranking), np.inf, ranking + np.sqrt(self._a / np.maximum(matrix.told, 1)))
-        room = self._stopping.room(self._batch_size)
-        arm = matrix.pick(bounds, rng)
-        if room == 0 or arm is None:
-            return EMPTY_BATCH
-        return matrix.ask(arm, matrix.draw(arm, room, rng))
+
+        def bounds(asked: IntArray) -> FloatArray:
+            return np.where(np.isnan(ranking), np.inf, ranking + np.sqrt(self._a / np.maximum(asked, 1)))
+
+        return self._pulls.ask(bounds, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
@@ -95,5 +117,5 @@ class Pulse:
         self._predictions.end_round(bool((self._matrix.told[self._matrix.active] > 0).all()))
 
     def decision(self) -> Decision:
-        """Recommend the arm with the highest one-step estimate of those that can be the best."""
+        """Recommend the arm with the highest estimate of those that can be the best."""
         return self._stopping.decision(self._means.estimates)

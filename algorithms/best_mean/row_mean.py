@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, Variant
 from algorithms.decision import Decision
 from algorithms.protocols import Batch
 
@@ -13,20 +13,24 @@ from algorithms.protocols import Batch
 class RowMean:
     """Ask pairs drawn uniformly from all that are free: the baseline that adapts to nothing.
 
+    Mended, it adapts to one thing: with `delta`, arms that are eliminated are asked no more.
+
     Args:
         setting: The problem and the common parameters.
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 3 (Row Mean Imputation).
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, *, variant: Variant = "mended") -> None:
         self._batch_size = setting.batch_size
         self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix)
+        self._stopping = Stopping(setting, self._matrix, variant)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over all arms, grouped by arm."""
-        return self._matrix.ask_uniformly(self._stopping.room(self._batch_size), rng)
+        room = self._stopping.room(self._batch_size)
+        return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

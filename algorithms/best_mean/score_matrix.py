@@ -1,6 +1,6 @@
 """Which pairs of the K x n score matrix were asked and told, and what that adds up to per arm.
 
-A round costs O(K + B), plus O(n) for each arm that is drawn from; nothing costs O(K n).
+A round costs O(K + B), plus O(n) for each arm that is drawn from.
 """
 
 import numpy as np
@@ -41,7 +41,6 @@ class ScoreMatrix:
         self.pending = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
         self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
         self.free_of_arm = np.full(setting.n_arms, setting.n_examples)  # (K,)
-        self.free_of_example = np.full(setting.n_examples, setting.n_arms)  # (n,) of active arms
         self._in_flight = InFlight()
 
     def add_arms(self, count: int) -> None:
@@ -52,7 +51,6 @@ class ScoreMatrix:
         self.sums, self.pending = with_more(self.sums, count), with_more(self.pending, count)
         self.active = with_more(self.active, count, True)
         self.free_of_arm = with_more(self.free_of_arm, count, self.n_examples)
-        self.free_of_example += count
 
     @property
     def means(self) -> FloatArray:
@@ -79,21 +77,13 @@ class ScoreMatrix:
         """Whether pairs may be asked; the arguments are broadcast against each other."""
         return self.active[arms] & ~self._taken[arms, examples]
 
+    def open_examples(self, arms: IntArray) -> IntArray:
+        """Examples on which a pair with one of these active arms is free, ascending; it costs O(A n)."""
+        return np.flatnonzero(~self._taken[arms].all(axis=0))
+
     def untold(self, arms: IntArray) -> BoolArray:
         """Of which examples some arms were not told, shape (A, n) for A arms."""
         return ~self._told[arms]
-
-    def pick(self, bounds: FloatArray, rng: np.random.Generator) -> int | None:
-        """The arm with free pairs whose bound, shape (K,), is highest; None if no arm has free pairs.
-
-        Ties go to the arms with the fewest pending pairs, and among those are broken uniformly at random.
-        """
-        arms = np.flatnonzero(self.free_of_arm)
-        if arms.size == 0:
-            return None
-        arms = arms[bounds[arms] == bounds[arms].max()]
-        arms = arms[self.pending[arms] == self.pending[arms].min()]
-        return int(arms[rng.integers(arms.size)])
 
     def draw(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
         """Draw examples uniformly, without replacement and in random order, from an arm's free ones.
@@ -112,13 +102,20 @@ class ScoreMatrix:
         self._in_flight.asked(batch)
         return batch
 
-    def ask_uniformly(self, size: int, rng: np.random.Generator) -> Batch:
-        """Make a batch of at most `size` pairs drawn uniformly from all free ones, grouped by arm."""
-        size = min(size, int(self.free_of_arm.sum()))
+    def ask_uniformly(self, size: int, rng: np.random.Generator, among: BoolArray | None = None) -> Batch:
+        """Make a batch of at most `size` pairs drawn uniformly from all free ones, grouped by arm.
+
+        Args:
+            size: How many pairs.
+            rng: See `round_rng`.
+            among: Shape (K,), the arms they may be of; None for all.
+        """
+        free = self.free_of_arm if among is None else np.where(among, self.free_of_arm, 0)
+        size = min(size, int(free.sum()))
         if size == 0:
             return EMPTY_BATCH
         # Uniform pairs in two steps: how many of each row, then which of the row.
-        counts = rng.multivariate_hypergeometric(self.free_of_arm, size, method="marginals")
+        counts = rng.multivariate_hypergeometric(free, size, method="marginals")
         arms = np.flatnonzero(counts)
         examples = [self.draw(int(arm), int(counts[arm]), rng) for arm in arms]
         return self.ask(np.repeat(arms, counts[arms]), np.concatenate(examples))
@@ -152,16 +149,13 @@ class ScoreMatrix:
 
     def _take(self, arms: IntArray, examples: IntArray) -> None:
         self._taken[arms, examples] = True
-        in_play = self.active[arms]
-        self.free_of_arm -= np.bincount(arms[in_play], minlength=self.n_arms)
-        np.subtract.at(self.free_of_example, examples[in_play], 1)
+        self.free_of_arm -= np.bincount(arms[self.active[arms]], minlength=self.n_arms)
 
     def _drop(self) -> None:
         too_many = too_many_unscored(self.told, self.told - self.scored, self._max_unscored)
         for arm in np.flatnonzero(self.active & too_many):
             self.active[arm] = False
             self.free_of_arm[arm] = 0
-            self.free_of_example -= ~self._taken[arm]
 
     def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
         """The outcomes as floats, if nothing speaks against them."""
@@ -184,6 +178,23 @@ class ScoreMatrix:
             raise OutcomeOutOfRange(arm, example, float(scores[where]), "in [0, 1]")
         self._in_flight.check(batch)
         return scores
+
+
+def highest(bounds: FloatArray, free: IntArray, pending: IntArray, rng: np.random.Generator) -> int:
+    """The arm with free pairs whose bound is highest; there has to be one.
+
+    Ties go to the arms with the fewest pending pairs, and among those are broken uniformly at random.
+
+    Args:
+        bounds: Shape (K,).
+        free: Shape (K,), free pairs of each.
+        pending: Shape (K,), pending pairs of each.
+        rng: See `round_rng`.
+    """
+    arms = np.flatnonzero(free)
+    arms = arms[bounds[arms] == bounds[arms].max()]
+    arms = arms[pending[arms] == pending[arms].min()]
+    return int(arms[rng.integers(arms.size)])
 
 
 def _first(flags: BoolArray) -> int | None:

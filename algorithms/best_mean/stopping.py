@@ -1,4 +1,6 @@
-"""When a best-mean selector stops, what it then says, and how much it may ask until then."""
+"""When a best-mean selector stops, what it then says, and whom and how much it may ask until then."""
+
+from typing import Literal
 
 import numpy as np
 
@@ -6,10 +8,18 @@ from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_mean.consistency import check_possible
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.standing import Standing
-from algorithms.confidence import FinitePopulationIntervals
+from algorithms.best_mean.standing import ROUNDING, Standing
+from algorithms.confidence import EndLevels, FinitePopulationIntervals
 from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason
 from algorithms.protocols import Batch
+
+Variant = Literal["mended", "paper"]
+"""How a selector asks and stops:
+
+* mended: by single ends without a needless union, arms that these rule out are asked no more, and a round
+  holds several small pulls. docs/how-the-intervals-stop.md has the proof.
+* paper: as published, one pull a round, and stops by the intervals that are shown, all of which hold at once.
+"""
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
@@ -19,11 +29,23 @@ def interval_alpha(setting: Setting) -> float:
     return INTERVAL_DELTA if setting.delta is None else setting.delta
 
 
-def intervals_of(setting: Setting) -> FinitePopulationIntervals | None:
-    """Intervals of all arms, told nothing yet; None where none are wanted."""
+def single_levels(setting: Setting, variant: Variant) -> EndLevels | None:
+    """The levels of the ends that a campaign stops by; None where those are the intervals' own.
+
+    A wrong answer takes the lower end of one of K - 1 wrong arms or the upper end of the one best arm.
+    """
+    if variant == "paper":
+        return None
+    half = interval_alpha(setting) / 2.0
+    return EndLevels(lower=half / (setting.n_arms - 1), upper=half)
+
+
+def intervals_of(setting: Setting, single: EndLevels | None = None) -> FinitePopulationIntervals | None:
+    """Intervals of all arms and single ends at these levels, told nothing; None where none are wanted."""
     if not setting.intervals:
         return None
-    return FinitePopulationIntervals(setting.n_arms, setting.n_examples, interval_alpha(setting))
+    alpha = interval_alpha(setting)
+    return FinitePopulationIntervals(setting.n_arms, setting.n_examples, alpha, single=single)
 
 
 def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsilon: float) -> Standing:
@@ -50,16 +72,20 @@ class Stopping:
     of the best one, and what the statuses say:
 
     * exact: it follows from the known scores, whatever is not known. The statuses then follow from them too.
-    * proven: it follows from the intervals, which all hold at once with probability at least 1 - alpha, alpha
-      being `delta`, or 0.05 without one.
+    * proven: it follows from the ends, but for the probability that the claim names. alpha stands for
+      `delta`, or 0.05 without one.
 
-    Dropping an arm leaves alpha as it is, however many are dropped and whatever decides that. Proof: the
-    intervals are simultaneous over all K arms, those dropped later included, over both ends and all rounds
-    (`FinitePopulationIntervals`), so the event that all of them hold does not depend on which arms are
-    dropped. On it, with i the arm named and j any other that is left, mean_i >= lower_i >= upper_j - epsilon
-    >= mean_j - epsilon. A method that bets against the one true best arm alone would pay for every drop, as
-    which arm is the best of the rest is then chosen by the data. Dropped arms are neither named nor compared
-    with, and the claim says nothing of them.
+    Mended, the ends are single ones: upper ends at alpha / 2 each, as only that of the one best arm matters,
+    and lower ends at alpha / (2 (K - 1)). With m arms dropped, which arm is the best of the rest is up to the
+    data, and one of m + 1 upper ends matters: the claim names (1 + m / 2) alpha, and nothing is proven where
+    that is 1 or more. The intervals that are shown are others: they hold all at once, and decide nothing.
+
+    As published, the ends are those of the intervals that are shown, and alpha is what the claim names,
+    whoever is dropped: on the event that all of them hold, with i the arm named and j any other that is left,
+    mean_i >= lower_i >= upper_j - epsilon >= mean_j - epsilon.
+
+    docs/how-the-intervals-stop.md has both proofs. Dropped arms are neither named nor compared with, and the
+    claim says nothing of them.
 
     Which arm is named is free among those that are good enough, so it may be the highest ranked one by
     whatever ranking, a biased one too: no claim rests on a ranking. Means that differ by less than 1e-9 count
@@ -67,11 +93,17 @@ class Stopping:
     """
 
     def __init__(
-        self, setting: Setting, matrix: ScoreMatrix, intervals: FinitePopulationIntervals | None = None
+        self,
+        setting: Setting,
+        matrix: ScoreMatrix,
+        variant: Variant,
+        intervals: FinitePopulationIntervals | None = None,
     ) -> None:
         self._setting = setting
         self._matrix = matrix
-        self._intervals = intervals_of(setting) if intervals is None else intervals
+        self._is_mended = variant == "mended"
+        single = single_levels(setting, variant)
+        self._intervals = intervals_of(setting, single) if intervals is None else intervals
 
     def tell(self, batch: Batch, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
         """Follow the matrix, which has accepted these scores.
@@ -84,6 +116,33 @@ class Stopping:
         """
         if self._intervals is not None:
             self._intervals.update(batch.arms, scores, is_draw)
+
+    @property
+    def in_question(self) -> BoolArray:
+        """Arms that may still be asked, shape (K,): not dropped, and mended with `delta`, not eliminated."""
+        active = self._matrix.active
+        return active & ~self._by_ends().eliminated if self._is_followed else active
+
+    @property
+    def worth_asking(self) -> BoolArray:
+        """Arms to ask next, shape (K,): those in question that keep it from stopping.
+
+        That is the arm with the highest lower end, and those whose upper ends it does not reach, as long as
+        any of these has free pairs.
+        """
+        in_question = self.in_question
+        if not self._is_followed:
+            return in_question
+        lower, upper = self._ends
+        leader = int(np.where(in_question, lower, -np.inf).argmax())
+        hinders = in_question & (upper > lower[leader] + self._setting.epsilon + ROUNDING)
+        hinders[leader] = in_question[leader]
+        return hinders if (self._matrix.free_of_arm[hinders] > 0).any() else in_question
+
+    @property
+    def _is_followed(self) -> bool:
+        """Whether who is asked follows the stopping rule."""
+        return self._is_mended and self._setting.delta is not None
 
     def room(self, wanted: int) -> int:
         """How many of the pairs wanted may be asked; 0 when stopped."""
@@ -105,7 +164,7 @@ class Stopping:
         """
         reason, intervals, matrix = self._reason(), self._intervals, self._matrix
         certain = self._by_scores()
-        standing = certain if certain.good_enough.any() else self._by_intervals()
+        standing = certain if certain.good_enough.any() else self._by_ends()
         unknown = np.full(self._setting.n_arms, np.nan)
         estimates = matrix.means if intervals is None else intervals.estimates
         best = standing.best(estimates if ranking is None else ranking)
@@ -121,23 +180,30 @@ class Stopping:
             claim=self._claim(standing is certain) if settled else self._without_proof(reason),
             ranking=None if ranking is None else ranking.copy(),
         )
-        check_possible(decision, *matrix.possible_means, matrix.fully_scored)
+        possible = matrix.possible_means
+        check_possible(decision, *possible, matrix.fully_scored, by_intervals=not self._is_mended)
         return decision
 
     def _reason(self) -> Reason:
         matrix, budget = self._matrix, self._setting.budget
         if not matrix.active.any():
             return "all-dropped"
-        if self._setting.delta is not None and self._by_intervals().good_enough.any():
+        if self._setting.delta is not None and self._by_ends().good_enough.any():
             return "confident"
-        if (matrix.told[matrix.active] == matrix.n_examples).all():
+        if (matrix.told[self.in_question] == matrix.n_examples).all():
             return "exhausted"
         if budget is not None and matrix.told.sum() >= budget:
             return "budget"
         return "running"
 
     def _claim(self, is_certain: bool) -> Claim:
-        return EXACT if is_certain else Claim(kind="proven", delta=interval_alpha(self._setting))
+        return EXACT if is_certain else Claim(kind="proven", delta=self._stated)
+
+    @property
+    def _stated(self) -> float:
+        """The probability that what the ends say is wrong, at most; it may be above 1."""
+        n_dropped = int(np.count_nonzero(~self._matrix.active)) if self._is_mended else 0
+        return (1.0 + n_dropped / 2.0) * interval_alpha(self._setting)
 
     def _without_proof(self, reason: Reason) -> Claim:
         return HEURISTIC if reason == "budget" and self._setting.delta is None else NOTHING_CLAIMED
@@ -145,9 +211,15 @@ class Stopping:
     def _by_scores(self) -> Standing:
         return self._standing(*self._matrix.possible_means)
 
-    def _by_intervals(self) -> Standing:
-        intervals = self._intervals
-        return self._by_scores() if intervals is None else self._standing(intervals.lower, intervals.upper)
+    def _by_ends(self) -> Standing:
+        return self._standing(*self._ends)
+
+    @property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        """The lower and the upper ends to stop by, shapes (K,) and (K,)."""
+        if self._intervals is None or self._stated >= 1.0:
+            return self._matrix.possible_means
+        return self._intervals.single_lower, self._intervals.single_upper
 
     def _standing(self, lower: FloatArray, upper: FloatArray) -> Standing:
         return standing_of(self._matrix, lower, upper, self._setting.epsilon)

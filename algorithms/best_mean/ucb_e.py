@@ -3,12 +3,14 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.best_mean.pulls import Pulls
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, Variant
 from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch
+from algorithms.protocols import Batch
 
 
 class UcbE:
@@ -21,28 +23,33 @@ class UcbE:
         setting: The problem and the common parameters.
         a: How much uncertainty is worth, non-negative. The paper's theorem would have it near 25/36 of the
             budget over the hardness H1; in its experiments 1 did best throughout.
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
+            round is one pull.
+        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 1 (there eta for a).
     """
 
-    def __init__(self, setting: Setting, *, a: float = 1.0) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        a: float = 1.0,
+        variant: Variant = "mended",
+        first_pull: int | None = None,
+        pull: int | None = None,
+    ) -> None:
         if not 0.0 <= a < np.inf:
             raise InvalidParameter("a", a, "non-negative and finite")
         self._a = a
-        self._batch_size = setting.batch_size
         self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix)
+        self._stopping = Stopping(setting, self._matrix, variant)
+        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch of one arm."""
-        matrix = self._matrix
-        bonus = np.sqrt(self._a / np.maximum(matrix.told, 1))
-        bounds = np.where(matrix.scored == 0, np.inf, matrix.means + bonus)
-        room = self._stopping.room(self._batch_size)
-        arm = matrix.pick(bounds, rng)
-        if room == 0 or arm is None:
-            return EMPTY_BATCH
-        return matrix.ask(arm, matrix.draw(arm, room, rng))
+        """Propose a round of pulls."""
+        return self._pulls.ask(self._bounds, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
@@ -51,3 +58,7 @@ class UcbE:
     def decision(self) -> Decision:
         """Recommend the arm with the highest mean of those that can be the best."""
         return self._stopping.decision()
+
+    def _bounds(self, asked: IntArray) -> FloatArray:
+        bounds = self._matrix.means + np.sqrt(self._a / np.maximum(asked, 1))
+        return np.where(self._matrix.scored == 0, np.inf, bounds)

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.best_mean.completion import Completion
-from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.score_matrix import ScoreMatrix, highest
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, Variant
 from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.als import EnsembleAls
@@ -51,6 +51,7 @@ class UcbELrf:
         ridge: Penalty on the factors, positive.
         sweeps: How often each factorisation is improved, at least 1.
         drop: Share of the scores that each factorisation does without, in [0, 1).
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 2 (UCB-E-LRF).
     """
@@ -67,6 +68,7 @@ class UcbELrf:
         ridge: float = 0.1,
         sweeps: int = 10,
         drop: float = 0.05,
+        variant: Variant = "mended",
     ) -> None:
         for name, value, holds, requirement in (
             ("eta", eta, 0.0 <= eta < np.inf, "non-negative and finite"),
@@ -78,7 +80,7 @@ class UcbELrf:
         self._audit = audit
         self._batch_size = setting.batch_size
         self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix)
+        self._stopping = Stopping(setting, self._matrix, variant)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
         self._completion = Completion(self._matrix, als, warm_up)
 
@@ -86,13 +88,15 @@ class UcbELrf:
         """Propose a batch over all arms during the warm-up, and of one arm after it."""
         matrix, completion = self._matrix, self._completion
         room = self._stopping.room(self._batch_size)
-        if room == 0 or not matrix.free_of_arm.any():
+        if room == 0:
             return EMPTY_BATCH
+        worth_asking = self._stopping.worth_asking
         if completion.warm_up_left > 0:
-            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng)
-        arm = matrix.pick(self._bounds(), rng)
-        if arm is None:
+            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng, worth_asking)
+        free = np.where(worth_asking, matrix.free_of_arm, 0)
+        if not free.any():
             return EMPTY_BATCH
+        arm = highest(self._bounds(), free, matrix.pending, rng)
         return matrix.ask(arm, self._choose(arm, min(room, int(matrix.free_of_arm[arm])), rng))
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:

@@ -3,14 +3,16 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from algorithms.arrays import FloatArray, IntArray
 from algorithms.best_mean.completion import Completion
+from algorithms.best_mean.pulls import Pulls
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, Variant
 from algorithms.decision import Decision
 from algorithms.errors import InvalidParameter
 from algorithms.low_rank.als import EnsembleAls
-from algorithms.protocols import EMPTY_BATCH, Batch
+from algorithms.protocols import Batch
 
 
 class UcbELrfScoreOnly:
@@ -30,6 +32,10 @@ class UcbELrfScoreOnly:
         ridge: Penalty on the factors, positive.
         sweeps: How often each factorisation is improved, at least 1.
         drop: Share of the scores that each factorisation does without, in [0, 1).
+        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
+            round is one pull.
+        pull: Examples of each later one, at least 1; None for 8. Not with "paper".
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 6 (Score Only).
     """
@@ -45,27 +51,32 @@ class UcbELrfScoreOnly:
         ridge: float = 0.1,
         sweeps: int = 10,
         drop: float = 0.05,
+        variant: Variant = "mended",
+        first_pull: int | None = None,
+        pull: int | None = None,
     ) -> None:
         if not 0.0 <= eta < np.inf:
             raise InvalidParameter("eta", eta, "non-negative and finite")
         self._eta = eta
         self._batch_size = setting.batch_size
         self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix)
+        self._stopping = Stopping(setting, self._matrix, variant)
+        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
         self._completion = Completion(self._matrix, als, warm_up)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch over all arms during the warm-up, and of one arm after it."""
+        """Propose a batch over all arms during the warm-up, and a round of pulls after it."""
         matrix, completion = self._matrix, self._completion
         room = self._stopping.room(self._batch_size)
         if room > 0 and completion.warm_up_left > 0:
-            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng)
-        bounds = completion.means + np.sqrt(self._eta / np.maximum(matrix.told, 1))
-        arm = matrix.pick(np.where(matrix.scored == 0, np.inf, bounds), rng)
-        if room == 0 or arm is None:
-            return EMPTY_BATCH
-        return matrix.ask(arm, matrix.draw(arm, room, rng))
+            return matrix.ask_uniformly(min(room, completion.warm_up_left), rng, self._stopping.worth_asking)
+        means = completion.means
+
+        def bounds(asked: IntArray) -> FloatArray:
+            return np.where(matrix.scored == 0, np.inf, means + np.sqrt(self._eta / np.maximum(asked, 1)))
+
+        return self._pulls.ask(bounds, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""

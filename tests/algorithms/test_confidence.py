@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_betting import literal_capital
 
-from algorithms.confidence import FinitePopulationIntervals, Wealth
+from algorithms.confidence import EndLevels, FinitePopulationIntervals, Wealth
 from algorithms.errors import InvalidParameter
 
 SMALL_POPULATIONS = {
@@ -103,6 +103,42 @@ def test_the_ends_are_the_formula_rounded_outward_with_half_of_alpha_over_arms_e
     assert high[-1] - low[-1] < 0.35
     assert (intervals.lower[[0, 2]] == 0.0).all()
     assert (intervals.upper[[0, 2]] == 1.0).all()
+
+
+def test_single_ends_are_those_of_an_arm_alone_at_their_levels_and_the_intervals_hold_all_arms():
+    rng = np.random.default_rng(9)
+    single = FinitePopulationIntervals(5, 300, 0.1, single=EndLevels(lower=0.02, upper=0.05))
+    at_lower, at_upper = (FinitePopulationIntervals(1, 300, 2 * level) for level in (0.02, 0.05))
+    scores = rng.permutation(np.repeat([0.0, 0.5, 1.0], 100))[:200]
+    for start in range(0, 200, 8):
+        batch = scores[start : start + 8]
+        single.update(np.full(len(batch), 3), batch)
+        for alone in (at_lower, at_upper):
+            alone.update(np.zeros(len(batch), dtype=int), batch)
+        assert single.single_lower[3] == at_lower.lower[0]
+        assert single.single_upper[3] == at_upper.upper[0]
+        assert single.lower[3] <= single.single_lower[3] <= single.single_upper[3] <= single.upper[3]
+    assert single.single_upper[3] < single.upper[3]
+    plain = FinitePopulationIntervals(5, 300, 0.1)
+    plain.update(np.full(200, 3), scores)
+    assert plain.single_lower[3] == plain.lower[3]
+    assert plain.single_upper[3] == plain.upper[3]
+
+
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 30))
+def test_ends_never_cross_whatever_comes_in_whatever_order(seed, size):
+    rng = np.random.default_rng(seed)
+    scores = np.sort(rng.random(120) < rng.random())[:: rng.choice([-1, 1])].astype(float)
+    intervals = FinitePopulationIntervals(20, 120, 0.1, single=EndLevels(lower=0.3, upper=0.4))
+    lower, upper = [0.0], [1.0]
+    for start in range(0, 120, size):
+        batch = scores[start : start + size]
+        intervals.update(np.zeros(len(batch), dtype=int), batch)
+        lower.append(intervals.single_lower[0])
+        upper.append(intervals.single_upper[0])
+        assert lower[-1] <= upper[-1]
+        assert intervals.lower[0] <= intervals.upper[0]
+    assert lower[-1] == upper[-1] == pytest.approx(scores.mean(), abs=1e-12)
 
 
 def test_reading_the_ends_late_or_after_every_update_gives_the_same_bits():

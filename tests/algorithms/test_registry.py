@@ -67,9 +67,10 @@ def test_every_description_has_a_sentence_a_source_and_defaults(name):
 
 
 def test_a_description_lists_own_parameters_before_common_ones():
-    first, second, *_ = describe("ucb-e").parameters
+    first, *others = describe("ucb-e").parameters
     assert (first.name, first.type, first.default) == ("a", float, 1.0)
-    assert (second.name, second.type, second.default) == ("batch_size", int, 32)
+    assert [other.name for other in others[:4]] == ["variant", "first_pull", "pull", "batch_size"]
+    assert (others[3].type, others[3].default) == (int, 32)
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_and_the_known_ones():
@@ -80,7 +81,9 @@ def test_an_unknown_name_is_refused_with_the_nearest_and_the_known_ones():
 def test_an_unknown_parameter_is_refused_with_the_accepted_ones():
     with pytest.raises(UnknownParameter, match=r"no parameter 'batchsize' \(did you mean 'batch_size'\?\)"):
         create_selector("ucb-e", n_arms=2, n_examples=2, batchsize=3)
-    with pytest.raises(UnknownParameter, match=r"'row-mean' has no parameter 'a'; it accepts: batch_size"):
+    with pytest.raises(
+        UnknownParameter, match=r"'row-mean' has no parameter 'a'; it accepts: variant, batch_size"
+    ):
         create_selector("row-mean", n_arms=2, n_examples=2, a=1.0)
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping
+from algorithms.best_mean.stopping import Stopping, single_levels
+from algorithms.confidence import EndLevels
 from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
 from algorithms.errors import ImpossibleState, InvalidParameter
 from algorithms.protocols import Batch
@@ -14,11 +15,11 @@ N = 10
 NAN = np.nan
 
 
-def rule(rows, n_examples=N, **params):
+def rule(rows, n_examples=N, variant="mended", **params):
     """The stopping rule and its matrix once the first examples of each arm have these scores."""
     setting = Setting(n_arms=len(rows), n_examples=n_examples, **params)
     matrix = ScoreMatrix(setting)
-    stopping = Stopping(setting, matrix)
+    stopping = Stopping(setting, matrix, variant)
     for arm, row in enumerate(rows):
         batch = Batch([arm] * len(row), range(len(row)))
         stopping.tell(batch, matrix.tell(batch, row))
@@ -222,3 +223,79 @@ def test_scores_and_intervals_that_do_not_agree_end_the_campaign():
     matrix.tell(Batch([0] * 5, range(5, 10)), [1.0] * 5)  # and the intervals are not told
     with pytest.raises(ImpossibleState, match=r"arm 0 .* interval from 0.5 to 1 reaches beyond 1 to 1"):
         stopping.decision()
+
+
+CLOSE = [[1.0] * 24, [0.0, 1.0] * 12, [0.0, 1.0] * 12]
+
+
+def test_mended_a_campaign_stops_where_the_intervals_that_are_shown_still_overlap():
+    mended, paper = (
+        decided(CLOSE, n_examples=1_000, delta=0.05, variant=variant) for variant in ("mended", "paper")
+    )
+    assert (mended.reason, mended.claim) == ("confident", Claim(kind="proven", delta=0.05))
+    assert mended.status == ("best", "eliminated", "eliminated")
+    assert mended.lower[0] < mended.upper[1]
+    assert (paper.reason, paper.status) == ("running", ("active",) * 3)
+
+
+def test_the_levels_of_the_ends_are_those_of_the_proof():
+    setting = Setting(n_arms=5, n_examples=N, delta=0.1)
+    assert single_levels(setting, "mended") == EndLevels(lower=0.1 / 8, upper=0.05)
+    assert single_levels(setting, "paper") is None
+
+
+def test_every_dropped_arm_adds_half_of_delta_to_what_is_stated_and_nothing_as_published():
+    rows = [[1.0] * 90, [0.0] * 90, [NAN] * 8, [NAN] * 8]
+    for n_dropped, stated in ((0, 0.1), (1, 0.15), (2, 0.2)):
+        arms = rows[: 2 + n_dropped]
+        mended = decided(arms, n_examples=1_000, delta=0.1)
+        assert mended.claim == Claim(kind="proven", delta=pytest.approx(stated))
+        assert mended.status == ("best", "eliminated", *["dropped"] * n_dropped)
+        paper = decided(arms, n_examples=1_000, delta=0.1, variant="paper")
+        assert paper.claim == Claim(kind="proven", delta=0.1)
+
+
+def test_nothing_is_proven_by_ends_where_nothing_could_be_stated():
+    rows = [[1.0] * 100, [0.0] * 100, [NAN] * 8]
+    assert decided(rows, n_examples=1_000, delta=0.7).reason == "running"
+    assert decided(rows, n_examples=1_000, delta=0.6).reason == "confident"
+    rows[1] += [0.0] * 900  # at most 0, against at least 0.1
+    assert decided(rows, n_examples=1_000, delta=0.7).claim == EXACT
+
+
+def test_a_campaign_is_exhausted_when_the_arms_in_question_are():
+    unknown = [1.0] * 5 + [NAN] * 5
+    rows = [unknown, unknown, [0.0] * 9]  # the last is known to be below 0.5, and may be asked once more
+    stopping, _ = rule(rows, delta=0.05)
+    assert stopping.in_question.tolist() == [True, True, False]
+    assert (stopping.decision().reason, stopping.room(5)) == ("exhausted", 0)
+    stopping, _ = rule(rows, delta=0.05, variant="paper")
+    assert stopping.in_question.all()
+    assert stopping.decision().reason == "running"
+    assert rule(rows)[0].in_question.all()
+
+
+def test_an_arm_is_in_question_again_when_the_one_that_beat_it_is_dropped():
+    stopping, matrix = rule([[1.0] * 9, [0.0] * 9, [0.0] * 8], n_examples=40, delta=0.3, max_unscored=0.4)
+    assert stopping.in_question.tolist() == [True, False, False]
+    batch = Batch([0] * 8, range(9, 17))
+    stopping.tell(batch, matrix.tell(batch, [NAN] * 8))
+    assert stopping.in_question.tolist() == [False, True, True]
+    assert stopping.decision().status == ("dropped", "active", "active")
+
+
+def test_asked_next_are_those_that_keep_it_from_stopping():
+    # Known to be 0.5 to 0.6, 0.4 to 0.6, 0.3 to 0.55 and 0 to 0.1.
+    rows = [[5 / 9] * 9, [1.0] * 4 + [0.0] * 4, [1.0] * 3 + [0.0] * 4 + [0.5], [0.0] * 9]
+
+    def waits(**params):
+        stopping, _ = rule(rows, delta=1e-9, **params)
+        return stopping.in_question.tolist(), stopping.worth_asking.tolist()
+
+    assert waits() == ([True, True, True, False], [True, True, True, False])
+    assert waits(epsilon=0.06) == ([True, True, True, False], [True, True, False, False])
+    assert waits(variant="paper", epsilon=0.06) == ([True] * 4, [True] * 4)
+    stopping, matrix = rule(rows, delta=1e-9, epsilon=0.06)
+    for arm, first in ((0, 9), (1, 8)):
+        matrix.ask(arm, np.arange(first, N))
+    assert stopping.worth_asking.tolist() == [True, True, True, False]  # nothing else is left to ask

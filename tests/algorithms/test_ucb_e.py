@@ -12,7 +12,12 @@ FALSE_ALARM = 1e-6
 def told(a=1.0, n_examples=100, batch_size=5, **scores_by_arm):
     """UCB-E after some scores: `told(arm0=[1, 0], arm1=[0.5])`."""
     selector = create_selector(
-        "ucb-e", n_arms=len(scores_by_arm), n_examples=n_examples, batch_size=batch_size, a=a
+        "ucb-e",
+        n_arms=len(scores_by_arm),
+        n_examples=n_examples,
+        batch_size=batch_size,
+        a=a,
+        variant="paper",
     )
     for arm, scores in enumerate(scores_by_arm.values()):
         selector.tell(Batch([arm] * len(scores), range(len(scores))), scores)
@@ -45,7 +50,7 @@ def test_choices_equal_those_of_the_paper_followed_literally(a, batch_size):
     world = BestMeanWorld(n_arms=5, n_examples=9)
     world.scores = np.round(world.scores * 4) / 4  # sums are exact, and bounds often tie
     literal = LiteralUcbE(5, 9, batch_size, a)
-    selector = world.selector("ucb-e", a=a, batch_size=batch_size)
+    selector = world.selector("ucb-e", a=a, batch_size=batch_size, variant="paper")
     for played, (batch, outcomes) in enumerate(world.rounds(selector)):
         arm, examples = literal.ask(round_rng(7, played))
         assert batch == Batch([arm] * len(examples), examples)
@@ -79,7 +84,7 @@ def test_the_last_batch_of_a_row_is_shorter_and_finished_rows_are_left():
 
 
 def test_untried_arms_come_before_those_being_tried():
-    selector = create_selector("ucb-e", n_arms=6, n_examples=50, batch_size=2)
+    selector = create_selector("ucb-e", n_arms=6, n_examples=50, batch_size=2, variant="paper")
     asked = [int(selector.ask(round_rng(3, t)).arms[0]) for t in range(12)]
     assert sorted(asked[:6]) == sorted(asked[6:]) == list(range(6))
 
@@ -99,7 +104,8 @@ def test_ties_are_broken_uniformly_and_examples_drawn_uniformly_in_every_positio
     # With 4,000 asks a chance of 0.30 in place of 0.25 is seen with probability above 0.9.
     first, positions = np.zeros(4), np.zeros((3, 6))
     for seed in range(4_000):
-        batch = create_selector("ucb-e", n_arms=4, n_examples=6, batch_size=3).ask(round_rng(seed, 0))
+        selector = create_selector("ucb-e", n_arms=4, n_examples=6, batch_size=3, variant="paper")
+        batch = selector.ask(round_rng(seed, 0))
         first[batch.arms[0]] += 1
         positions[range(3), batch.examples] += 1
     assert not is_uneven(first)

@@ -63,7 +63,7 @@ class LiteralUcbELrf:
 def test_choices_and_ranking_equal_those_of_the_paper_followed_literally(eta):
     world = BestMeanWorld(n_arms=5, n_examples=9)
     literal = LiteralUcbELrf(world, eta)
-    selector = world.selector("ucb-e-lrf", eta=eta, warm_up=0.5, batch_size=3)
+    selector = world.selector("ucb-e-lrf", eta=eta, warm_up=0.5, batch_size=3, variant="paper")
     compared, told, played = 0, 0, 0
     while len(batch := selector.ask(round_rng(7, played))):
         if told >= 23 and {j for _, j in literal.told} == set(range(9)):  # else some deviations tie at 0
@@ -86,7 +86,9 @@ def by_hand(monkeypatch):
     monkeypatch.setattr(EnsembleAls, "fit", lambda *_: Ensemble(rows, columns))
 
     def make(name="ucb-e-lrf", **params):
-        return create_selector(name, n_arms=3, n_examples=3, **{"warm_up": 0.0, "batch_size": 2, **params})
+        return create_selector(
+            name, n_arms=3, n_examples=3, **{"warm_up": 0.0, "batch_size": 2, "variant": "paper", **params}
+        )
 
     return make
 

@@ -21,6 +21,8 @@ from tests.benchmarks.score_worlds import (
     published_subset,
 )
 
+AS_PUBLISHED = {"variant": "paper"}
+
 SHARES = (0.05, 0.08, 0.1, 0.2)
 LONG_SHARES = (*SHARES, 0.3, 0.4)
 ACTIVE = ("ucb-e", "ucb-e-lrf", "ucb-e-lrf-score-only", "pulse", "naive-pooling")
@@ -44,7 +46,7 @@ def measure_alpaca(data: Path, names: Sequence[str], seeds: int, seconds: float)
         precision = measure_by("top1-eps", ScoreWorld(scores=world.scores), gap=0.001, level=0.01)
         for group, shares in ((ACTIVE, SHARES), (UNIFORM, LONG_SHARES)):
             budgets = [round(share * world.scores.size) for share in shares]
-            field = [contestant(name, name, {}) for name in group if name in names]
+            field = [contestant(name, name, AS_PUBLISHED) for name in group if name in names]
             runs = _until(
                 simulate(ScoreWorld(scores=world.scores), field, budgets=budgets, seeds=range(seeds)),
                 len(field),
@@ -83,7 +85,7 @@ def _leaderboard_field(names: Sequence[str]) -> list[Contestant]:
         "naive-pooling": ("naive-pooling", {}),
     }
     return [
-        contestant(label, name, {"batch_size": BATCH_SIZE, **params})
+        contestant(label, name, {"batch_size": BATCH_SIZE, **AS_PUBLISHED, **params})
         for label, (name, params) in entries.items()
         if name in names
     ]

@@ -116,7 +116,9 @@ def _time_runs(name, params, path):
         if budget > BUDGET and found[-1].loop > WORTH_REPEATING:
             found.append(None)
             break
-        selector = create_selector(name, **sizes, batch_size=batch_size, budget=budget, **given)
+        selector = create_selector(
+            name, **sizes, batch_size=batch_size, budget=budget, variant="paper", **given
+        )
         loop = _seconds(partial(_run, selector, scores))
         found.append(Timing(loop, loop + _seconds(selector.decision), _peak()))
     return found

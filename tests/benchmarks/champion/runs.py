@@ -28,7 +28,8 @@ ENTRANTS = (
     Entrant("fused", "champion", {"batch_size": 4}, 10_000),
     Entrant("race", "champion", {"batch_size": 4, "start": "race"}, 10_000),
     Entrant("champion", "champion", {"batch_size": 4, "start": "champion"}, 10_000),
-    Entrant("ucb-e", "ucb-e", {"batch_size": 32}, 1),
+    Entrant("ucb-e, mended", "ucb-e", {"batch_size": 32}, 10_000),
+    Entrant("ucb-e", "ucb-e", {"batch_size": 32, "variant": "paper"}, 1),
 )
 
 
@@ -89,7 +90,8 @@ def digest() -> str:
     """Of the algorithms' source files: other algorithms begin a file of their own."""
     root = Path(__file__).parents[3] / "algorithms"
     found = hashlib.sha256()
-    for path in sorted([*(root / "champion").glob("*.py"), *(root / "best_mean").glob("*.py")]):
+    folders = [path for name in ("champion", "best_mean") for path in (root / name).glob("*.py")]
+    for path in sorted([*folders, root / "confidence.py"]):
         found.update(path.read_bytes())
     return found.hexdigest()[:12]
 

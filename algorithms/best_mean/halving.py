@@ -1,0 +1,100 @@
+"""Sequential halving on shared examples: the better half goes on, until the budget is spent."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from algorithms.arrays import BoolArray, FloatArray
+from algorithms.best_mean.score_matrix import ScoreMatrix
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import Stopping
+from algorithms.decision import Decision
+from algorithms.protocols import EMPTY_BATCH, Batch
+
+
+class Halving:
+    """Ask all arms the same random examples, let the better half go on, and so on until one is left.
+
+    For a budget without `delta`: it finds the best arm early and guarantees nothing, so its answer is a
+    heuristic unless the scores or the intervals happen to prove more. With A arms in, the budget that is left
+    is divided by the halvings that are left, ceil(log2 A), and by A: so many common examples are asked, at
+    least one. Then the ceil(A / 2) arms with the highest means go on; of equal ones, those listed first.
+    Whoever went on longer is ranked higher, whatever their means.
+
+    A batch is as many whole examples as fit in `batch_size`, and at least one, as in `FilledSubset`. With
+    several batches in flight, the examples before a halving may be more than planned. What the budget leaves
+    when the halvings are over is spent on those who went on longest. Without a budget the whole matrix is
+    divided. With `delta` it stops as other selectors do; arms that are eliminated are asked no more.
+
+    Args:
+        setting: The problem and the common parameters.
+
+    Source: Karnin, Koren & Somekh (2013), "Almost Optimal Exploration in Multi-Armed Bandits", ICML,
+    Algorithm 1 (Sequential Halving). Departures: examples are shared and drawn without replacement; means are
+    of all that was told, not of the last part alone; what a part does not spend is divided anew.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._batch_size = setting.batch_size
+        self._budget = setting.n_arms * setting.n_examples if setting.budget is None else setting.budget
+        self._matrix = ScoreMatrix(setting)
+        self._stopping = Stopping(setting, self._matrix, "mended")
+        self._survived = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) halvings
+        self._halvings = 0
+        self._target = self._next_target()  # examples of each arm before the next halving
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose common examples of all arms that are in, or what is left of those that went on longest."""
+        matrix, room = self._matrix, self._stopping.room(self._batch_size)
+        if room == 0:
+            return EMPTY_BATCH
+        arms = np.flatnonzero(self._is_in)
+        examples = matrix.open_examples(arms)
+        if len(arms) < 2 or examples.size == 0:
+            return matrix.ask_uniformly(room, rng, self._went_on_longest)
+        asked = int((matrix.told + matrix.pending)[arms].min())
+        planned = self._target - asked if asked < self._target else examples.size
+        columns = min(max(1, self._batch_size // len(arms)), planned, examples.size)
+        chosen = rng.choice(examples, size=columns, replace=False)
+        places, members = np.nonzero(matrix.is_free(arms, chosen[:, np.newaxis]))
+        size = self._stopping.room(members.size)
+        return matrix.ask(arms[members[:size]], chosen[places[:size]])
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN where unscored."""
+        self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
+        while (is_in := self._is_in).sum() > 1 and self._matrix.told[is_in].min() >= self._target:
+            self._halve(is_in)
+
+    def decision(self) -> Decision:
+        """Recommend the arm that went on longest, and of several the one with the highest mean."""
+        return self._stopping.decision(self._survived + self._matrix.means)
+
+    @property
+    def _is_in(self) -> BoolArray:
+        """Arms that have gone on in every halving and may still be asked, shape (K,)."""
+        return np.asarray(self._stopping.in_question & (self._survived == self._halvings))
+
+    @property
+    def _went_on_longest(self) -> BoolArray:
+        """Of the arms that have free pairs, those that went on longest, shape (K,)."""
+        has_free = self._stopping.in_question & (self._matrix.free_of_arm > 0)
+        longest = self._survived.max(initial=0, where=has_free)
+        return np.asarray(has_free & (self._survived == longest))
+
+    def _halve(self, is_in: BoolArray) -> None:
+        arms = np.flatnonzero(is_in)
+        means: FloatArray = np.nan_to_num(self._matrix.means[arms], nan=-1.0)
+        best = arms[np.argsort(-means, kind="stable")[: (len(arms) + 1) // 2]]
+        self._halvings += 1
+        self._survived[best] = self._halvings
+        self._target = self._next_target()
+
+    def _next_target(self) -> int:
+        """How many examples each arm that is in has been told when the next halving is made."""
+        is_in = self._is_in
+        n_arms, told = int(is_in.sum()), self._matrix.told
+        if n_arms < 2:
+            return self._matrix.n_examples
+        left = max(0, self._budget - int(told.sum()))
+        more = max(1, left // (n_arms * (n_arms - 1).bit_length()))
+        return min(self._matrix.n_examples, int(told[is_in].min()) + more)

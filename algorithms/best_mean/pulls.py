@@ -1,0 +1,94 @@
+"""Which arms a round asks by their bounds, and how often each."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from algorithms.arrays import FloatArray, IntArray
+from algorithms.best_mean.score_matrix import ScoreMatrix, highest
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import Stopping, Variant
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import EMPTY_BATCH, Batch
+
+PULL = 8  # examples: fewer are hardly better, and many on an arm that is soon ruled out are wasted
+
+
+class Pulls:
+    """Rounds of pulls: each pull asks the arm whose bound is highest a few examples drawn uniformly.
+
+    Mended, a round of `batch_size` pairs is filled with pulls, of arms that are in question. A pull counts at
+    once as if it were told, so that the bound of its arm is narrower for the next one: the arm that is ahead
+    may get several, and others the rest. As published, a round is one pull of `batch_size` pairs.
+
+    Args:
+        setting: The problem and the common parameters.
+        matrix: The scores.
+        stopping: Says how much may be asked, and of whom.
+        variant: See `Variant`.
+        first_pull: Examples of the first pull of an arm, at least 1; None for 8.
+        pull: Examples of each later one, at least 1; None for 8.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        matrix: ScoreMatrix,
+        stopping: Stopping,
+        variant: Variant,
+        first_pull: int | None,
+        pull: int | None,
+    ) -> None:
+        for name, size in (("first_pull", first_pull), ("pull", pull)):
+            if size is not None and variant == "paper":
+                raise InvalidParameter(name, size, "left out with variant: paper, which pulls batch_size")
+            if size is not None and size < 1:
+                raise InvalidParameter(name, size, "at least 1 or None")
+        self._matrix = matrix
+        self._stopping = stopping
+        self._is_mended = variant == "mended"
+        self._batch_size = setting.batch_size
+        self._first_pull = PULL if first_pull is None else first_pull
+        self._pull = PULL if pull is None else pull
+
+    def ask(self, bounds: Callable[[IntArray], FloatArray], rng: np.random.Generator) -> Batch:
+        """Propose a round.
+
+        Args:
+            bounds: The bounds of all arms, shape (K,), infinite where an arm has no score, for the numbers of
+                pairs, shape (K,), that they were asked.
+            rng: See `round_rng`.
+        """
+        matrix, room = self._matrix, self._stopping.room(self._batch_size)
+        if room == 0:
+            return EMPTY_BATCH
+        if self._is_mended:
+            return self._ask_pulls(self._plan(bounds, room, rng), rng)
+        if not matrix.free_of_arm.any():
+            return EMPTY_BATCH
+        arm = highest(bounds(matrix.told), matrix.free_of_arm, matrix.pending, rng)
+        return matrix.ask(arm, matrix.draw(arm, room, rng))
+
+    def _plan(
+        self, bounds: Callable[[IntArray], FloatArray], room: int, rng: np.random.Generator
+    ) -> dict[int, int]:
+        """How many pairs to ask of which arms, those asked first in front."""
+        matrix, sizes = self._matrix, dict[int, int]()
+        free = np.where(self._stopping.worth_asking, matrix.free_of_arm, 0)  # (K,)
+        pending = matrix.pending.copy()  # (K,)
+        while room > 0 and free.any():
+            asked = matrix.told + pending
+            arm = highest(bounds(asked), free, pending, rng)
+            wanted = self._first_pull if asked[arm] == 0 else self._pull
+            size = min(wanted, room, int(free[arm]))
+            sizes[arm] = sizes.get(arm, 0) + size
+            free[arm] -= size
+            pending[arm] += size
+            room -= size
+        return sizes
+
+    def _ask_pulls(self, sizes: dict[int, int], rng: np.random.Generator) -> Batch:
+        if not sizes:
+            return EMPTY_BATCH
+        examples = [self._matrix.draw(arm, size, rng) for arm, size in sizes.items()]
+        return self._matrix.ask(np.repeat(list(sizes), list(sizes.values())), np.concatenate(examples))
