@@ -38,6 +38,10 @@ ArmStatus = Literal[
     "certified",
     "refuted",
     "untested",
+    "baseline",
+    "no-worse",
+    "better",
+    "worse",
     "dropped",
     "removed",
 ]
@@ -51,6 +55,10 @@ ArmStatus = Literal[
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.
+* baseline: what the others are held against; nothing is asked of it.
+* no-worse: shown not to be below the baseline by more than epsilon.
+* better: shown to be above the baseline, and so no worse.
+* worse: shown to be below the baseline by more than epsilon.
 * dropped: left out for good, as too many of its pairs are unscored; nothing is claimed of it.
 * removed: taken out by the caller.
 """
@@ -99,6 +107,34 @@ HEURISTIC = Claim(kind="heuristic")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Differences:
+    """How much higher each arm's mean is than that of one of them, by scores on the same examples."""
+
+    against: int
+    """The arm that all others are compared with."""
+    delta: float
+    """Bound on the probability that any of the intervals is ever wrong; stopping is another matter."""
+    estimates: FloatArray
+    """Shape (K,), in [-1, 1]; NaN where unknown, and of `against` itself."""
+    lower: FloatArray
+    """Shape (K,), lower ends of intervals that all hold at once; NaN of `against` itself."""
+    upper: FloatArray
+    """Shape (K,), their upper ends."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Differences):
+            return NotImplemented
+        return (self.against, self.delta) == (other.against, other.delta) and all(
+            np.array_equal(mine, theirs, equal_nan=True)
+            for mine, theirs in (
+                (self.estimates, other.estimates),
+                (self.lower, other.lower),
+                (self.upper, other.upper),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Decision:
     """What a selector believes after the outcomes it was told; equal when all fields are, bit for bit."""
 
@@ -122,11 +158,14 @@ class Decision:
     """Shape (K,), the ranking score by which the method orders arms, where that is not `estimates`; NaN where
     unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
     could be shown with them."""
+    differences: Differences | None = None
+    """How the others compare with one arm, where the method compares them on the same examples."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        return self._words == other._words and all(
+        same_words = self._words == other._words and self.differences == other.differences
+        return same_words and all(
             np.array_equal(mine, theirs, equal_nan=True)
             for mine, theirs in (
                 (self.estimates, other.estimates),

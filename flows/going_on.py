@@ -88,7 +88,7 @@ def exit_code(status: CampaignStatus) -> int:
     if not status.is_settled:
         return exits.ERROR
     match status.answer.outcome:
-        case "winner" | "tied" | "policy":
+        case "winner" | "tied" | "policy" | "decided":
             return exits.DECIDED
         case "failed":
             return exits.ERROR

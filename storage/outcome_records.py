@@ -80,6 +80,7 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
         reason=decision.reason,
         decided_at=decision.decided_at,
         ranking=None if decision.ranking is None else [*decision.ranking, *later],
+        differences=decision.differences,
     )
 
 

@@ -198,6 +198,8 @@ class NewDecision:
     reason: str
     ranking: Sequence[float | None] | None = None
     """What the candidates are ordered by, where that is not `estimates`."""
+    differences: Mapping[str, Any] | None = None
+    """The fields of an `algorithms.decision.Differences`, None where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +219,8 @@ class DecisionRecord:
     reason: str
     decided_at: dt.datetime
     ranking: Sequence[float | None] | None = None
+    differences: Mapping[str, Any] | None = None
+    """See `NewDecision`; of candidates that joined after it, it says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

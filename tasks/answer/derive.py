@@ -12,11 +12,13 @@ from tasks.answer.beyond import Beyond, beyond_of
 from tasks.answer.model import (
     Answer,
     CandidateStanding,
+    Difference,
     Outcome,
     Unscored,
     claim_of,
     mixing_change,
 )
+from tasks.baseline import baseline_name
 from tasks.budgets import Spending
 from tasks.canaries.changes import canary_changes
 from tasks.certifying.certificate import Certificate
@@ -57,7 +59,12 @@ def answer_of(
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(canary_changes(session, campaign.id))
     claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
-    outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
+    baseline = baseline_name(campaign.spec["selector"])
+    outcome = None
+    if has_ended and baseline is None:
+        outcome = _outcome(campaign.objective, decision, reason, claim)
+    elif has_ended:
+        outcome = _outcome_of_gate(names, baseline, decision, reason)
     is_open = outcome == "undecided" and reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
     return Answer(
@@ -68,10 +75,11 @@ def answer_of(
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
-        lacking=_unscored(session, campaign, names, decision, "active") if is_open else (),
+        lacking=_unscored(session, campaign, names, decision, "active", "baseline") if is_open else (),
         n_examples=n_examples,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
+        baseline=baseline,
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
         is_known=_is_known(session, campaign, names, decision, n_examples),
@@ -129,6 +137,16 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
 
 
+def _outcome_of_gate(
+    names: Sequence[str], baseline: str | None, decision: DecisionRecord | None, reason: str
+) -> Outcome:
+    if decision is None or reason == "all-dropped":
+        return "failed" if reason == "all-dropped" else "undecided"
+    statuses = zip(names, decision.status, strict=True)
+    is_open = any(status == "active" for name, status in statuses if name != baseline)
+    return "undecided" if is_open else "decided"
+
+
 def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool) -> Claim:
     if decision is None:
         return Claim()
@@ -182,9 +200,27 @@ def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[
     rows = zip(names, decision.status, decision.estimates, decision.lower, decision.upper, strict=True)
     return tuple(
         CandidateStanding(
-            name=name, status=cast(ArmStatus, status), estimate=estimate, lower=lower, upper=upper
+            name=name,
+            status=cast(ArmStatus, status),
+            estimate=estimate,
+            lower=lower,
+            upper=upper,
+            difference=_difference(names, decision, arm),
         )
-        for name, status, estimate, lower, upper in rows
+        for arm, (name, status, estimate, lower, upper) in enumerate(rows)
+    )
+
+
+def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Difference | None:
+    """How an arm compares with the one that all are compared with, None of that one and of later ones."""
+    found = decision.differences
+    if found is None or arm == found["against"] or arm >= len(found["estimates"]):
+        return None
+    return Difference(
+        against=names[found["against"]],
+        estimate=found["estimates"][arm],
+        lower=found["lower"][arm],
+        upper=found["upper"][arm],
     )
 
 
@@ -193,14 +229,14 @@ def _unscored(
     campaign: CampaignRecord,
     names: Sequence[str],
     decision: DecisionRecord | None,
-    status: ArmStatus,
+    *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
-    """What the candidates of a status lack, by position; it is only looked up where there are any."""
-    if decision is None or status not in decision.status:
+    """What the candidates of some statuses lack, by position; it is only looked up where there are any."""
+    if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(session, campaign.id)
     return tuple(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
         for name, each, row in zip(names, decision.status, rows, strict=True)
-        if each == status
+        if each in statuses
     )

@@ -11,17 +11,29 @@ from tasks.canaries.changes import CanaryChange
 from tasks.certifying.certificate import Certificate
 from tasks.routing.standing import Standing
 
-Outcome = Literal["winner", "tied", "policy", "none", "waiting", "undecided", "failed"]
+Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
 """How a campaign ended:
 
 * winner: one candidate is the answer; to certify, the cheapest certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
+* decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
 * none: the tests are over and no candidate is certified; or no candidate beats or ties every other.
 * waiting: humans have to label examples before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
 * failed: no candidate could be judged.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How much higher a candidate's mean is than that of another one, by scores on the same examples."""
+
+    against: str
+    estimate: float | None
+    lower: float | None
+    """Of an interval that holds for all candidates at once, as is `upper`; None where nothing is known."""
+    upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +45,7 @@ class CandidateStanding:
     estimate: float | None = None
     lower: float | None = None
     upper: float | None = None
+    difference: Difference | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +84,8 @@ class Answer:
     delta: float | None
     """Error probability that was asked for; None where only a budget ends the campaign."""
     epsilon: float = 0.0
+    baseline: str | None = None
+    """What the others are held against, where that is the question and not who is the best."""
     servers: tuple[CanaryChange, ...] = ()
     """Served models that were found to have changed."""
     intervals_if: tuple[Assumption, ...] = ()

@@ -2,6 +2,7 @@
 
 from tasks.answer.beyond import LEVEL, Beyond
 from tasks.answer.certificate_words import certificate_lines
+from tasks.answer.gate_words import gate_headline, gate_lines
 from tasks.answer.model import Answer
 from tasks.answer.phrases import (
     IF,
@@ -22,6 +23,8 @@ def headline(answer: Answer, state: str) -> str:
     """How a campaign stands in a few words, such as "winner, proven"."""
     if answer.outcome is None:
         return state
+    if answer.outcome == "decided":
+        return f"{gate_headline(answer)}, {answer.claim.kind}"
     if answer.outcome in ("winner", "tied", "policy"):
         return f"{answer.outcome}, {answer.claim.kind}"
     return answer.outcome
@@ -33,6 +36,8 @@ def answer_lines(answer: Answer) -> list[Line]:
         return certificate_lines(answer, answer.certificate)
     if answer.standing is not None:
         return policy_lines(answer, answer.standing)
+    if answer.baseline is not None:
+        return [*gate_lines(answer), *_beyond(answer)]
     lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_refuted(answer)]
     lines += _open(answer)
     return [*lines, *dropped_lines(answer), *_beyond(answer)]

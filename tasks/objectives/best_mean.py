@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from algorithms.arrays import FloatArray
 from storage.records import NewComparison, RoundRecord
+from tasks.baseline import check_baseline
 from tasks.candidates import build_candidates
 from tasks.datasets import Dataset
 from tasks.generating import Texts
@@ -24,17 +25,21 @@ class BestMean(CheckedCampaign):
     judge: Judge
     history: FloatArray | None
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
+    baseline: int | None
+    """The arm that a gate holds the others against."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `CheckedCampaign`."""
+        candidates = build_candidates(spec, dataset.field_names)
         return cls(
             spec=spec,
             dataset=dataset,
             judge=create_judge(spec.judge.type, **spec.judge.params),
             judge_code=judge_code(spec.judge.type, **spec.judge.params),
-            candidates=build_candidates(spec, dataset.field_names),
+            candidates=candidates,
             history=load_history(spec.history, spec.storage, dataset),
+            baseline=check_baseline(spec, candidates),
         )
 
     def particulars(self) -> dict[str, Any]:
@@ -43,7 +48,8 @@ class BestMean(CheckedCampaign):
 
     def found_params(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        return {} if self.history is None else {"history": self.history}
+        found = {"history": self.history, "baseline": self.baseline}
+        return {name: value for name, value in found.items() if value is not None}
 
     def judge_texts(
         self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
