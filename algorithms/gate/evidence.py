@@ -6,16 +6,20 @@ that each of the K - 1 arms has.
 """
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
+from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.stopping import interval_alpha
 from algorithms.confidence import FinitePopulationIntervals, Wealth
 from algorithms.decision import Differences
 
 ALL = slice(None)
+
+Until = Literal["no-worse", "better"]
+"""What is looked for in an arm: that it is no worse, or, once it is, whether it is better."""
 
 
 class Evidence:
@@ -34,26 +38,35 @@ class Evidence:
     Args:
         setting: Of K arms; without `delta` nothing is shown by bets.
         baseline: The arm that the others are held against.
+        until: What is looked for.
     """
 
-    def __init__(self, setting: Setting, baseline: int) -> None:
-        self._setting, self._baseline = setting, baseline
+    def __init__(self, setting: Setting, baseline: int, until: Until = "no-worse") -> None:
+        self._setting, self._baseline, self._until = setting, baseline, until
         self._delta = interval_alpha(setting)
         self._share = self._delta / (setting.n_arms - 1)
         sizes = (setting.n_arms, setting.n_examples)
         epsilon = setting.epsilon
         # In [0, 1] a difference of -epsilon is (1 - epsilon) / 2, and one minus that for the mirrored bets.
         self._up = Wealth(*sizes, self._share, np.array([(1.0 - epsilon) / 2.0, 0.5]))
-        self._down = Wealth(*sizes, self._share / 2.0, np.array([(1.0 + epsilon) / 2.0]))
+        self._down = Wealth(*sizes, self._share / 2.0, np.array([(1.0 + epsilon) / 2.0, 0.5]))
         self.is_no_worse = np.zeros(setting.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is at least -epsilon."""
         self.is_better = np.zeros(setting.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is above 0; each is no worse, too."""
         self.is_worse = np.zeros(setting.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is below -epsilon."""
+        # (K,) where it is in vain to look for a d above 0: nothing that is said rests on it
+        self._seems_not_better = np.zeros(setting.n_arms, dtype=np.bool_)
         self._intervals: FinitePopulationIntervals | None = None
         if setting.intervals:
             self._intervals = FinitePopulationIntervals(setting.n_arms - 1, setting.n_examples, self._delta)
+
+    @property
+    def is_settled(self) -> BoolArray:
+        """Arms of which nothing more is looked for, shape (K,)."""
+        no_worse_is_enough = self._seems_not_better | (self._until == "no-worse")
+        return self.is_better | self.is_worse | (self.is_no_worse & no_worse_is_enough)
 
     def tell(self, pairs: Mapping[int, FloatArray]) -> None:
         """Bet on pairs of scores, by arm, shape (P, 2) each; see `Pairs.tell`."""
@@ -62,7 +75,7 @@ class Evidence:
                 middle = (1.0 + scores[:, 0] - scores[:, 1]) / 2.0
                 row = np.full(len(scores), self._row(arm))
                 self._intervals.update(row, middle)
-            if self._setting.delta is not None and not (self.is_no_worse[arm] or self.is_worse[arm]):
+            if self._setting.delta is not None and not self.is_settled[arm]:
                 self._bet(arm, scores)
 
     def differences(self) -> Differences | None:
@@ -89,9 +102,13 @@ class Evidence:
         self._up.bet(arm, (1.0 + low) / 2.0, ALL)
         self._down.bet(arm, (1.0 - high) / 2.0, ALL)
         no_worse, better = self._up.capital(arm)
-        (worse,) = self._down.capital(arm)
+        worse, not_better = self._down.capital(arm)
         is_better = better >= 2.0 / self._share
-        is_no_worse, is_worse = is_better or no_worse >= 1.0 / self._share, worse >= 2.0 / self._share
-        if is_no_worse != is_worse:  # both at once contradict each other: then nothing is said
+        is_no_worse = is_better or no_worse >= 1.0 / self._share
+        if not self.is_no_worse[arm]:
+            is_worse = worse >= 2.0 / self._share
+            if is_no_worse and is_worse:  # they contradict each other: nothing is said
+                return
             self.is_no_worse[arm], self.is_worse[arm] = is_no_worse, is_worse
-            self.is_better[arm] = is_no_worse and is_better
+        self.is_better[arm] = is_better
+        self._seems_not_better[arm] = not_better >= 1.0 / self._share

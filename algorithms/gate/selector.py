@@ -11,7 +11,7 @@ from algorithms.best_mean.standing import ROUNDING
 from algorithms.best_mean.stopping import intervals_of
 from algorithms.decision import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Decision, Reason, statuses
 from algorithms.errors import InvalidParameter
-from algorithms.gate.evidence import Evidence
+from algorithms.gate.evidence import Evidence, Until
 from algorithms.gate.pairs import Pairs
 from algorithms.protocols import EMPTY_BATCH, Batch
 
@@ -31,19 +31,21 @@ class Gate:
     Args:
         setting: The problem and the common parameters.
         baseline: The arm that the others are held against; in a campaign's file, the name of a candidate.
+        until: With "better" an arm that is no worse is asked on, until it is shown to be better as well or
+            that is not to be expected any more.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
     """
 
-    def __init__(self, setting: Setting, *, baseline: int = 0) -> None:
+    def __init__(self, setting: Setting, *, baseline: int = 0, until: Until = "no-worse") -> None:
         if not 0 <= baseline < setting.n_arms:
             raise InvalidParameter("baseline", baseline, f"an arm, from 0 to {setting.n_arms - 1}")
-        self._setting, self._baseline = setting, baseline
+        self._setting, self._baseline, self._until = setting, baseline, until
         self._matrix = ScoreMatrix(setting)
         self._intervals = intervals_of(setting)
         self._pairs = Pairs(baseline)
-        self.evidence = Evidence(setting, baseline)
+        self.evidence = Evidence(setting, baseline, until)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose examples, each to the baseline and to all arms in question."""
@@ -107,9 +109,10 @@ class Gate:
 
     @property
     def _open(self) -> BoolArray:
-        """Arms of which it is not known whether they are worse, shape (K,)."""
-        no_worse, _, worse = self._shown()
-        return self._candidates & ~no_worse & ~worse
+        """Arms that are not settled, shape (K,)."""
+        no_worse, better, worse = self._shown()
+        is_enough = self.evidence.is_settled | self._is_not_better() | (self._until == "no-worse")
+        return self._candidates & ~better & ~worse & ~(no_worse & is_enough)
 
     @property
     def _in_question(self) -> BoolArray:
@@ -155,7 +158,7 @@ class Gate:
         matrix, setting = self._matrix, self._setting
         is_settled = not self._open.any()
         has_pairs = self._candidates.any() and matrix.active[self._baseline]
-        if not has_pairs and not (self._candidates & ~self._open).any():
+        if not has_pairs and not any(each.any() for each in self._shown()):
             return "all-dropped"
         if setting.delta is not None and is_settled:
             return "confident"

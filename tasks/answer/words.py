@@ -30,6 +30,13 @@ def headline(answer: Answer, state: str) -> str:
     return answer.outcome
 
 
+def subject(answer: Answer) -> str:
+    """Who a headline is about: the best so far, or the baseline that others are held against."""
+    if answer.baseline is not None:
+        return f"against {answer.baseline}"
+    return answer.best or "nothing known"
+
+
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
     if answer.certificate is not None:

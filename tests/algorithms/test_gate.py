@@ -44,6 +44,19 @@ def test_an_arm_far_above_the_baseline_is_better():
     assert decision.differences.lower[1] > 0.0
 
 
+def test_until_better_goes_on_until_an_arm_is_better_or_that_is_in_vain():
+    world = shares(400, 200, 260, 195, 100)
+    decision, batches = {}, {}
+    for until in ("no-worse", "better"):
+        params = {"delta": 0.05, "epsilon": 0.2, "batch_size": 32, "until": until}
+        selector, batches[until] = played(world, **params)
+        decision[until] = selector.decision()
+    assert decision["no-worse"].status == ("baseline", "no-worse", "no-worse", "worse")
+    assert decision["better"].status == ("baseline", "better", "no-worse", "worse")
+    assert sum(map(len, batches["no-worse"])) < sum(map(len, batches["better"])) < world.scores.size
+    assert decision["better"].reason == "confident"
+
+
 def test_the_baseline_may_be_any_arm():
     world = shares(400, 380, 20, 200)
     decision = played(world, delta=0.05, epsilon=0.1, baseline=2, batch_size=64)[0].decision()

@@ -31,7 +31,7 @@ def paths(epsilon, delta=0.5):
             size = 2 if found and found[-1][0] > 1.0 else 1
             now, left = left[:size], left[size:]
             evidence.tell({1: scores[now]})
-            found.append((*evidence._up.capital(1), *evidence._down.capital(1)))
+            found.append((*evidence._up.capital(1), evidence._down.capital(1)[0]))
         yield np.array(found)
 
 

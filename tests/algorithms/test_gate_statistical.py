@@ -46,12 +46,15 @@ def hide(scores, rng):
 def wrong_statements(worlds=WORLDS, runs=RUNS, epsilons=(0.0, EPSILON), hides=False):
     """Whether a campaign says anything wrong of any arm; worlds in turn."""
     for seed in range(runs):
+        until = ("no-worse", "better")[seed % 2]
         rng = np.random.default_rng([41, seed])
         truth = worlds[seed % len(worlds)](rng)
         world = BestMeanWorld(n_arms=len(truth), n_examples=truth.shape[1])
         world.scores = hide(truth, rng) if hides else truth
         epsilon = epsilons[seed // len(worlds) % len(epsilons)]
-        selector = world.selector("gate", delta=DELTA, epsilon=epsilon, batch_size=54, max_unscored=1.0)
+        selector = world.selector(
+            "gate", delta=DELTA, epsilon=epsilon, batch_size=54, max_unscored=1.0, until=until
+        )
         for _ in world.rounds(selector, seed=seed):
             pass
         status = np.array(selector.decision().status)
@@ -86,8 +89,8 @@ def test_intervals_of_the_differences_all_hold_at_once():
 
 def test_arms_that_do_not_share_delta_are_found_out(monkeypatch):
     class Greedy(Evidence):
-        def __init__(self, setting, baseline):
-            super().__init__(setting, baseline)
+        def __init__(self, setting, baseline, until):
+            super().__init__(setting, baseline, until)
             self._share = 2.0 * setting.delta  # for every arm, and for better and worse alike
 
     from algorithms.gate import selector as selector_module

@@ -27,6 +27,7 @@ OWN = Spending(kind="comparisons", spent=40, limit=40, key="stopping.budget")
 LABELS = Spending(kind="human_labels", spent=40, limit=40, key="stopping.budget")
 
 WITHIN = "the chance that this is wrong is at most"
+ANY_WITHIN = "the chance that any of this is wrong is at most"
 UNSCORED = (
     "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best "
     "(a lacks 2, b lacks 1); winnow query NAME coverage says why"
@@ -62,6 +63,8 @@ class Situation(NamedTuple):
     ended: bool = True
     selector: str = "r-autoeval-plus"
     waits: tuple = ()
+    baseline: str | None = None
+    """Whom a gate holds the others against."""
     mixed: bool = False
     """Whether a served model changed on the way."""
     unread: tuple = (0, 0, 1)
@@ -106,6 +109,24 @@ SITUATIONS = [
     Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05, if which comparisons have no outcome has nothing to do with what it would have been"),
     Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
     Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
+    # best-mean against a baseline
+    Situation("gate running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=("active", "baseline", "active"), ended=False, baseline="b"),
+    Situation("gate proven no worse", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the means of a, c are at most 0.02 below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline", "no-worse"), epsilon=0.02, baseline="b"),
+    Situation("gate proven no worse without epsilon", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the mean of a is not below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline"), baseline="b"),
+    Situation("gate proven better", "best-mean", "confident", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), epsilon=0.02, baseline="b"),
+    Situation("gate proven worse", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline"), epsilon=0.02, baseline="b"),
+    Situation("gate proven worse without epsilon", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of a is below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline"), baseline="b"),
+    Situation("gate proven, of each something", "best-mean", "confident", PROVEN, "decided, proven", f"on these 5 examples the mean of d is at most 0.02 below that of b, and the mean of c is above that of b, and the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline", "better", "no-worse"), epsilon=0.02, baseline="b"),
+    Situation("gate exact", "best-mean", "confident", EXACT, "decided, exact", "exact: on these 5 examples the mean of c is not below that of b, and the mean of a is below that of b", status=("worse", "baseline", "no-worse"), baseline="b"),
+    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
+    Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
+    Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
+    Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; go on with winnow run SPEC --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
+    Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
+    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query NAME coverage says why", status=("active", "baseline", "active"), baseline="b"),
+    Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
+    Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
+    Situation("gate of a served model that changed", "best-mean", "confident", PROVEN, "no worse, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("no-worse", "baseline"), mixed=True, baseline="b"),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
     Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05"),
@@ -211,10 +232,12 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     campaign = store_campaign(
         database, situation.name, delta=situation.delta, epsilon=situation.epsilon, names=names
     )
-    arms = [2, *situation.unread]
+    arms = [min(2, len(names) - 1), *situation.unread]
     outcomes = [1.0] + [None] * len(situation.unread)
     campaign.finish(campaign.plan(0, arms, list(range(len(arms)))), outcomes)
     record = replace(campaign.record, objective=situation.objective)
+    if situation.baseline is not None:
+        selector = {"name": "gate", "params": {"baseline": situation.baseline}}
     if selector is not None:
         record = replace(record, spec={**record.spec, "selector": selector})
     if played is not None:
@@ -265,7 +288,7 @@ def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
         assert f"{name}: {LACKS[name]} comparisons have no outcome" in told
     if answer.claim.kind == "proven":
         assert f"at most {answer.claim.delta:g}" in told
-    if answer.outcome == "undecided" and answer.objective != "certify":
+    if answer.outcome == "undecided" and answer.objective != "certify" and answer.baseline is None:
         assert not answer.is_guaranteed
         assert answer.best is None or dict(answer_lines(answer))["leading"] == answer.best
 
@@ -426,3 +449,25 @@ def test_nothing_is_known_exactly_of_two_models_with_one_name(database, monkeypa
         database, monkeypatch, "mean exact", {"unread": (), "mixed": True}, played=all_scored, **ENDS
     )
     assert said["mean"].endswith("; it guarantees nothing: " + MIXED)
+
+
+def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(database, monkeypatch):
+    differences = {
+        "against": 1,
+        "delta": 0.05,
+        "estimates": [-0.6, None, 0.1],
+        "lower": [-0.7, None, 0.1],
+        "upper": [0.01, None, 0.1],
+    }
+    told = lines_of(database, monkeypatch, "gate exact", differences=differences)
+    assert told["baseline"] == "b: mean 0.800"
+    assert told["worse"] == (
+        "a: -0.600 against b on the 5 examples, between -0.700 and +0.010 (all intervals hold at once, at every "
+        "round, with probability 95%)"
+    )
+    assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
+
+
+def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "gate running")
+    assert told["open"] == "c: nothing known yet"
