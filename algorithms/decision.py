@@ -33,6 +33,7 @@ ArmStatus = Literal[
     "active",
     "best",
     "tied",
+    "chosen",
     "eliminated",
     "not-better",
     "certified",
@@ -50,6 +51,7 @@ ArmStatus = Literal[
 * active: still in question.
 * best: shown to be the best of the arms that were not dropped; at most one arm.
 * tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are.
+* chosen: the cheapest arm that was shown to be within epsilon of the best, where it is not the best itself.
 * eliminated: shown not to be the best.
 * not-better: shown only to be no better than the best by more than epsilon; it may be worse, or as good.
 * certified: shown to keep its risk below the limit.

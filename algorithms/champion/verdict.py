@@ -11,6 +11,7 @@ from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.standing import ROUNDING
 from algorithms.best_mean.stopping import interval_alpha, intervals_of, standing_of
 from algorithms.champion.evidence import Evidence
+from algorithms.champion.thrift import Thrift
 from algorithms.decision import (
     EXACT,
     HEURISTIC,
@@ -47,6 +48,8 @@ class Verdict:
         self._matrix = matrix
         self._dropping = dropping
         self._lists = additions + 1
+        self.thrift: Thrift | None = None
+        """The search for a cheaper arm that follows, where there is one."""
         self.delta = interval_alpha(setting)
         """The probability of an error that the tests are made at."""
         self._intervals = intervals_of(setting)
@@ -99,27 +102,31 @@ class Verdict:
         matrix, setting = self._matrix, self._setting
         if not matrix.active.any():
             return "all-dropped"
+        is_spent = setting.budget is not None and matrix.told.sum() >= setting.budget
+        if self.thrift is not None and self.thrift.goes_on and evidence.is_decided:
+            return "budget" if is_spent else "running"
         if setting.delta is not None and evidence.is_decided:
             return "confident"
         in_question = matrix.active if setting.delta is None else evidence.alive
         if (matrix.told[in_question] == matrix.n_examples).all():
             return "exhausted"
-        if setting.budget is not None and matrix.told.sum() >= setting.budget:
-            return "budget"
-        return "running"
+        return "budget" if is_spent else "running"
 
     def _answer(
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """The arm to recommend, what is known of each, and what may be claimed."""
         certain = standing_of(self._matrix, *self._matrix.possible_means, self._setting.epsilon)
-        has_ended = reason not in ("running", "all-dropped")
-        if has_ended and certain.good_enough.any():
+        has_begun_again = self.thrift is not None and self.thrift.has_begun
+        has_ended = reason not in ("running", "all-dropped") or has_begun_again
+        if has_ended and certain.good_enough.any() and not has_begun_again:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
-            n_dropped = int(np.count_nonzero(~self._matrix.active))
-            claim = Claim(kind="proven", delta=self._stated(n_dropped))
+            stated = self._stated(int(np.count_nonzero(~evidence.active)))
+            if self._chosen() is not None and self.thrift is not None:
+                stated += self.thrift.delta
+            claim = Claim(kind="proven", delta=stated)
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
         is_out = evidence.is_out | (certain.eliminated & evidence.alive)
@@ -139,15 +146,20 @@ class Verdict:
         is_below = evidence.active & (most < least[best] - ROUNDING)
         # Within epsilon of the best would not do: the best is known to within epsilon of the highest only.
         is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - ROUNDING)
+        is_equal &= np.arange(matrix.n_arms) != self._chosen()
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
         groups: list[tuple[ArmStatus, BoolArray]] = [
             ("not-better", ~is_best),
             ("eliminated", is_below | evidence.is_beaten),
             ("best", is_best & ~is_tied),
             ("tied", is_tied),
+            ("chosen", np.arange(matrix.n_arms) == self._chosen()),
             ("dropped", ~evidence.active),
         ]
         return statuses(matrix.n_arms, groups)
+
+    def _chosen(self) -> int | None:
+        return None if self.thrift is None else self.thrift.chosen
 
     def _stated(self, n_dropped: int) -> float:
         """The probability of an error that an answer states with so many arms dropped; it may be above 1."""

@@ -21,6 +21,7 @@ from tasks.answer.model import (
 from tasks.baseline import baseline_name
 from tasks.budgets import Spending
 from tasks.canaries.changes import canary_changes
+from tasks.candidate_costs import costs_of
 from tasks.certifying.certificate import Certificate
 from tasks.features import has_features
 from tasks.routing.standing import Standing
@@ -80,6 +81,7 @@ def answer_of(
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
         baseline=baseline,
+        costs=costs_of(campaign.spec["selector"]),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
         is_known=_is_known(session, campaign, names, decision, n_examples),

@@ -86,6 +86,8 @@ class Answer:
     epsilon: float = 0.0
     baseline: str | None = None
     """What the others are held against, where that is the question and not who is the best."""
+    costs: Mapping[str, float] | None = None
+    """What each candidate costs, where the cheapest that is good enough is looked for."""
     servers: tuple[CanaryChange, ...] = ()
     """Served models that were found to have changed."""
     intervals_if: tuple[Assumption, ...] = ()
@@ -121,6 +123,11 @@ class Answer:
     def tied(self) -> tuple[str, ...]:
         """The candidates that share the first place."""
         return self.named("tied")
+
+    @property
+    def chosen(self) -> str | None:
+        """The cheapest candidate that was shown to be good enough, where it is not the best itself."""
+        return next(iter(self.named("chosen")), None)
 
     @property
     def contenders(self) -> tuple[str, ...]:

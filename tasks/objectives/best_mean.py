@@ -6,6 +6,7 @@ from typing import Any, Self
 from algorithms.arrays import FloatArray
 from storage.records import NewComparison, RoundRecord
 from tasks.baseline import check_baseline
+from tasks.candidate_costs import check_costs
 from tasks.candidates import build_candidates
 from tasks.datasets import Dataset
 from tasks.generating import Texts
@@ -27,6 +28,8 @@ class BestMean(CheckedCampaign):
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
     baseline: int | None
     """The arm that a gate holds the others against."""
+    costs: FloatArray | None
+    """Of each arm, shape (K,), where the cheapest that is good enough is looked for."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
@@ -40,6 +43,7 @@ class BestMean(CheckedCampaign):
             candidates=candidates,
             history=load_history(spec.history, spec.storage, dataset),
             baseline=check_baseline(spec, candidates),
+            costs=check_costs(spec, candidates),
         )
 
     def particulars(self) -> dict[str, Any]:
@@ -48,7 +52,7 @@ class BestMean(CheckedCampaign):
 
     def found_params(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        found = {"history": self.history, "baseline": self.baseline}
+        found = {"history": self.history, "baseline": self.baseline, "costs": self.costs}
         return {name: value for name, value in found.items() if value is not None}
 
     def judge_texts(

@@ -63,6 +63,8 @@ class Situation(NamedTuple):
     ended: bool = True
     selector: str = "r-autoeval-plus"
     waits: tuple = ()
+    costs: dict | None = None
+    """Of each candidate, where the cheapest that is good enough is looked for."""
     baseline: str | None = None
     """Whom a gate holds the others against."""
     mixed: bool = False
@@ -74,6 +76,7 @@ class Situation(NamedTuple):
 NONE, EXACT, HEURISTIC = ("none", None, ()), ("exact", None, ()), ("heuristic", None, ())
 PROVEN = ("proven", 0.05, ())
 OPEN = ("active", "active", "active")
+COSTS = {"a": 1.0, "b": 4.0, "c": 2.0}
 TIED = ("tied", "tied", "eliminated")
 
 MEAN = "on these 5 examples no candidate {}has a mean that is higher{}"
@@ -109,6 +112,10 @@ SITUATIONS = [
     Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05, if which comparisons have no outcome has nothing to do with what it would have been"),
     Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
     Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
+    Situation("mean, a cheaper one chosen", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples no candidate has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.05", status=("chosen", "best", "not-better"), epsilon=0.1, costs=COSTS),
+    Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS),
+    Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
+    Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
     # best-mean against a baseline
     Situation("gate running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=("active", "baseline", "active"), ended=False, baseline="b"),
     Situation("gate proven no worse", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the means of a, c are at most 0.02 below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline", "no-worse"), epsilon=0.02, baseline="b"),
@@ -236,6 +243,8 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     outcomes = [1.0] + [None] * len(situation.unread)
     campaign.finish(campaign.plan(0, arms, list(range(len(arms)))), outcomes)
     record = replace(campaign.record, objective=situation.objective)
+    if situation.costs is not None:
+        selector = {"name": "champion", "params": {"prefer": "cost", "costs": situation.costs}}
     if situation.baseline is not None:
         selector = {"name": "gate", "params": {"baseline": situation.baseline}}
     if selector is not None:
@@ -471,3 +480,27 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
 def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
     told = lines_of(database, monkeypatch, "gate running")
     assert told["open"] == "c: nothing known yet"
+
+
+def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):
+    def chosen(name):
+        told = lines_of(database, monkeypatch, name)
+        assert told["winner"] == "b"
+        return told["chosen"]
+
+    assert chosen("mean, a cheaper one chosen") == "a: cost 1 in the place of the 4 of b, 75% less"
+    nobody = chosen("mean, nobody cheaper chosen")
+    assert nobody == "b: nobody that costs less than 4 was shown to be good enough"
+
+
+def test_a_budget_that_ends_the_search_for_a_cheaper_candidate_is_named(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "mean, budget before one was chosen")
+    assert told["chosen"] == (
+        "b so far; not all that are cheaper were tested yet: the comparison budget is spent: 40 of 40; go on "
+        "with winnow run SPEC --set stopping.budget=MORE"
+    )
+
+
+def test_nothing_is_said_of_costs_where_nothing_is_claimed(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "mean running", changes={"costs": COSTS})
+    assert "chosen" not in told
