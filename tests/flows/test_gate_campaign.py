@@ -2,44 +2,18 @@
 
 import json
 
-import campaign_processes as processes
 import pytest
 import scripted_engines
-from campaign_processes import Kill, rows
-from certify_campaigns import model, truth
-from duel_campaigns import start, write_spec
+from campaign_processes import rows
+from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
-from tiny_models import save_tiny_llama
-
-N_EXAMPLES = 120
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
 
-def write_gate(folder, names, *, baseline="knows/plain", budget=1_000, **stopping):
-    """Models that are wrong never, on one in 40 and on every other example, against one of them."""
-    folder.mkdir(exist_ok=True)
-    for number, name in enumerate(names):
-        save_tiny_llama(folder / name, seed=number)
-    with (folder / "data.jsonl").open("w") as file:
-        for number in range(N_EXAMPLES):
-            row = {"id": f"e{number}", "input": f"{number}", "target": truth(number)}
-            file.write(json.dumps(row) + "\n")
-    spec = {
-        "name": "survivor",
-        "objective": "best-mean",
-        "seed": 5,
-        "storage": f"sqlite:///{folder}/winnow.db",
-        "models": [model(name, name) for name in names],
-        "prompts": [{"name": "plain", "template": "{{ input }}="}],
-        "dataset": {"path": "data.jsonl", "fields": {"id": "id", "input": "input", "target": "target"}},
-        "judge": {"type": "exact"},
-        "selector": {"name": "gate", "params": {"baseline": baseline}},
-        "batch_size": 12,
-        "stopping": {"budget": budget, "delta": 0.05, "epsilon": 0.1, **stopping},
-        "execution": {"log_folder": str(folder / "logs")},
-    }
-    return write_spec(folder, spec)
+def write_gate(folder, names, *, baseline="knows/plain", **changes):
+    """A campaign that holds the other models against one of them."""
+    return write_scored(folder, names, {"name": "gate", "params": {"baseline": baseline}}, **changes)
 
 
 @pytest.fixture(autouse=True)
@@ -114,18 +88,9 @@ def test_a_file_without_a_sound_baseline_is_refused_in_a_sentence(tmp_path):
 
 
 def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):
-    histories, forks = [], processes.fork_server()
-    for name, kills in (("whole", []), ("killed", [Kill(commit=6, after=True), Kill(commit=9, after=False)])):
-        folder = tmp_path / name
-        spec = write_gate(folder, ["slips", "knows", "guesses"], baseline="slips/plain")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            storage = processes.store(spec)
-        for kill in [*kills, None]:
-            process = start(forks, folder, storage, kill)
-            process.join(120)
-            assert process.exitcode == (0 if kill is None else -9)
-        stored = rows(folder, "SELECT status, claim, differences FROM decisions ORDER BY round_id")
-        histories.append((processes.history(folder), stored))
-    assert histories[0] == histories[1]
-    assert len(histories[0][1]) > 3
+    stored = []
+    for name, kills in (("whole", ()), ("killed", KILLS)):
+        spec = write_gate(tmp_path / name, ["slips", "knows", "guesses"], baseline="slips/plain")
+        stored.append(decisions_with_kills(tmp_path / name, spec, kills))
+    assert stored[0] == stored[1]
+    assert len(stored[0][1]) > 3
