@@ -38,8 +38,8 @@ def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
     ) in result.stdout
     shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
     assert (shown["best"], shown["chosen"], shown["costs"]["knows/plain"]) == (
-        "knows/plain",
         "slips/plain",
+        "knows/plain",
         2.5,
     )
     assert shown["claim"]["delta"] == 0.05
