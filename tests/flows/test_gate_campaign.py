@@ -8,6 +8,11 @@ from campaign_processes import rows
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
+from flows.artifact_contents import progress
+from flows.campaign_lines import campaign_line
+from flows.reading import reading
+from storage import campaign_records
+
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
 
@@ -56,6 +61,11 @@ def test_one_that_is_worse_fails_the_gate_and_the_numbers_are_kept(tmp_path):
     assert shown["candidates"][2]["difference"]["upper"] == found["upper"][2]
     ended = next(line for line in result.stderr.splitlines() if '"campaign_ended"' in line)
     assert "decided, proven, against slips/plain" in ended
+    storage = f"sqlite:///{tmp_path}/winnow.db"
+    assert campaign_line(storage, "survivor").startswith("survivor: decided, proven, against slips/plain; ")
+    with reading(storage) as session:
+        _, page = progress(session, campaign_records.get_campaign(session, "survivor"))
+    assert "decided, proven, against slips\\/plain" in page
 
 
 def test_a_budget_that_is_too_small_proves_neither_and_more_of_it_goes_on(tmp_path):
