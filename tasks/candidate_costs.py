@@ -12,13 +12,16 @@ from tasks.errors import SpecError
 from tasks.spec import CampaignSpec
 from tasks.suggestions import unknown_name
 
+CHAMPION = "champion"
+"""The selector that can look for the cheapest candidate that is good enough."""
 PLACE = "selector.params.costs"
 
 
 def costs_of(selector: Mapping[str, Any]) -> dict[str, float] | None:
     """What each candidate costs, where a selector, as it is stored, prefers the cheaper; None elsewhere."""
     params = selector["params"]
-    return dict(params["costs"]) if params.get("prefer") == "cost" and "costs" in params else None
+    is_thrifty = selector["name"] == CHAMPION and params.get("prefer") == "cost"
+    return dict(params["costs"]) if is_thrifty else None
 
 
 def check_costs(spec: CampaignSpec, candidates: Sequence[Candidate]) -> FloatArray | None:
@@ -28,7 +31,7 @@ def check_costs(spec: CampaignSpec, candidates: Sequence[Candidate]) -> FloatArr
         SpecError: If it is not a mapping from every candidate to a number of at least 0.
     """
     params = spec.selector.params
-    if spec.selector.name != "champion" or not {"prefer", "costs"} & params.keys():
+    if spec.selector.name != CHAMPION or not {"prefer", "costs"} & params.keys():
         return None
     costs = params.get("costs")
     if params.get("prefer") != "cost":
