@@ -200,6 +200,8 @@ class NewDecision:
     """What the candidates are ordered by, where that is not `estimates`."""
     differences: Mapping[str, Any] | None = None
     """The fields of an `algorithms.decision.Differences`, None where nothing is known."""
+    bets: Mapping[str, Sequence[float | None]] | None = None
+    """The fields of an `algorithms.decision.Bets`: wealths, levels, out_in_round, out_at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +223,9 @@ class DecisionRecord:
     ranking: Sequence[float | None] | None = None
     differences: Mapping[str, Any] | None = None
     """See `NewDecision`; of candidates that joined after it, it says nothing."""
+    bets: Mapping[str, Sequence[float | None]] | None = None
+    n_joined: int = 0
+    """How many candidates joined after it; who is the best of a benchmark's is then open again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

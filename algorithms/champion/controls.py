@@ -10,6 +10,7 @@ import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.champion.draws import Draws, Grouped
+from algorithms.growing import with_more
 
 DOUBT = 1.0  # scores of an average example that stand beside those told of an example
 POOLED_DRAWS = 20.0  # of all arms, that stand beside an arm's own in its weights
@@ -33,6 +34,13 @@ class Controls:
         self.weights = np.zeros((n_arms, 2))  # (K, 2)
         self._explained = np.zeros(n_arms)  # (K,) of the squared deviations of the scores, summed
         self._known = np.zeros(n_arms, dtype=np.bool_)  # (K,) arms with the features of all their draws
+
+    def add_arms(self, count: int) -> None:
+        """Append arms without draws."""
+        self._sums, self._products = with_more(self._sums, count), with_more(self._products, count)
+        self._with_scores = with_more(self._with_scores, count)
+        self.weights, self._known = with_more(self.weights, count), with_more(self._known, count)
+        self._explained = with_more(self._explained, count)
 
     def before(self, batch: Grouped, untold: BoolArray) -> tuple[FloatArray, FloatArray]:
         """The controls of a batch and their bounds, shapes (B,) and (B,).

@@ -74,6 +74,8 @@ class Thrift:
         self._level = np.inf
         self.has_begun = False
         """Whether the best arm is known."""
+        self.n_dropped = 0
+        """How many arms had been dropped when the best one was known."""
         self.chosen: int | None = None
         """The cheapest arm that was shown to be good enough."""
         self.given_up = np.zeros(len(costs), dtype=np.bool_)
@@ -98,7 +100,7 @@ class Thrift:
             best: L.
             active: Shape (K,), arms that were not dropped.
         """
-        self.has_begun = True
+        self.has_begun, self.n_dropped = True, int(np.count_nonzero(~active))
         self._row = self._scores_of(best, 0.0)
         n_unscored = float(self._scores_of(best, 1.0).sum() - self._row.sum())
         self._least = max(-self._margin, n_unscored / self._n_examples - 2.0 * self._margin)

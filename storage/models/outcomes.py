@@ -108,6 +108,8 @@ class Decision(Base):
     differences: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """How the candidates compare with one of them on the same examples: the fields of an
     `algorithms.decision.Differences`, candidates by their position; NULL where the method does not say."""
+    bets: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """One list per field of `algorithms.decision.Bets`, by candidate position; null where there are none."""
     status: Mapped[list[Any]]
     """One short word per candidate position: what is known of it."""
     claim: Mapped[dict[str, Any]]

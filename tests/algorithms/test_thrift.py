@@ -87,6 +87,14 @@ def test_a_row_that_no_test_filled_is_filled_before_cheaper_arms_are_tested():
     assert selector.decision().status[0] == "best"
 
 
+def test_no_arms_are_added_to_those_whose_costs_were_fixed():
+    selector = shares(60, 58, 10).selector(
+        "champion", delta=0.1, epsilon=0.1, prefer="cost", costs=np.ones(2)
+    )
+    with pytest.raises(InvalidParameter, match="prefer must be 'mean' where arms are added"):
+        selector.add_arms(1)
+
+
 def test_an_arm_that_is_dropped_on_the_way_is_not_chosen():
     world = shares(400, 300, 296, 294, 240, noise=0.05)
     given = {"delta": 0.1, "epsilon": 0.2, "batch_size": 16, "prefer": "cost", "start": "champion"}

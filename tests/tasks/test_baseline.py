@@ -13,6 +13,7 @@ UCB_E = "selector: {name: ucb-e, params: {a: 1.0}}"
 def test_the_baseline_is_known_to_the_selector_by_its_place(campaign_file):
     checked = check_campaign(load_spec(campaign_file(UCB_E, NAMED)))
     assert checked.found_params() == {"baseline": 3}
+    assert not checked.takes_more_candidates
     assert checked.create_selector().decision().status[3] == "baseline"
 
 

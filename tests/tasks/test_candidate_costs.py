@@ -22,10 +22,12 @@ def test_the_costs_are_known_to_the_selector_by_the_places_of_the_candidates(cam
     )
     assert found.found_params()["costs"].tolist() == [2.5, 1.0]
     assert found.create_selector().decision().reason == "running"
+    assert not found.takes_more_candidates
 
 
 def test_without_a_preference_there_are_none(campaign_file):
-    assert checked(campaign_file, "{additions: 1}").found_params() == {}
+    found = checked(campaign_file, "{additions: expected}")
+    assert (found.found_params(), found.takes_more_candidates) == ({}, True)
     assert checked(campaign_file, "{prefer: mean}").found_params() == {}
 
 

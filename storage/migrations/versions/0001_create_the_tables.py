@@ -213,6 +213,7 @@ def upgrade() -> None:
         sa.Column("upper", sa.JSON(), nullable=False),
         sa.Column("ranking", sa.JSON(), nullable=True),
         sa.Column("differences", sa.JSON(), nullable=True),
+        sa.Column("bets", sa.JSON(), nullable=True),
         sa.Column("status", sa.JSON(), nullable=False),
         sa.Column("claim", sa.JSON(), nullable=False),
         sa.Column("stop", sa.Boolean(), nullable=False),
