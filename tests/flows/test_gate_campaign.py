@@ -79,7 +79,7 @@ def test_a_budget_that_is_too_small_proves_neither_and_more_of_it_goes_on(tmp_pa
 def test_any_campaign_s_file_can_be_held_against_a_candidate(tmp_path):
     path = write_gate(tmp_path, ["knows", "guesses"])
     path.write_text(
-        path.read_text().replace("name: gate", "name: champion").replace("baseline:", "additions: 0 #")
+        path.read_text().replace("name: gate", "name: champion").replace("baseline:", "additions: stated #")
     )
     refused = winnow(tmp_path, "gate", "campaign.yaml")
     assert refused.returncode == 2
