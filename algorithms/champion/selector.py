@@ -47,10 +47,9 @@ class Champion:
             an error probability of (m + 1) delta then; "reserved" keeps it at delta, at the cost of a wealth
             of 2/delta, or (m + 1)(m + 2)/delta, that an arm needs to be out.
         additions: With lists of arms added after scores were told, which arms there are is up to the data.
-            "stated" states delta more for each such list, if how many there are does not depend on the data;
-            "expected" keeps the error probability at delta,
-            at the cost of a wealth of 2/delta, or (j + 1)(j + 2)/delta, that an arm of list j needs to be
-            out.
+            "stated" states J + 1 times the error probability after J lists, if how many there are does not
+            depend on the data; "expected" keeps it, at the cost of a wealth of 2/delta, or
+            (j + 1)(j + 2)/delta, that an arm of list j needs to be out.
         prefer: "cost" looks for the cheapest arm that is good enough once the best is known: half of `delta`
             and of `epsilon` is for the best, half for the cheapest, so that no arm is better than the chosen
             one by more than `epsilon`. It needs both.

@@ -1,5 +1,6 @@
 """What the evidence comes to: whether to stop, who is the best, and what may be claimed."""
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -43,15 +44,18 @@ class Verdict:
     * exact: it follows from the known scores, an example without one counting 0 for it and 1 for others.
     * proven: it follows from the tests, with the probability of an error that the claim names.
 
-    With m arms dropped and J lists of arms added, the best arm of the rest is among the first m_j + 1 of the
-    arms of list j, for some j in 0..J, m_j of which were dropped. Which these are is settled before any of
-    them is drawn from, and the wealth of the best of all that are left, which began at 1 with its list, ever
-    reaches x with probability at most 1/x. So at a level of 1/delta the answer is wrong with probability at
-    most (1 + m + J) delta; levels of (m + 1)(m + 2) times as much take the m off, as 1/2 + 1/6 + ... is 1,
-    and so do levels of (j + 1)(j + 2) times as much for the arms of list j with the J. Where J itself depends
-    on the outcomes, (1 + J) delta holds on average: list j is only there if it was added before its arms were
-    drawn from, so that its best arm is out and J >= j with probability at most delta P(J >= j), and the sum
-    over j is delta E(1 + J). What is reserved for holds whatever decides about J.
+    With m arms dropped and J lists of arms added, the best arm of the rest is among the first m + 1 arms of
+    its list, whichever list that is. Which these are is settled before any of them is drawn from, and the
+    wealth of each that is at least as good as all that are left, which began at 1 with its list, ever reaches
+    x with probability at most 1/x. So at a level of 1/delta the answer is wrong with probability at most
+    (m + 1)(J + 1) delta. It takes no less: who adds weak arms where the second arm of a list is out, and
+    drops the first, and strong ones elsewhere, has (m + 1) delta of every list. Levels of (m + 1)(m + 2)
+    times as much take the m + 1 off, as 1/2 + 1/6 + ... is 1 and the arm in place k of its list matters only
+    once k - 1 are dropped; levels of (j + 1)(j + 2) times as much for the arms of list j take the J + 1 off.
+    Where J itself depends on the outcomes, (J + 1) delta holds on average: list j is only there if it was
+    added before its arms were drawn from, so that its best arm is out and J >= j with probability at most
+    delta P(J >= j), and the sum over j is delta E(J + 1). What is reserved for holds whatever decides
+    about J.
 
     Intervals are for showing. Those of each list hold for all of its arms at once at a `delta` of their own,
     or at `delta` in all where additions are expected, and decide nothing.
@@ -211,8 +215,8 @@ class Verdict:
     @property
     def _stated(self) -> float:
         """The probability of an error that an answer states; it may be above 1."""
-        costs: dict[Raise, int] = {"dropped": self._n_dropped, "added": self.n_additions}
-        return (1 + sum(costs[each] for each in self._raised_by)) * self.delta
+        times: dict[Raise, int] = {"dropped": self._n_dropped + 1, "added": self.n_additions + 1}
+        return math.prod(times[each] for each in self._raised_by) * self.delta
 
     def _alpha_of(self, number: int) -> float:
         """The error probability of the intervals of a list, counted from 0."""

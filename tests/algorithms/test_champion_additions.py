@@ -95,7 +95,7 @@ def test_every_list_raises_what_the_answer_states_or_what_it_takes(params, state
 @pytest.mark.parametrize(
     ("dropping", "additions", "stated", "raised_by", "level"),
     [
-        ("stated", "stated", 3, ("dropped", "added"), 1),
+        ("stated", "stated", 4, ("dropped", "added"), 1),
         ("reserved", "stated", 2, ("added",), 6),
         ("stated", "expected", 2, ("dropped",), 2),
         ("reserved", "expected", 1, (), 12),
