@@ -33,11 +33,16 @@ ArmStatus = Literal[
     "active",
     "best",
     "tied",
+    "chosen",
     "eliminated",
     "not-better",
     "certified",
     "refuted",
     "untested",
+    "baseline",
+    "no-worse",
+    "better",
+    "worse",
     "dropped",
     "removed",
 ]
@@ -46,11 +51,16 @@ ArmStatus = Literal[
 * active: still in question.
 * best: shown to be the best of the arms that were not dropped; at most one arm.
 * tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are.
+* chosen: the cheapest arm that was shown to be within epsilon of the best, where it is not the best itself.
 * eliminated: shown not to be the best.
 * not-better: shown only to be no better than the best by more than epsilon; it may be worse, or as good.
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.
+* baseline: what the others are held against; nothing is asked of it.
+* no-worse: shown not to be below the baseline by more than epsilon.
+* better: shown to be above the baseline, and so no worse.
+* worse: shown to be below the baseline by more than epsilon.
 * dropped: left out for good, as too many of its pairs are unscored; nothing is claimed of it.
 * removed: taken out by the caller.
 """
@@ -111,6 +121,34 @@ HEURISTIC = Claim(kind="heuristic")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Differences:
+    """How much higher each arm's mean is than that of one of them, by scores on the same examples."""
+
+    against: int
+    """The arm that all others are compared with."""
+    delta: float
+    """Bound on the probability that any of the intervals is ever wrong; stopping is another matter."""
+    estimates: FloatArray
+    """Shape (K,), in [-1, 1]; NaN where unknown, and of `against` itself."""
+    lower: FloatArray
+    """Shape (K,), lower ends of intervals that all hold at once; NaN of `against` itself."""
+    upper: FloatArray
+    """Shape (K,), their upper ends."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Differences):
+            return NotImplemented
+        return (self.against, self.delta) == (other.against, other.delta) and all(
+            np.array_equal(mine, theirs, equal_nan=True)
+            for mine, theirs in (
+                (self.estimates, other.estimates),
+                (self.lower, other.lower),
+                (self.upper, other.upper),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Bets:
     """What bets against each arm have come to, and when it was shown by them to be out."""
 
@@ -153,13 +191,16 @@ class Decision:
     """Shape (K,), the ranking score by which the method orders arms, where that is not `estimates`; NaN where
     unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
     could be shown with them."""
+    differences: Differences | None = None
+    """How the others compare with one arm, where the method compares them on the same examples."""
     bets: Bets | None = None
     """What is known of each arm by bets, where the method rules arms out by them."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        return self._words == other._words and all(
+        same_words = self._words == other._words and self.differences == other.differences
+        return same_words and all(
             np.array_equal(mine, theirs, equal_nan=True)
             for mine, theirs in (
                 (self.estimates, other.estimates),

@@ -34,6 +34,7 @@ SELECTORS = {
     "best-mean": {
         "champion": "algorithms.champion.selector:Champion",
         "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
+        "gate": "algorithms.gate.selector:Gate",
         "halving": "algorithms.best_mean.halving:Halving",
         "lrf": "algorithms.best_mean.lrf:Lrf",
         "naive-pooling": "algorithms.best_mean.naive_pooling:NaivePooling",

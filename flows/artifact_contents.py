@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from storage import outcome_records
 from storage.records import CampaignRecord
-from tasks.answer.words import headline
+from tasks.answer.words import headline, subject
 from tasks.printable import printable
 from tasks.status import CampaignStatus, campaign_status
 from tasks.views import ask
@@ -80,7 +80,9 @@ def _cell(value: Any) -> Any:  # noqa: ANN401 -- of any column
 def _standing(status: CampaignStatus) -> str:
     leader = status.answer.of_best
     best = "nothing known yet" if leader is None else f"best {escaped(leader.name)}"
-    if leader is not None and leader.estimate is not None:
+    if status.answer.baseline is not None:
+        best = escaped(subject(status.answer))
+    elif leader is not None and leader.estimate is not None:
         best += f" {leader.estimate:.3f}"
     if status.answer.held_out_mean is not None:
         best += f" (held out {status.answer.held_out_mean:.3f})"

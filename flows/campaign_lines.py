@@ -3,7 +3,7 @@
 from flows.reading import reading
 from storage import campaign_records, history_views
 from tasks.answer.model import Answer
-from tasks.answer.words import headline
+from tasks.answer.words import headline, subject
 from tasks.status import campaign_status
 
 
@@ -13,7 +13,8 @@ def campaign_line(storage: str, name: str) -> str:
         record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
-        changed = _changed(history_views.family(session, record.family), name) if record.family else ""
+        has_winners = record.family and status.answer.baseline is None
+        changed = _changed(history_views.family(session, record.family), name) if has_winners else ""
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{name}: {stands}; {status.totals['comparisons']} comparisons; "
@@ -22,6 +23,8 @@ def campaign_line(storage: str, name: str) -> str:
 
 
 def _best(answer: Answer) -> str:
+    if answer.baseline is not None:
+        return subject(answer)
     best = answer.of_best
     if best is None:
         return "no winner"

@@ -88,12 +88,28 @@ def exit_code(status: CampaignStatus) -> int:
     if not status.is_settled:
         return exits.ERROR
     match status.answer.outcome:
-        case "winner" | "tied" | "policy":
+        case "winner" | "tied" | "policy" | "decided":
             return exits.DECIDED
         case "failed":
             return exits.ERROR
         case _:
             return exits.UNDECIDED
+
+
+def gate_code(status: CampaignStatus, code: int) -> int:
+    """How the command ends that holds candidates against a baseline, given how running the campaign ended.
+
+    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse.
+    """
+    if code not in (exits.DECIDED, exits.UNDECIDED):
+        return code
+    answer = status.answer
+    if not answer.is_guaranteed:
+        return exits.UNDECIDED
+    if answer.named("worse"):
+        return exits.WORSE
+    shown = len(answer.named("no-worse", "better"))
+    return exits.DECIDED if shown == len(answer.candidates) - 1 else exits.UNDECIDED
 
 
 def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:

@@ -9,7 +9,7 @@ from flows.interrupts import Interrupts
 from flows.log_lines import RunContext
 from storage import loads, round_records, unscored_views, views
 from storage.records import RoundRecord
-from tasks.answer.words import headline
+from tasks.answer.words import headline, subject
 from tasks.running import RunningCampaign
 from tasks.status import CampaignStatus
 
@@ -143,7 +143,7 @@ def log_answer(status: CampaignStatus) -> None:
         "campaign %s: %s, %s",
         status.name,
         headline(answer, status.state),
-        answer.best or "nothing known",
+        subject(answer),
         extra={
             "event": "campaign_ended",
             "campaign": status.name,

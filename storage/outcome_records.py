@@ -84,6 +84,7 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
         reason=decision.reason,
         decided_at=decision.decided_at,
         ranking=None if decision.ranking is None else [*decision.ranking, *later],
+        differences=decision.differences,
         bets=decision.bets and {name: [*values, *later] for name, values in decision.bets.items()},
         n_joined=len(later),
     )

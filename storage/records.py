@@ -198,6 +198,8 @@ class NewDecision:
     reason: str
     ranking: Sequence[float | None] | None = None
     """What the candidates are ordered by, where that is not `estimates`."""
+    differences: Mapping[str, Any] | None = None
+    """The fields of an `algorithms.decision.Differences`, None where nothing is known."""
     bets: Mapping[str, Sequence[float | None]] | None = None
     """The fields of an `algorithms.decision.Bets`: wealths, levels, out_in_round, out_at."""
 
@@ -219,6 +221,8 @@ class DecisionRecord:
     reason: str
     decided_at: dt.datetime
     ranking: Sequence[float | None] | None = None
+    differences: Mapping[str, Any] | None = None
+    """See `NewDecision`; of candidates that joined after it, it says nothing."""
     bets: Mapping[str, Sequence[float | None]] | None = None
     n_joined: int = 0
     """How many candidates joined after it; who is the best of a benchmark's is then open again."""

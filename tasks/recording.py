@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from algorithms.arrays import FloatArray
-from algorithms.decision import Bets, Decision
+from algorithms.decision import Bets, Decision, Differences
 from storage import generation_records, outcome_records
 from storage.leases import writing_under
 from storage.records import NewComparison, NewDecision, RoundRecord
@@ -49,6 +50,7 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         stop=decision.stop,
         ranking=None if decision.ranking is None else _known(decision.ranking),
         reason=decision.reason,
+        differences=None if decision.differences is None else _fields(decision.differences),
         bets=None if decision.bets is None else _of_bets(decision.bets),
     )
 
@@ -62,6 +64,16 @@ def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
         for values in (bets.out_in_round, bets.out_at)
     )
     return {"wealths": wealths, "levels": levels, "out_in_round": out_in_round, "out_at": out_at}
+
+
+def _fields(differences: Differences) -> dict[str, Any]:
+    return {
+        "against": differences.against,
+        "delta": differences.delta,
+        "estimates": _known(differences.estimates),
+        "lower": _known(differences.lower),
+        "upper": _known(differences.upper),
+    }
 
 
 def _known(values: FloatArray) -> list[float | None]:

@@ -9,7 +9,7 @@ from algorithms.best_mean.standing import ROUNDING
 from algorithms.decision import ArmStatus, Decision
 from algorithms.errors import ImpossibleState
 
-SETTLED: tuple[ArmStatus, ...] = ("best", "tied", "not-better")
+SETTLED: tuple[ArmStatus, ...] = ("best", "tied", "chosen", "not-better")
 """What an arm can be only where something is claimed."""
 
 

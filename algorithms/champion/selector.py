@@ -14,6 +14,7 @@ from algorithms.champion.draws import Grouped
 from algorithms.champion.evidence import Evidence
 from algorithms.champion.mode import Start, mode_of
 from algorithms.champion.switch import race_costs_more
+from algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from algorithms.champion.verdict import Additions, Dropping, Verdict
 from algorithms.decision import Bets, Decision
 from algorithms.errors import InvalidParameter
@@ -49,6 +50,10 @@ class Champion:
             "stated" states J + 1 times the error probability after J lists, if how many there are does not
             depend on the data; "expected" keeps it, at the cost of a wealth of 2/delta, or
             (j + 1)(j + 2)/delta, that an arm of list j needs to be out.
+        prefer: "cost" looks for the cheapest arm that is good enough once the best is known: half of `delta`
+            and of `epsilon` is for the best, half for the cheapest, so that no arm is better than the chosen
+            one by more than `epsilon`. It needs both.
+        costs: Shape (K,), what each arm costs, fixed beforehand; in a campaign's file, by candidate.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -61,11 +66,17 @@ class Champion:
         start: Start = "auto",
         dropping: Dropping = "stated",
         additions: Additions = "stated",
+        prefer: Prefer = "mean",
+        costs: FloatArray | None = None,
     ) -> None:
+        thrift = thrift_of(setting, costs) if prefer == "cost" else None
+        if thrift is not None and setting.delta is not None:  # half of both is for the best
+            setting = replace(setting, delta=setting.delta / 2.0, epsilon=setting.epsilon / 2.0)
         self._setting = setting
         self._mode = mode_of(setting.n_arms, setting.n_examples, start)
         self._matrix = ScoreMatrix(setting)
         self._verdict = Verdict(setting, self._matrix, dropping, additions)
+        self._verdict.thrift = self._thrift = thrift
         level = float(self._verdict.levels[0])
         self.evidence = Evidence(setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon)
         self.rounds_told = 0
@@ -107,6 +118,8 @@ class Champion:
         """
         if count < 1:
             raise InvalidParameter("count", count, "at least 1")
+        if self._thrift is not None:
+            raise InvalidParameter("prefer", "cost", "'mean' where arms are added")
         self._matrix.add_arms(count)
         self._verdict.add_arms(count)
         self.evidence.add_arms(self._verdict.levels)
@@ -118,6 +131,8 @@ class Champion:
         room = self._verdict.room(self.evidence)
         if room == 0:
             return EMPTY_BATCH
+        if self._thrift is not None and self.evidence.is_decided:
+            return self._ask_cheaper(self._thrift, room, rng)
         if self._races(rng):
             batch = self._ask_columns(room, rng)
             if len(batch) > 0:
@@ -130,6 +145,16 @@ class Champion:
         if len(batch) == 0:
             return
         self._verdict.tell(batch, scores)
+        if self._thrift is not None:
+            self._thrift.tell(batch, scores, self._matrix.active)
+            if self._thrift.has_begun:
+                return  # what was found out of the best is a fact now
+        self._tell_evidence(batch, scores)
+        champion = self.evidence.champion
+        if self._thrift is not None and self.evidence.is_decided and champion is not None:
+            self._thrift.begin(champion, self._matrix.active)
+
+    def _tell_evidence(self, batch: Batch, scores: FloatArray) -> None:
         grouped = Grouped.of(batch.arms, batch.examples, scores)
         columns = self._columns_of(batch, scores) if self.evidence.can_race else None
         if columns is not None:
@@ -209,6 +234,17 @@ class Champion:
         if not portions:
             return EMPTY_BATCH if self._setting.delta is not None else matrix.ask_uniformly(size, rng)
         return matrix.ask(np.concatenate(arms), np.concatenate(examples))
+
+    def _ask_cheaper(self, thrift: Thrift, room: int, rng: np.random.Generator) -> Batch:
+        """The rest of the best arm's row, where it is not full, then examples of the arm that is tested."""
+        if thrift.has_begun:
+            arm, size = thrift.next_arm, self._setting.batch_size
+        else:
+            arm, size = int(self.evidence.alive.argmax()), self._setting.n_examples
+        if arm is None:
+            return EMPTY_BATCH
+        examples = self._matrix.draw(arm, min(size, room), rng)
+        return self._matrix.ask(np.full(len(examples), arm), examples)
 
     def _columns_of(self, batch: Batch, scores: FloatArray) -> FloatArray | None:
         """Scores of the arms in question, shape (A, B), if the batch is common examples of all of them."""

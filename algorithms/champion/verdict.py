@@ -14,6 +14,7 @@ from algorithms.best_mean.standing import ROUNDING
 from algorithms.best_mean.stopping import interval_alpha, standing_of
 from algorithms.champion.evidence import Evidence
 from algorithms.champion.shown_intervals import ShownIntervals
+from algorithms.champion.thrift import Thrift
 from algorithms.decision import (
     EXACT,
     HEURISTIC,
@@ -67,6 +68,8 @@ class Verdict:
         self._matrix = matrix
         self._dropping, self._additions = dropping, additions
         self._list_of = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) with which list each arm came
+        self.thrift: Thrift | None = None
+        """The search for a cheaper arm that follows, where there is one."""
         self.delta = interval_alpha(setting)
         """The probability of an error that the tests are made at."""
         self._intervals = ShownIntervals(setting.n_examples, self._alpha_of) if setting.intervals else None
@@ -134,28 +137,31 @@ class Verdict:
         matrix, setting = self._matrix, self._setting
         if not matrix.active.any():
             return "all-dropped"
+        is_spent = setting.budget is not None and matrix.told.sum() >= setting.budget
+        if self.thrift is not None and self.thrift.goes_on and evidence.is_decided:
+            return "budget" if is_spent else "running"
         if setting.delta is not None and evidence.is_decided:
             return "confident"
         in_question = matrix.active if setting.delta is None else evidence.alive
         if (matrix.told[in_question] == matrix.n_examples).all():
             return "exhausted"
-        if setting.budget is not None and matrix.told.sum() >= setting.budget:
-            return "budget"
-        return "running"
+        return "budget" if is_spent else "running"
 
     def _answer(
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """The arm to recommend, what is known of each, and what may be claimed."""
         certain = standing_of(self._matrix, *self._matrix.possible_means, self._setting.epsilon)
-        has_ended = reason not in ("running", "all-dropped")
-        if has_ended and certain.good_enough.any():
+        has_begun_again = self.thrift is not None and self.thrift.has_begun
+        has_ended = reason not in ("running", "all-dropped") or has_begun_again
+        if has_ended and certain.good_enough.any() and not has_begun_again:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
+            spent = self.thrift.delta if self.thrift is not None and self.thrift.chosen is not None else 0.0
             claim = Claim(
                 kind="proven",
-                delta=self._stated,
+                delta=self._stated + spent,
                 raised_by=self._raised_by,
                 assumptions=("planned-additions",) if "added" in self._raised_by else (),
             )
@@ -178,18 +184,25 @@ class Verdict:
         is_below = evidence.active & (most < least[best] - ROUNDING)
         # Within epsilon of the best would not do: the best is known to within epsilon of the highest only.
         is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - ROUNDING)
+        is_equal &= np.arange(matrix.n_arms) != self._chosen()
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
         groups: list[tuple[ArmStatus, BoolArray]] = [
             ("not-better", ~is_best),
             ("eliminated", is_below | evidence.is_beaten),
             ("best", is_best & ~is_tied),
             ("tied", is_tied),
+            ("chosen", np.arange(matrix.n_arms) == self._chosen()),
             ("dropped", ~evidence.active),
         ]
         return statuses(matrix.n_arms, groups)
 
+    def _chosen(self) -> int | None:
+        return None if self.thrift is None else self.thrift.chosen
+
     @property
     def _n_dropped(self) -> int:
+        if self.thrift is not None and self.thrift.has_begun:
+            return self.thrift.n_dropped
         return int(np.count_nonzero(~self._matrix.active))
 
     @property

@@ -9,6 +9,7 @@ from flows.commands import (
     databases,
     demo,
     exports,
+    gating,
     init,
     labels,
     metrics,
@@ -24,6 +25,7 @@ app = typer.Typer(
     name="winnow",
     help="Find the best of many language-model candidates with as few generations as possible.",
     epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for labels, "
+    "4 (gate) worse than the baseline, "
     "130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -34,6 +36,7 @@ app.command()(campaigns.validate)
 app.command()(plan.plan)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)
+app.command()(gating.gate)
 app.command()(schedules.schedule)
 app.command()(labels.label)
 app.command()(routes.route)

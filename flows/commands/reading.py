@@ -151,6 +151,7 @@ def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- Ca
         "lower": best and best.lower,
         "upper": best and best.upper,
         "tied": answer.tied,
+        "chosen": answer.chosen,
         "contenders": answer.contenders,
         "is_guaranteed": answer.is_guaranteed,
         "sure": dict(answer_lines(answer)).get("sure", "nothing is claimed"),

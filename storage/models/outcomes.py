@@ -105,6 +105,9 @@ class Decision(Base):
     ranking: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     """What candidates are ordered by, where that is no estimate of what the bounds are of; see
     `algorithms.decision.Decision`."""
+    differences: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """How the candidates compare with one of them on the same examples: the fields of an
+    `algorithms.decision.Differences`, candidates by their position; NULL where the method does not say."""
     bets: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """One list per field of `algorithms.decision.Bets`, by candidate position; null where there are none."""
     status: Mapped[list[Any]]

@@ -12,13 +12,16 @@ from tasks.answer.model import (
     Addition,
     Answer,
     CandidateStanding,
+    Difference,
     Outcome,
     Unscored,
     claim_of,
     mixing_change,
 )
+from tasks.baseline import baseline_name
 from tasks.budgets import Spending
 from tasks.canaries.changes import canary_changes
+from tasks.candidate_costs import costs_of
 from tasks.certifying.certificate import Certificate
 from tasks.features import has_features
 from tasks.holdout.standing import HeldOut, held_out_of
@@ -58,7 +61,12 @@ def answer_of(
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(canary_changes(session, campaign.id))
     claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
-    outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
+    baseline = baseline_name(campaign.spec["selector"])
+    outcome = None
+    if has_ended and baseline is None:
+        outcome = _outcome(campaign.objective, decision, reason, claim)
+    elif has_ended:
+        outcome = _outcome_of_gate(names, baseline, decision, reason)
     held_out = held_out_of(session, campaign, names, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
     is_open = outcome == "undecided" and reason == "exhausted"
@@ -72,12 +80,14 @@ def answer_of(
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
-        lacking=_unscored(session, campaign, names, decision, "active") if is_open else (),
+        lacking=_unscored(session, campaign, names, decision, "active", "baseline") if is_open else (),
         additions=additions,
         expects_additions=campaign.spec["selector"]["params"].get("additions") == "expected",
         n_examples=n_examples,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
+        baseline=baseline,
+        costs=costs_of(campaign.spec["selector"]),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
         is_known=_is_known(session, campaign, names, decision, n_examples, held_out),
@@ -140,6 +150,16 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
     if claim.kind != "heuristic" and not {"best", "tied"} & set(decision.status):
         return "none"  # it is settled that nobody beats or ties every other
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
+
+
+def _outcome_of_gate(
+    names: Sequence[str], baseline: str | None, decision: DecisionRecord | None, reason: str
+) -> Outcome:
+    if decision is None or reason == "all-dropped":
+        return "failed" if reason == "all-dropped" else "undecided"
+    statuses = zip(names, decision.status, strict=True)
+    is_open = any(status == "active" for name, status in statuses if name != baseline)
+    return "undecided" if is_open else "decided"
 
 
 def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool) -> Claim:
@@ -218,9 +238,23 @@ def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[
         "wealth": bets["wealths"],
         "out_in_round": bets["out_in_round"],
         "out_at": bets["out_at"],
+        "difference": [_difference(names, decision, arm) for arm in range(len(names))],
     }
     rows = zip(*by_field.values(), strict=True)
     return tuple(CandidateStanding(**dict(zip(by_field, row, strict=True))) for row in rows)
+
+
+def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Difference | None:
+    """How an arm compares with the one that all are compared with, None of that one and of later ones."""
+    found = decision.differences
+    if found is None or arm == found["against"] or arm >= len(found["estimates"]):
+        return None
+    return Difference(
+        against=names[found["against"]],
+        estimate=found["estimates"][arm],
+        lower=found["lower"][arm],
+        upper=found["upper"][arm],
+    )
 
 
 def _unscored(
@@ -228,14 +262,14 @@ def _unscored(
     campaign: CampaignRecord,
     names: Sequence[str],
     decision: DecisionRecord | None,
-    status: ArmStatus,
+    *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
-    """What the candidates of a status lack, by position; it is only looked up where there are any."""
-    if decision is None or status not in decision.status:
+    """What the candidates of some statuses lack, by position; it is only looked up where there are any."""
+    if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(session, campaign.id)
     return tuple(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
         for name, each, row in zip(names, decision.status, rows, strict=True)
-        if each == status
+        if each in statuses
     )

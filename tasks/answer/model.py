@@ -12,17 +12,29 @@ from tasks.certifying.certificate import Certificate
 from tasks.holdout.standing import HeldOut
 from tasks.routing.standing import Standing
 
-Outcome = Literal["winner", "tied", "policy", "none", "waiting", "undecided", "failed"]
+Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
 """How a campaign ended:
 
 * winner: one candidate is the answer; to certify, the cheapest certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
+* decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
 * none: the tests are over and no candidate is certified; or no candidate beats or ties every other.
 * waiting: humans have to label examples before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
 * failed: no candidate could be judged.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How much higher a candidate's mean is than that of another one, by scores on the same examples."""
+
+    against: str
+    estimate: float | None
+    lower: float | None
+    """Of an interval that holds for all candidates at once, as is `upper`; None where nothing is known."""
+    upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +46,7 @@ class CandidateStanding:
     estimate: float | None = None
     lower: float | None = None
     upper: float | None = None
+    difference: Difference | None = None
     wealth: float | None = None
     """What bets against it have made of a stake of 1, where the selector makes some."""
     out_in_round: int | None = None
@@ -91,6 +104,10 @@ class Answer:
     delta: float | None
     """Error probability that was asked for; None where only a budget ends the campaign."""
     epsilon: float = 0.0
+    baseline: str | None = None
+    """What the others are held against, where that is the question and not who is the best."""
+    costs: Mapping[str, float] | None = None
+    """What each candidate costs, where the cheapest that is good enough is looked for."""
     servers: tuple[CanaryChange, ...] = ()
     """Served models that were found to have changed."""
     intervals_if: tuple[Assumption, ...] = ()
@@ -133,6 +150,11 @@ class Answer:
     def tied(self) -> tuple[str, ...]:
         """The candidates that share the first place."""
         return self.named("tied")
+
+    @property
+    def chosen(self) -> str | None:
+        """The cheapest candidate that was shown to be good enough, where it is not the best itself."""
+        return next(iter(self.named("chosen")), None)
 
     @property
     def contenders(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from tasks.answer.beyond import LEVEL, Beyond
 from tasks.answer.certificate_words import certificate_lines
+from tasks.answer.gate_words import gate_headline, gate_lines
 from tasks.answer.held_out_words import held_out_lines
 from tasks.answer.model import Answer
 from tasks.answer.phrases import (
@@ -26,9 +27,18 @@ def headline(answer: Answer, state: str) -> str:
     """How a campaign stands in a few words, such as "winner, proven"."""
     if answer.outcome is None:
         return state
+    if answer.outcome == "decided":
+        return f"{gate_headline(answer)}, {answer.claim.kind}"
     if answer.outcome in ("winner", "tied", "policy"):
         return f"{answer.outcome}, {answer.claim.kind}"
     return answer.outcome
+
+
+def subject(answer: Answer) -> str:
+    """Who a headline is about: the best so far, or the baseline that others are held against."""
+    if answer.baseline is not None:
+        return f"against {answer.baseline}"
+    return answer.best or "nothing known"
 
 
 def answer_lines(answer: Answer) -> list[Line]:
@@ -37,14 +47,17 @@ def answer_lines(answer: Answer) -> list[Line]:
         return certificate_lines(answer, answer.certificate)
     if answer.standing is not None:
         return policy_lines(answer, answer.standing)
+    if answer.baseline is not None:
+        return [*gate_lines(answer), *_beyond(answer)]
     lines = [
         *_who(answer),
+        *_cheapest(answer),
         *_how_well(answer),
         *held_out_lines(answer),
         ("sure", certainty(answer)),
         *_refuted(answer),
+        *_open(answer),
     ]
-    lines += _open(answer)
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
     return [*lines, *_beyond(answer)]
 
@@ -79,6 +92,20 @@ def _who(answer: Answer) -> list[Line]:
         nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
         return [("winner", f"none: {nothing}")]
     return [("winner" if answer.outcome == "winner" else "leading", answer.best)]
+
+
+def _cheapest(answer: Answer) -> list[Line]:
+    """Who is cheaper and good enough, and what that saves."""
+    costs, best, chosen = answer.costs, answer.best, answer.chosen
+    if costs is None or best is None or not answer.is_guaranteed:
+        return []
+    if chosen is not None:
+        mine, theirs = costs[chosen], costs[best]
+        saved = f"{1.0 - mine / theirs:.0%} less"
+        return [("chosen", f"{chosen}: cost {mine:g} in the place of the {theirs:g} of {best}, {saved}")]
+    if answer.reason == "budget":
+        return [("chosen", f"{best} so far; not all that are cheaper were tested yet: {spent(answer)}")]
+    return [("chosen", f"{best}: nobody that costs less than {costs[best]:g} was shown to be good enough")]
 
 
 def _how_well(answer: Answer) -> list[Line]:
@@ -167,6 +194,7 @@ def _what(answer: Answer) -> str:
             said = f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
             return f"of all{whom} {said}" if whom else said
         return f"no candidate{whom} is preferred over {answer.best}{within}"
+    than = f" than that of {answer.best} or of {answer.chosen}" if answer.chosen else ""
     here = (
         f"on these {answer.n_examples} examples" if answer.held_out is None else f"on the {_examples(answer)}"
     )
@@ -174,7 +202,7 @@ def _what(answer: Answer) -> str:
         equal = f"means within {answer.epsilon:g} of the highest" if answer.epsilon else "the same mean"
         others = f"no other candidate{whom} has one that is higher{within}"
         return f"{here} the tied candidates have {equal}, and {others}"
-    return f"{here} no candidate{whom} has a mean that is higher{within}"
+    return f"{here} no candidate{whom} has a mean that is higher{than}{within}"
 
 
 def _whom(answer: Answer) -> str:

@@ -5,14 +5,14 @@
 * price, custom  a number for each candidate in `certify.costs`
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from tasks.candidate_costs import given_costs
 from tasks.candidates import Candidate
 from tasks.datasets import Dataset
 from tasks.errors import SpecError
 from tasks.spec import CertifySpec
-from tasks.suggestions import unknown_name
 
 WEIGHTS = ("*.safetensors", "*.bin", "*")
 """Files that are counted: those of the first pattern that matches any."""
@@ -32,7 +32,7 @@ def candidate_costs(spec: CertifySpec, candidates: Sequence[Candidate], dataset:
     elif spec.cost == "prompt-length":
         costs = {each.name: _prompt_length(each, dataset) for each in candidates}
     else:
-        costs = _given(spec.costs, [each.name for each in candidates])
+        costs = given_costs(spec.costs, [each.name for each in candidates], "certify.costs")
     return dict(sorted(costs.items(), key=lambda item: -item[1]))
 
 
@@ -52,12 +52,3 @@ def _size(candidate: Candidate) -> float:
 def _prompt_length(candidate: Candidate, dataset: Dataset) -> float:
     lengths = [len(candidate.prompt(each.fields, each.key)) for each in dataset.examples]
     return sum(lengths) / len(lengths)
-
-
-def _given(costs: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
-    for name in costs:
-        if name not in names:
-            raise SpecError(unknown_name("candidate", name, names), path="certify.costs")
-    if missing := [name for name in names if name not in costs]:
-        raise SpecError(f"there is no cost for {', '.join(missing)}; add it", path="certify.costs")
-    return {name: costs[name] for name in names}

@@ -7,6 +7,8 @@ from algorithms.arrays import FloatArray
 from algorithms.protocols import Growing, Selector
 from algorithms.registry import takes_more_arms
 from storage.records import NewComparison, RoundRecord
+from tasks.baseline import GATE, check_baseline
+from tasks.candidate_costs import check_costs
 from tasks.candidates import build_candidates
 from tasks.datasets import Dataset
 from tasks.errors import SpecError
@@ -31,24 +33,31 @@ class BestMean(CheckedCampaign):
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
     split: Split | None
     """What is held out, where something is."""
+    baseline: int | None
+    """The arm that a gate holds the others against."""
+    costs: FloatArray | None
+    """Of each arm, shape (K,), where the cheapest that is good enough is looked for."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `CheckedCampaign`."""
+        candidates = build_candidates(spec, dataset.field_names)
         return cls(
             spec=spec,
             dataset=dataset,
             judge=create_judge(spec.judge.type, **spec.judge.params),
             judge_code=judge_code(spec.judge.type, **spec.judge.params),
-            candidates=build_candidates(spec, dataset.field_names),
+            candidates=candidates,
             history=load_history(spec.history, spec.storage, dataset),
             split=_split(spec, dataset),
+            baseline=check_baseline(spec, candidates),
+            costs=check_costs(spec, candidates),
         )
 
     @property
     def takes_more_candidates(self) -> bool:
         """See `CheckedCampaign`: the selector has to say what then holds."""
-        return takes_more_arms(self.spec.selector.name)
+        return takes_more_arms(self.spec.selector.name) and self.costs is None
 
     def at_round(self, selector: Selector, number: int) -> Selector:
         """See `CheckedCampaign`: lists of candidates join, each as it was given."""
@@ -90,9 +99,11 @@ class BestMean(CheckedCampaign):
 
     def found_params(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""
-        if self.history is None:
-            return {}
-        return {"history": self.history if self.split is None else self.history[:, self.split.selection]}
+        history = self.history
+        if history is not None and self.split is not None:
+            history = history[:, self.split.selection]
+        found = {"history": history, "baseline": self.baseline, "costs": self.costs}
+        return {name: value for name, value in found.items() if value is not None}
 
     def judge_texts(
         self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
@@ -104,6 +115,10 @@ class BestMean(CheckedCampaign):
 def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
     if spec.holdout is None:
         return None
+    if spec.selector.name == GATE:
+        raise SpecError(
+            "gate chooses no winner whose mean could flatter it; leave holdout out", path="holdout"
+        )
     split = split_examples([each.key for each in dataset.examples], share=spec.holdout, seed=spec.seed)
     budget = spec.own_budget
     left = selection_budget(budget, split)

@@ -116,6 +116,7 @@ def test_the_latest_decision_is_that_of_the_highest_round(campaign):
     known = {
         "status": ["out", "dropped", "active"],
         "claim": {"kind": "proven", "delta": 0.05, "assumptions": ["independent"]},
+        "differences": {"against": 1, "delta": 0.05, "estimates": [0.1, None, None]},
     }
     second, first = campaign.plan(1, [0], [0]), campaign.plan(0, [1], [1])
     campaign.finish(second, [1.0], best=2, stop=True, reason="budget", estimates=[0.1, None, 0.3], **known)
@@ -124,7 +125,8 @@ def test_the_latest_decision_is_that_of_the_highest_round(campaign):
         latest = outcome_records.latest_decision(session, campaign.record.id)
     assert (latest.round_number, latest.best, latest.stop, latest.reason) == (1, "c", True, "budget")
     assert latest.estimates == [0.1, None, 0.3]
-    assert {"status": latest.status, "claim": latest.claim} == known
+    found = {"status": latest.status, "claim": latest.claim, "differences": latest.differences}
+    assert found == known
     assert latest.decided_at == NOW
 
 

@@ -28,6 +28,7 @@ OWN = Spending(kind="comparisons", spent=40, limit=40, key="stopping.budget")
 LABELS = Spending(kind="human_labels", spent=40, limit=40, key="stopping.budget")
 
 WITHIN = "the chance that this is wrong is at most"
+ANY_WITHIN = "the chance that any of this is wrong is at most"
 UNSCORED = (
     "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best "
     "(a lacks 2, b lacks 1); winnow query NAME coverage says why"
@@ -65,6 +66,10 @@ class Situation(NamedTuple):
     ended: bool = True
     selector: str = "r-autoeval-plus"
     waits: tuple = ()
+    costs: dict | None = None
+    """Of each candidate, where the cheapest that is good enough is looked for."""
+    baseline: str | None = None
+    """Whom a gate holds the others against."""
     raised_by: tuple = ()
     """What raises the claim's probability of an error, as the selector says."""
     mixed: bool = False
@@ -76,6 +81,7 @@ class Situation(NamedTuple):
 NONE, EXACT, HEURISTIC = ("none", None, ()), ("exact", None, ()), ("heuristic", None, ())
 PROVEN = ("proven", 0.05, ())
 OPEN = ("active", "active", "active")
+COSTS = {"a": 1.0, "b": 4.0, "c": 2.0}
 TIED = ("tied", "tied", "eliminated")
 
 MEAN = "on these 5 examples no candidate {}has a mean that is higher{}"
@@ -114,6 +120,28 @@ SITUATIONS = [
     Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05, if which comparisons have no outcome has nothing to do with what it would have been"),
     Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
     Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
+    Situation("mean, a cheaper one chosen", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples no candidate has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.05", status=("chosen", "best", "not-better"), epsilon=0.1, costs=COSTS),
+    Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
+    Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
+    Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
+    # best-mean against a baseline
+    Situation("gate running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=("active", "baseline", "active"), ended=False, baseline="b"),
+    Situation("gate proven no worse", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the means of a, c are at most 0.02 below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline", "no-worse"), epsilon=0.02, baseline="b"),
+    Situation("gate proven no worse without epsilon", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the mean of a is not below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline"), baseline="b"),
+    Situation("gate proven better", "best-mean", "confident", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), epsilon=0.02, baseline="b"),
+    Situation("gate proven worse", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline"), epsilon=0.02, baseline="b"),
+    Situation("gate proven worse without epsilon", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of a is below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline"), baseline="b"),
+    Situation("gate proven, of each something", "best-mean", "confident", PROVEN, "decided, proven", f"on these 5 examples the mean of d is at most 0.02 below that of b, and the mean of c is above that of b, and the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline", "better", "no-worse"), epsilon=0.02, baseline="b"),
+    Situation("gate exact", "best-mean", "confident", EXACT, "decided, exact", "exact: on these 5 examples the mean of c is not below that of b, and the mean of a is below that of b", status=("worse", "baseline", "no-worse"), baseline="b"),
+    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
+    Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
+    Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
+    Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; go on with winnow run SPEC --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
+    Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
+    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query NAME coverage says why", status=("active", "baseline", "active"), baseline="b"),
+    Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
+    Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
+    Situation("gate of a served model that changed", "best-mean", "confident", PROVEN, "no worse, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("no-worse", "baseline"), mixed=True, baseline="b"),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
     Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05"),
@@ -225,10 +253,14 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     campaign = store_campaign(
         database, situation.name, delta=situation.delta, epsilon=situation.epsilon, names=names
     )
-    arms = [2, *situation.unread]
+    arms = [min(2, len(names) - 1), *situation.unread]
     outcomes = [1.0] + [None] * len(situation.unread)
     campaign.finish(campaign.plan(0, arms, list(range(len(arms)))), outcomes)
     record = replace(campaign.record, objective=situation.objective)
+    if situation.costs is not None:
+        selector = {"name": "champion", "params": {"prefer": "cost", "costs": situation.costs}}
+    if situation.baseline is not None:
+        selector = {"name": "gate", "params": {"baseline": situation.baseline}}
     if selector is not None:
         record = replace(record, spec={**record.spec, "selector": selector})
     if played is not None:
@@ -279,7 +311,7 @@ def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
         assert f"{name}: {LACKS[name]} comparisons have no outcome" in told
     if answer.claim.kind == "proven":
         assert f"at most {answer.claim.delta:g}" in told
-    if answer.outcome == "undecided" and answer.objective != "certify":
+    if answer.outcome == "undecided" and answer.objective != "certify" and answer.baseline is None:
         assert not answer.is_guaranteed
         assert answer.best is None or dict(answer_lines(answer))["leading"] == answer.best
 
@@ -446,6 +478,52 @@ def test_nothing_is_known_exactly_of_two_models_with_one_name(database, monkeypa
         database, monkeypatch, "mean exact", {"unread": (), "mixed": True}, played=all_scored, **ENDS
     )
     assert said["mean"].endswith("; it guarantees nothing: " + MIXED)
+
+
+def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(database, monkeypatch):
+    differences = {
+        "against": 1,
+        "delta": 0.05,
+        "estimates": [-0.6, None, 0.1],
+        "lower": [-0.7, None, 0.1],
+        "upper": [0.01, None, 0.1],
+    }
+    told = lines_of(database, monkeypatch, "gate exact", differences=differences)
+    assert told["baseline"] == "b: mean 0.800"
+    assert told["worse"] == (
+        "a: -0.600 against b on the 5 examples, between -0.700 and +0.010 (all intervals hold at once, at every "
+        "round, with probability 95%)"
+    )
+    assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
+
+
+def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "gate running")
+    assert told["open"] == "c: nothing known yet"
+
+
+def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):
+    def chosen(name):
+        told = lines_of(database, monkeypatch, name)
+        assert told["winner"] == "b"
+        return told["chosen"]
+
+    assert chosen("mean, a cheaper one chosen") == "a: cost 1 in the place of the 4 of b, 75% less"
+    nobody = chosen("mean, nobody cheaper chosen")
+    assert nobody == "b: nobody that costs less than 4 was shown to be good enough"
+
+
+def test_a_budget_that_ends_the_search_for_a_cheaper_candidate_is_named(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "mean, budget before one was chosen")
+    assert told["chosen"] == (
+        "b so far; not all that are cheaper were tested yet: the comparison budget is spent: 40 of 40; go on "
+        "with winnow run SPEC --set stopping.budget=MORE"
+    )
+
+
+def test_nothing_is_said_of_costs_where_nothing_is_claimed(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "mean running", changes={"costs": COSTS})
+    assert "chosen" not in told
 
 
 def test_intervals_of_lists_that_were_added_hold_less_surely_unless_they_were_expected(database, monkeypatch):

@@ -1,0 +1,191 @@
+"""Which of the arms that cost less than the best one is good enough: tests on examples not told before.
+
+Letters: L the best arm, whose row is full, with a mean from low_L to high_L, as its unscored examples count 0
+or 1; margin half of epsilon; low_L + margin a bound on all other means. An arm is good enough if its mean is
+at least low_L - margin and high_L - 2 margin. t_1 is the moment at which L is known. Of an arm with n
+examples told by then, the scores on them are facts, and the other N - n are a finite population, of which
+every later draw is a uniform one. The tests bet on those alone. docs/how-the-cheapest-is-chosen.md has the
+proof.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import BoolArray, FloatArray, IntArray
+from algorithms.best_mean.setting import Setting
+from algorithms.confidence import Wealth
+from algorithms.errors import InvalidParameter
+from algorithms.protocols import Batch
+
+ALL = slice(None)
+HOPELESS = 2.0  # standard errors below what is good enough: such arms are not tested
+FUTILITY = 0.1  # an arm is given up when bets that it is not good enough have made the inverse of it
+
+
+Prefer = Literal["mean", "cost"]
+"""What an answer is: the best arm, or the best and the cheapest that is good enough."""
+
+
+def thrift_of(setting: Setting, costs: FloatArray | None) -> "Thrift":
+    """The search for a cheap arm with half of `delta` and of `epsilon`.
+
+    Raises:
+        InvalidParameter: If there is no `delta`, no `epsilon` or no cost for each arm.
+    """
+    if setting.delta is None:
+        raise InvalidParameter("delta", None, "given to prefer the cheaper")
+    if setting.epsilon == 0.0:
+        raise InvalidParameter("epsilon", 0.0, "above 0 to prefer the cheaper")
+    if costs is None:
+        raise InvalidParameter("costs", None, "given to prefer the cheaper")
+    costs = np.asarray(costs, dtype=np.float64)
+    if costs.shape != (setting.n_arms,) or not (np.isfinite(costs) & (costs >= 0.0)).all():
+        raise InvalidParameter("costs", costs.tolist(), f"{setting.n_arms} finite numbers of at least 0")
+    return Thrift(setting.n_examples, costs, setting.epsilon / 2.0, setting.delta / 2.0)
+
+
+class Bets(NamedTuple):
+    """Bets on one arm: that its mean is high enough, and that it is not."""
+
+    is_enough: Wealth
+    is_less: Wealth
+
+
+class Thrift:
+    """The arms that cost less than the best one, tested from the cheapest on.
+
+    Args:
+        n_examples: N.
+        costs: Shape (K,), what each arm costs, fixed before any score is seen.
+        margin: How far below the best arm's mean that of the chosen one may lie.
+        delta: Bound on the probability that the chosen arm's mean lies lower.
+    """
+
+    def __init__(self, n_examples: int, costs: FloatArray, margin: float, delta: float) -> None:
+        self._n_examples = n_examples
+        self._costs, self._margin, self.delta = costs, margin, delta
+        self._told: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in costs]  # by arm
+        self._row: FloatArray = np.zeros(n_examples)  # (N,) scores of the best arm, unscored as 0
+        self._least = -margin  # what an arm's mean may be above low_L, and no less, to be good enough
+        self._order: list[int] = []  # the arms that are tested, the cheapest first
+        self._tests: dict[int, Bets] = {}
+        self._level = np.inf
+        self.has_begun = False
+        """Whether the best arm is known."""
+        self.n_dropped = 0
+        """How many arms had been dropped when the best one was known."""
+        self.chosen: int | None = None
+        """The cheapest arm that was shown to be good enough."""
+        self.given_up = np.zeros(len(costs), dtype=np.bool_)
+        """Shape (K,), arms that are tested no more."""
+
+    @property
+    def next_arm(self) -> int | None:
+        """The arm that is tested now; None where there is none any more."""
+        if self.chosen is not None:
+            return None
+        return next((arm for arm in self._order if not self.given_up[arm]), None)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is an arm to test, or will be."""
+        return not self.has_begun or self.next_arm is not None
+
+    def begin(self, best: int, active: BoolArray) -> None:
+        """Fix the best arm, whose row is full, and which arms are tested against it.
+
+        Args:
+            best: L.
+            active: Shape (K,), arms that were not dropped.
+        """
+        self.has_begun, self.n_dropped = True, int(np.count_nonzero(~active))
+        self._row = self._scores_of(best, 0.0)
+        n_unscored = float(self._scores_of(best, 1.0).sum() - self._row.sum())
+        self._least = max(-self._margin, n_unscored / self._n_examples - 2.0 * self._margin)
+        cheaper = np.flatnonzero(active & (self._costs < self._costs[best]))
+        differences = {int(arm): self._differences(int(arm)) for arm in cheaper}
+        hopeful = [arm for arm in differences if self._is_hopeful(differences[arm])]
+        means = {arm: found.mean() if len(found := differences[arm]) else 0.0 for arm in hopeful}
+        self._order = sorted(hopeful, key=lambda arm: (self._costs[arm], -means[arm], arm))
+        if hopeful:
+            self._level = len(hopeful) / self.delta
+        for arm in self._order:
+            self._begin_test(arm, differences[arm])
+        self._choose()
+
+    def tell(self, batch: Batch, scores: FloatArray, active: BoolArray) -> None:
+        """Absorb scores, shape (B,), NaN where unscored; the arms in `active`, (K,), were not dropped."""
+        for arm in np.unique(batch.arms).tolist():
+            mine = batch.arms == arm
+            examples, own = batch.examples[mine], scores[mine]
+            self._told[arm].append((examples, own))
+            if arm in self._tests and not self.given_up[arm]:
+                self._bet(arm, examples, own)
+        if self.has_begun:
+            self.given_up |= ~active
+            self._choose()
+
+    def _scores_of(self, arm: int, unscored: float) -> FloatArray:
+        """An arm's scores by example, shape (N,); 0 where nothing was told."""
+        row = np.zeros(self._n_examples)
+        for examples, scores in self._told[arm]:
+            row[examples] = np.nan_to_num(scores, nan=unscored)
+        return row
+
+    def _differences(self, arm: int) -> FloatArray:
+        """What the arm was told less what the best one has there, unscored as 0, shape (n,)."""
+        found = [np.nan_to_num(scores, nan=0.0) - self._row[examples] for examples, scores in self._told[arm]]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def _is_hopeful(self, differences: FloatArray) -> bool:
+        """Whether it is worth testing an arm; it decides what is spent, as t_1 comes before all tests."""
+        n = len(differences)
+        if n == 0:
+            return True
+        spread = math.sqrt((((differences - differences.mean()) ** 2).sum() + 0.25) / (n + 1))
+        return bool(differences.mean() >= self._least - HOPELESS * spread / math.sqrt(n))
+
+    def _begin_test(self, arm: int, differences: FloatArray) -> None:
+        left = self._n_examples - len(differences)
+        if left == 0:
+            return
+        # The mean of what is left if the arm's whole row were just good enough, and the same in [0, 1].
+        least = (self._least * self._n_examples - differences.sum()) / left
+        grid = np.array([(1.0 + least) / 2.0])
+        self._tests[arm] = Bets(
+            Wealth(1, left, 1.0 / self._level, grid), Wealth(1, left, FUTILITY, 1.0 - grid)
+        )
+
+    def _bet(self, arm: int, examples: IntArray, scores: FloatArray) -> None:
+        test, theirs = self._tests[arm], self._row[examples]
+        test.is_enough.bet(0, (1.0 + np.nan_to_num(scores, nan=0.0) - theirs) / 2.0, ALL)
+        test.is_less.bet(0, (1.0 - np.nan_to_num(scores, nan=1.0) + theirs) / 2.0, ALL)
+
+    def _choose(self) -> None:
+        """Look at the arms from the cheapest on, until one is good enough or still to be tested."""
+        while (arm := self.next_arm) is not None:
+            if self._is_enough(arm):
+                self.chosen = arm
+            elif self._is_in_vain(arm):
+                self.given_up[arm] = True
+            else:
+                return
+
+    def _is_enough(self, arm: int) -> bool:
+        total = float(self._differences(arm).sum()) - self._row_untold(arm)
+        if total >= (self._least - 1e-9) * self._n_examples:
+            return True  # for certain, whatever is not told
+        return arm in self._tests and bool(self._tests[arm].is_enough.capital(0)[0] >= self._level)
+
+    def _is_in_vain(self, arm: int) -> bool:
+        told = sum(len(examples) for examples, _ in self._told[arm])
+        if told == self._n_examples:
+            return True
+        return bool(self._tests[arm].is_less.capital(0)[0] >= 1.0 / FUTILITY)
+
+    def _row_untold(self, arm: int) -> float:
+        """The sum of the best arm's scores on examples that the arm was not told."""
+        told = [examples for examples, _ in self._told[arm]]
+        return float(self._row.sum() - sum(self._row[examples].sum() for examples in told))

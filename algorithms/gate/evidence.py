@@ -1,0 +1,114 @@
+"""What is shown of the difference between each arm's mean and the baseline's, and with which intervals.
+
+Letters: d the mean over all N examples of an arm's score less the baseline's, in [-1, 1]; y = (1 + d) / 2 the
+same in [0, 1], as `algorithms.confidence` bets on it; s = delta / (K - 1) the share of the error probability
+that each of the K - 1 arms has.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from algorithms.arrays import BoolArray, FloatArray
+from algorithms.best_mean.setting import Setting
+from algorithms.best_mean.stopping import interval_alpha
+from algorithms.confidence import FinitePopulationIntervals, Wealth
+from algorithms.decision import Differences
+
+ALL = slice(None)
+
+Until = Literal["no-worse", "better"]
+"""What is looked for in an arm: that it is no worse, or, once it is, whether it is better."""
+
+
+class Evidence:
+    """Bets on the paired differences of K - 1 arms, each against one baseline.
+
+    Three things may be shown of an arm, each by a wealth that starts at 1:
+
+    * no worse, d >= -epsilon: betting against d < -epsilon made 1 / s.
+    * better, d > 0: the same bets, held against d <= 0, made 2 / s.
+    * worse, d < -epsilon: betting against d >= -epsilon made 2 / s.
+
+    The probability that anything shown of any arm is ever wrong is at most delta. An example without a score
+    counts at its worst for what is to be shown, so this holds for all values that it might have had.
+    docs/how-a-gate-decides.md has the proof.
+
+    Args:
+        setting: Of K arms; without `delta` nothing is shown by bets.
+        baseline: The arm that the others are held against.
+        until: What is looked for.
+    """
+
+    def __init__(self, setting: Setting, baseline: int, until: Until = "no-worse") -> None:
+        self._setting, self._baseline, self._until = setting, baseline, until
+        self._delta = interval_alpha(setting)
+        self._share = self._delta / (setting.n_arms - 1)
+        sizes = (setting.n_arms, setting.n_examples)
+        epsilon = setting.epsilon
+        # In [0, 1] a difference of -epsilon is (1 - epsilon) / 2, and one minus that for the mirrored bets.
+        self._up = Wealth(*sizes, self._share, np.array([(1.0 - epsilon) / 2.0, 0.5]))
+        self._down = Wealth(*sizes, self._share / 2.0, np.array([(1.0 + epsilon) / 2.0, 0.5]))
+        self.is_no_worse = np.zeros(setting.n_arms, dtype=np.bool_)
+        """Shape (K,), arms whose d is at least -epsilon."""
+        self.is_better = np.zeros(setting.n_arms, dtype=np.bool_)
+        """Shape (K,), arms whose d is above 0; each is no worse, too."""
+        self.is_worse = np.zeros(setting.n_arms, dtype=np.bool_)
+        """Shape (K,), arms whose d is below -epsilon."""
+        # (K,) where it is in vain to look for a d above 0: nothing that is said rests on it
+        self._seems_not_better = np.zeros(setting.n_arms, dtype=np.bool_)
+        self._intervals: FinitePopulationIntervals | None = None
+        if setting.intervals:
+            self._intervals = FinitePopulationIntervals(setting.n_arms - 1, setting.n_examples, self._delta)
+
+    @property
+    def is_settled(self) -> BoolArray:
+        """Arms of which nothing more is looked for, shape (K,)."""
+        no_worse_is_enough = self._seems_not_better | (self._until == "no-worse")
+        return self.is_better | self.is_worse | (self.is_no_worse & no_worse_is_enough)
+
+    def tell(self, pairs: Mapping[int, FloatArray]) -> None:
+        """Bet on pairs of scores, by arm, shape (P, 2) each; see `Pairs.tell`."""
+        for arm, scores in pairs.items():
+            if self._intervals is not None:
+                middle = (1.0 + scores[:, 0] - scores[:, 1]) / 2.0
+                row = np.full(len(scores), self._row(arm))
+                self._intervals.update(row, middle)
+            if self._setting.delta is not None and not self.is_settled[arm]:
+                self._bet(arm, scores)
+
+    def differences(self) -> Differences | None:
+        """The differences, with intervals that all hold at once; None where no intervals are wanted."""
+        intervals = self._intervals
+        if intervals is None:
+            return None
+        estimates, lower, upper = (
+            np.insert(2.0 * ends - 1.0, self._baseline, np.nan)
+            for ends in (intervals.estimates, intervals.lower, intervals.upper)
+        )
+        return Differences(
+            against=self._baseline, delta=self._delta, estimates=estimates, lower=lower, upper=upper
+        )
+
+    def _row(self, arm: int) -> int:
+        """Of an arm among those that are no baseline."""
+        return arm - (arm > self._baseline)
+
+    def _bet(self, arm: int, scores: FloatArray) -> None:
+        # Unscored at its worst: 0 for the one that is to be shown to be high, and 1 for the other.
+        low = np.nan_to_num(scores[:, 0], nan=0.0) - np.nan_to_num(scores[:, 1], nan=1.0)
+        high = np.nan_to_num(scores[:, 0], nan=1.0) - np.nan_to_num(scores[:, 1], nan=0.0)
+        self._up.bet(arm, (1.0 + low) / 2.0, ALL)
+        self._down.bet(arm, (1.0 - high) / 2.0, ALL)
+        no_worse, better = self._up.capital(arm)
+        worse, not_better = self._down.capital(arm)
+        is_better = better >= 2.0 / self._share
+        is_no_worse = is_better or no_worse >= 1.0 / self._share
+        if not self.is_no_worse[arm]:
+            is_worse = worse >= 2.0 / self._share
+            if is_no_worse and is_worse:  # they contradict each other: nothing is said
+                return
+            self.is_no_worse[arm], self.is_worse[arm] = is_no_worse, is_worse
+        self.is_better[arm] = is_better
+        self._seems_not_better[arm] = not_better >= 1.0 / self._share

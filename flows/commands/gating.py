@@ -1,0 +1,64 @@
+"""gate: hold candidates against a baseline, for scripts that go on or stop by the exit code."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from flows.commands.campaigns import Fork
+from flows.commands.options import LogFormatOption, LogLevelOption, Overrides, SpecPath, TrustOption
+from flows.log_lines import LogFormat, logged
+
+
+def gate(
+    spec: SpecPath,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CANDIDATE",
+            help="Whom the others are held against; needed where the file's selector is another than gate.",
+        ),
+    ] = None,
+    set_: Overrides = None,
+    fork: Fork = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
+    ] = None,
+    trust: TrustOption = False,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Run a campaign until each candidate is shown to be no worse than a baseline, or to be worse.
+
+    One that was begun before goes on where it stopped. Worse is by more than stopping.epsilon; the chance
+    that anything said is wrong is at most stopping.delta.
+
+    Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
+    neither yet.
+    """
+    from flows.going_on import gate_code, status_of
+    from flows.launching import run_stored_campaign, store_campaign
+    from flows.trusting import Trust, approving
+    from tasks.baseline import GATE
+    from tasks.campaign_files import check_campaign_file
+    from tasks.errors import SpecError
+
+    overrides = list(set_ or [])
+    if baseline is not None:
+        selector = {"name": GATE, "params": {"baseline": baseline}}
+        overrides.append(f"selector={json.dumps(selector)}")
+    if fork is not None:
+        overrides.append(f"name={fork}")
+    if storage is not None:
+        overrides.append(f"storage={storage}")
+    with logged(log_format, log_level):
+        checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
+        if checked.spec.selector.name != GATE:
+            raise SpecError(
+                f"the file's selector is {checked.spec.selector.name}; name a candidate by --baseline",
+                path="selector.name",
+            )
+        store_campaign(checked)
+        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
+        raise typer.Exit(gate_code(status_of(checked.spec.storage, checked.spec.name), code))

@@ -1,0 +1,94 @@
+"""The sentences that may be said of an answer that holds candidates against a baseline."""
+
+from collections.abc import Sequence
+
+from algorithms.decision import ArmStatus
+from tasks.answer.model import Answer, CandidateStanding
+from tasks.answer.phrases import MIXED, NOBODY, Line, dropped_lines, held, list_of, spent
+
+WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
+"""What is said of a candidate by its status."""
+
+
+def gate_headline(answer: Answer) -> str:
+    """How a gate came out in a few words: the word of all candidates where it is the same."""
+    words = {WORDS[each.status] for each in answer.candidates if each.status in WORDS}
+    return words.pop() if len(words) == 1 else "decided"
+
+
+def gate_lines(answer: Answer) -> list[Line]:
+    """How each candidate compares with the baseline, and how sure that is."""
+    lines = [("baseline", _baseline(answer))]
+    for status, word in WORDS.items():
+        lines += [
+            (word, f"{each.name}: {_difference(answer, each)}")
+            for each in answer.candidates
+            if each.status == status and each.name != answer.baseline
+        ]
+    return [*lines, ("sure", gate_certainty(answer)), *dropped_lines(answer)]
+
+
+def gate_certainty(answer: Answer) -> str:
+    """What is claimed of the candidates, and what is left open and why."""
+    if answer.outcome is None:
+        return "not yet: the campaign has not ended"
+    if answer.outcome == "failed":
+        return NOBODY
+    if answer.mixed is not None:
+        return f"heuristic: {MIXED}"
+    claimed = [_claimed(answer)] if answer.claim.kind in ("exact", "proven") else []
+    return "; ".join([*claimed, *([_undecided(answer)] if answer.outcome == "undecided" else [])])
+
+
+def _baseline(answer: Answer) -> str:
+    mean = next(each.estimate for each in answer.candidates if each.name == answer.baseline)
+    return f"{answer.baseline}" + ("" if mean is None else f": mean {mean:.3f}")
+
+
+def _difference(answer: Answer, standing: CandidateStanding) -> str:
+    found = standing.difference
+    if found is None or found.estimate is None:
+        return "nothing known yet"
+    said = f"{found.estimate:+.3f} against {answer.baseline} on the {answer.n_examples} examples"
+    if found.lower is None or found.upper is None:
+        return said
+    if found.lower == found.upper and answer.mixed is None:
+        return f"{said} (known exactly)"
+    return f"{said}, between {found.lower:+.3f} and {found.upper:+.3f}{held(answer)}"
+
+
+def _claimed(answer: Answer) -> str:
+    """What is exact, or proven up to a probability of error, of all candidates that are settled."""
+    limit, baseline = answer.epsilon, answer.baseline
+    whose = f"that of {baseline}"
+    where: dict[ArmStatus, str] = {
+        "no-worse": f"at most {limit:g} below {whose}" if limit else f"not below {whose}",
+        "better": f"above {whose}",
+        "worse": f"more than {limit:g} below {whose}" if limit else f"below {whose}",
+    }
+    parts = [_means(names, said) for status, said in where.items() if (names := answer.named(status))]
+    said = f"on these {answer.n_examples} examples {', and '.join(parts)}"
+    if answer.claim.kind == "exact":
+        return f"exact: {said}"
+    return f"{said}; the chance that any of this is wrong is at most {answer.claim.delta:g}"
+
+
+def _means(names: Sequence[str], said: str) -> str:
+    if len(names) == 1:
+        return f"the mean of {names[0]} is {said}"
+    return f"the means of {list_of(names)} are {said}"
+
+
+def _undecided(answer: Answer) -> str:
+    names = [name for name in answer.named("active") if name != answer.baseline]
+    if answer.reason == "budget":
+        return f"undecided at error probability {answer.delta:g} for {list_of(names)}: {spent(answer)}"
+    if answer.baseline in (each.name for each in answer.dropped):
+        return (
+            f"undecided for {list_of(names)}: {answer.baseline} was dropped, so nothing more can be learned"
+        )
+    lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
+    return (
+        f"undecided for {list_of(names)}: nothing is left to ask, and comparisons without an outcome could "
+        f"still change the answer ({list_of(lacks)}); winnow query NAME coverage says why"
+    )

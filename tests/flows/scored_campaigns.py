@@ -1,0 +1,53 @@
+"""Campaigns of scripted models with known mistakes: wrong never, on one in 40, on every other example."""
+
+import json
+
+import campaign_processes as processes
+import pytest
+from campaign_processes import Kill, rows
+from certify_campaigns import model, truth
+from duel_campaigns import start, write_spec
+from tiny_models import save_tiny_llama
+
+N_EXAMPLES = 120
+KILLS = (Kill(commit=6, after=True), Kill(commit=9, after=False))
+
+
+def write_scored(folder, names, selector, *, budget=1_000, **stopping):
+    """The file of a campaign that scores some of `knows`, `slips` and `guesses` on one prompt each."""
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(names):
+        save_tiny_llama(folder / name, seed=number)
+    with (folder / "data.jsonl").open("w") as file:
+        for number in range(N_EXAMPLES):
+            row = {"id": f"e{number}", "input": f"{number}", "target": truth(number)}
+            file.write(json.dumps(row) + "\n")
+    spec = {
+        "name": "survivor",
+        "objective": "best-mean",
+        "seed": 5,
+        "storage": f"sqlite:///{folder}/winnow.db",
+        "models": [model(name, name) for name in names],
+        "prompts": [{"name": "plain", "template": "{{ input }}="}],
+        "dataset": {"path": "data.jsonl", "fields": {"id": "id", "input": "input", "target": "target"}},
+        "judge": {"type": "exact"},
+        "selector": selector,
+        "batch_size": 12,
+        "stopping": {"budget": budget, "delta": 0.05, "epsilon": 0.1, **stopping},
+        "execution": {"log_folder": str(folder / "logs")},
+    }
+    return write_spec(folder, spec)
+
+
+def decisions_with_kills(folder, spec, kills):
+    """All that a campaign stores, and its decisions, where it was killed so often."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        storage = processes.store(spec)
+    forks = processes.fork_server()
+    for kill in [*kills, None]:
+        process = start(forks, folder, storage, kill)
+        process.join(120)
+        assert process.exitcode == (0 if kill is None else -9)
+    decisions = rows(folder, "SELECT status, claim, differences FROM decisions ORDER BY round_id")
+    return processes.history(folder), decisions

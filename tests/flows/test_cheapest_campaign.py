@@ -1,0 +1,62 @@
+"""The cheapest candidate that is good enough, the whole way from a file to an answer, on scripted models."""
+
+import json
+
+import pytest
+import scripted_engines
+from campaign_processes import rows
+from scored_campaigns import KILLS, decisions_with_kills, write_scored
+from test_command_line import one_message, winnow
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+NAMES = ["knows", "slips", "guesses"]
+COSTS = {"slips/plain": 10, "knows/plain": 2.5, "guesses/plain": 1}
+
+
+def write_costs(folder, costs=COSTS, **stopping):
+    selector = {"name": "champion", "params": {"prefer": "cost", "costs": costs, "start": "champion"}}
+    return write_scored(folder, NAMES, selector, **{"epsilon": 0.3, **stopping})
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch):
+    for name in NAMES:
+        scripted_engines.provide(monkeypatch, name)
+
+
+def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
+    write_costs(tmp_path)
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("survivor: winner, proven\n")
+    assert "winner    slips/plain" in result.stdout
+    assert "chosen    knows/plain: cost 2.5 in the place of the 10 of slips/plain, 75% less" in result.stdout
+    assert (
+        "on these 120 examples no candidate has a mean that is higher than that of slips/plain or of "
+        "knows/plain by more than 0.3; the chance that this is wrong is at most 0.05"
+    ) in result.stdout
+    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    assert (shown["best"], shown["chosen"], shown["costs"]["knows/plain"]) == (
+        "slips/plain",
+        "knows/plain",
+        2.5,
+    )
+    assert shown["claim"]["delta"] == 0.05
+    ((spent,),) = rows(tmp_path, "SELECT count(*) FROM comparisons")
+    assert spent < 360
+
+
+def test_costs_that_name_nobody_are_refused_in_a_sentence(tmp_path):
+    write_costs(tmp_path, {**COSTS, "gueses/plain": 1})
+    refused = winnow(tmp_path, "validate", "campaign.yaml")
+    assert refused.returncode == 2
+    assert "selector.params.costs: unknown candidate 'gueses/plain'; did you mean" in one_message(refused)
+
+
+def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):
+    stored = []
+    for name, kills in (("whole", ()), ("killed", KILLS)):
+        stored.append(decisions_with_kills(tmp_path / name, write_costs(tmp_path / name), kills))
+    assert stored[0] == stored[1]
+    assert "chosen" in stored[0][1][-1][0]

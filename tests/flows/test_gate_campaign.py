@@ -1,0 +1,106 @@
+"""Candidates against a baseline, the whole way from a file to an exit code, on scripted models."""
+
+import json
+
+import pytest
+import scripted_engines
+from campaign_processes import rows
+from scored_campaigns import KILLS, decisions_with_kills, write_scored
+from test_command_line import one_message, winnow
+
+from flows.artifact_contents import progress
+from flows.campaign_lines import campaign_line
+from flows.reading import reading
+from storage import campaign_records
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+
+def write_gate(folder, names, *, baseline="knows/plain", **changes):
+    """A campaign that holds the other models against one of them."""
+    return write_scored(folder, names, {"name": "gate", "params": {"baseline": baseline}}, **changes)
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch):
+    for name in ("knows", "slips", "guesses"):
+        scripted_engines.provide(monkeypatch, name)
+
+
+def test_a_candidate_that_is_no_worse_passes(tmp_path):
+    write_gate(tmp_path, ["knows", "slips"])
+    result = winnow(tmp_path, "gate", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("survivor: no worse, proven\n")
+    assert "baseline  knows/plain: mean " in result.stdout
+    assert "no worse  slips/plain: " in result.stdout
+    assert (
+        "on these 120 examples the mean of slips/plain is at most 0.1 below that of knows/plain; the chance "
+        "that any of this is wrong is at most 0.05"
+    ) in result.stdout
+    assert "winner" not in result.stdout
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0
+
+
+def test_one_that_is_worse_fails_the_gate_and_the_numbers_are_kept(tmp_path):
+    write_gate(tmp_path, ["slips", "knows", "guesses"], baseline="slips/plain")
+    result = winnow(tmp_path, "gate", "campaign.yaml", "--log-format", "json")
+    assert result.returncode == 4, result.stderr
+    assert "survivor: decided, proven" in result.stdout
+    assert "the mean of guesses/plain is more than 0.1 below that of slips/plain" in result.stdout
+    ((status, differences),) = rows(
+        tmp_path, "SELECT status, differences FROM decisions ORDER BY round_id DESC LIMIT 1"
+    )
+    assert json.loads(status)[0::2] == ["baseline", "worse"]
+    found = json.loads(differences)
+    assert (found["against"], found["delta"]) == (0, 0.05)
+    assert found["estimates"][0] is None
+    assert found["lower"][2] <= -0.475 <= found["upper"][2] < 0.0
+    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    assert (shown["outcome"], shown["baseline"]) == ("decided", "slips/plain")
+    assert shown["candidates"][2]["difference"]["upper"] == found["upper"][2]
+    ended = next(line for line in result.stderr.splitlines() if '"campaign_ended"' in line)
+    assert "decided, proven, against slips/plain" in ended
+    storage = f"sqlite:///{tmp_path}/winnow.db"
+    assert campaign_line(storage, "survivor").startswith("survivor: decided, proven, against slips/plain; ")
+    with reading(storage) as session:
+        _, page = progress(session, campaign_records.get_campaign(session, "survivor"))
+    assert "decided, proven, against slips\\/plain" in page
+
+
+def test_a_budget_that_is_too_small_proves_neither_and_more_of_it_goes_on(tmp_path):
+    write_gate(tmp_path, ["knows", "slips"], budget=24)
+    result = winnow(tmp_path, "gate", "campaign.yaml")
+    assert result.returncode == 3, result.stderr
+    assert "undecided at error probability 0.05 for slips/plain: the comparison budget" in result.stdout
+    assert winnow(tmp_path, "gate", "campaign.yaml", "--set", "stopping.budget=1000").returncode == 0
+
+
+def test_any_campaign_s_file_can_be_held_against_a_candidate(tmp_path):
+    path = write_gate(tmp_path, ["knows", "guesses"])
+    path.write_text(
+        path.read_text().replace("name: gate", "name: champion").replace("baseline:", "additions: stated #")
+    )
+    refused = winnow(tmp_path, "gate", "campaign.yaml")
+    assert refused.returncode == 2
+    assert "the file's selector is champion; name a candidate by --baseline" in one_message(refused)
+    assert winnow(tmp_path, "gate", "campaign.yaml", "--baseline", "guesses/plain").returncode == 0
+    assert rows(tmp_path, "SELECT status FROM decisions ORDER BY round_id DESC LIMIT 1") == [
+        ('["no-worse", "baseline"]',)
+    ]
+
+
+def test_a_file_without_a_sound_baseline_is_refused_in_a_sentence(tmp_path):
+    write_gate(tmp_path, ["knows", "slips"], baseline="slip/plain")
+    refused = winnow(tmp_path, "validate", "campaign.yaml")
+    assert refused.returncode == 2
+    assert "selector.params.baseline: unknown candidate 'slip/plain'; did you mean" in one_message(refused)
+
+
+def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):
+    stored = []
+    for name, kills in (("whole", ()), ("killed", KILLS)):
+        spec = write_gate(tmp_path / name, ["slips", "knows", "guesses"], baseline="slips/plain")
+        stored.append(decisions_with_kills(tmp_path / name, spec, kills))
+    assert stored[0] == stored[1]
+    assert len(stored[0][1]) > 3
