@@ -30,13 +30,22 @@ class Evidence:
         mode: How the race and the tests are weighed.
         level: The wealth at which an arm is out.
         epsilon: How far T is above the champion's mean.
+        past: Shape (N,), what a history says of the examples; None without one.
     """
 
-    def __init__(self, n_arms: int, n_examples: int, mode: Mode, level: float, epsilon: float) -> None:
+    def __init__(
+        self,
+        n_arms: int,
+        n_examples: int,
+        mode: Mode,
+        level: float,
+        epsilon: float,
+        past: FloatArray | None,
+    ) -> None:
         self.n_arms, self.n_examples = n_arms, n_examples
         self.mode, self.level, self._epsilon = mode, level, epsilon
         self.draws = Draws(n_arms, n_examples)
-        self.controls = Controls(n_arms, n_examples)
+        self.controls = Controls(n_arms, n_examples, past)
         self.race = Race(n_arms, n_examples)
         self.in_race = True
         """Whether all draws so far were on common examples."""
@@ -106,7 +115,8 @@ class Evidence:
             scores: Shape (A, B), on the common examples in the order they were drawn.
         """
         self.race.tell(arms, scores, bets=self.mode.weight > 0.0)
-        self._append(batch)
+        nothing = np.zeros(len(batch.examples))
+        self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
         self._raced[batch.arms] = self.draws.count[batch.arms]
         self._rule_out_by_race()
         self._crown()
@@ -118,11 +128,18 @@ class Evidence:
             batch: Draws of G arms.
             untold: Shape (G, N), of which examples each was not told before.
         """
-        self.in_race = False
-        if self.champion is None:
-            self._append(batch)
-        else:
-            self._test(batch, untold)
+        if self.in_race:
+            self.in_race = False
+            self.controls.weigh(np.flatnonzero(self.draws.count > 0), self.draws)
+        control, most = self.controls.before(batch, untold)
+        is_test = self.champion is not None
+        adaptive = self._adaptive_bets(batch.arms)[batch.group] if is_test else np.zeros(len(batch.examples))
+        played = self.draws.next_of(batch, control, most, adaptive)
+        if is_test:
+            self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
+        self._absorb(batch, played)
+        self.controls.weigh(batch.arms, self.draws)
+        if is_test:
             self._rule_out(batch.arms)
         self._crown()
 
@@ -140,27 +157,12 @@ class Evidence:
         self._rule_out_by_race()
         self._crown()
 
-    def _append(self, batch: Grouped) -> None:
-        """Absorb draws on which nothing is bet against a champion, as there is none."""
-        nothing = np.zeros(len(batch.examples))
-        self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
-
     def _absorb(self, batch: Grouped, played: Played) -> None:
-        counts = self.draws.count[batch.arms] + batch.sizes
-        sums = self.draws.high[batch.arms] + np.add.reduceat(played.scores, batch.starts)
-        residuals = played.scores - (sums / counts)[batch.group]
-        self.draws.append(batch, played, residuals)
-        self.controls.learn(batch, residuals)
-
-    def _test(self, batch: Grouped, untold: BoolArray) -> None:
-        """Bet on draws against the champion: bets, controls and their weights are fixed before the scores."""
-        control, most = self.controls.before(batch, untold)
         features = self.controls.features_of(batch.examples)
-        adaptive = self._adaptive_bets(batch.arms)[batch.group]
-        played = self.draws.next_of(batch, control, most, adaptive)
-        self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
-        self._absorb(batch, played)
-        self.controls.add(batch, features, self.draws)
+        residuals = self.controls.residuals(batch, features, played.scores, self.draws)
+        self.draws.append(batch, played, residuals)
+        self.controls.add(batch, features, played.scores, self.draws)
+        self.controls.learn(batch, residuals)
 
     def _adaptive_bets(self, arms: IntArray) -> FloatArray:
         counts = np.maximum(self.draws.count[arms], 1)

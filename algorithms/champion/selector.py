@@ -12,9 +12,11 @@ from algorithms.champion.allocation import SMALLEST, plan
 from algorithms.champion.draws import Grouped
 from algorithms.champion.evidence import Evidence
 from algorithms.champion.mode import Start, mode_of
+from algorithms.champion.past import past_ease
 from algorithms.champion.switch import race_costs_more
 from algorithms.champion.verdict import Dropping, Verdict
 from algorithms.decision import Decision
+from algorithms.low_rank.history import History
 from algorithms.protocols import EMPTY_BATCH, Batch
 
 COMPARISONS_PER_STEP = 32  # of the race, where rounds are smaller
@@ -44,20 +46,32 @@ class Champion:
             of 2/delta, or (m + 1)(m + 2)/delta, that an arm needs to be out.
         additions: How often arms were added after scores had been seen, J: the error probability that is
             stated is then (J + 1) times as high.
+        history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN where missing: what
+            its best rows found easy is a control variate. The guarantee holds whatever is in it; how much an
+            arm's scores go with it is learned from the campaign.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
     """
 
     def __init__(
-        self, setting: Setting, *, start: Start = "auto", dropping: Dropping = "stated", additions: int = 0
+        self,
+        setting: Setting,
+        *,
+        start: Start = "auto",
+        dropping: Dropping = "stated",
+        additions: int = 0,
+        history: FloatArray | None = None,
     ) -> None:
         self._setting = setting
         self._mode = mode_of(setting.n_arms, setting.n_examples, start)
         self._matrix = ScoreMatrix(setting)
         self._verdict = Verdict(setting, self._matrix, dropping, additions)
         level = self._verdict.level(0)
-        self.evidence = Evidence(setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon)
+        past = None
+        if history is not None:
+            past = past_ease(History.checked(history, setting.n_examples).scores)
+        self.evidence = Evidence(setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon, past)
         self.rounds_told = 0
         """Batches told so far."""
         self.out_in_round = np.full(setting.n_arms, -1)
