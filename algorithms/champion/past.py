@@ -3,12 +3,13 @@
 import numpy as np
 
 from algorithms.arrays import FloatArray
+from algorithms.low_rank.factor_model import Floats
 
 BEST_ROWS = 100  # candidates are compared with their like: rows that do well, as far as there are so many
 DOUBT = 1.0  # scores of an average example that stand beside those of an example, or of an average row
 
 
-def past_ease(history: FloatArray) -> FloatArray:
+def past_ease(history: Floats) -> FloatArray:
     """How much better than they do on average the best rows of a history did on each example.
 
     Args:
