@@ -15,8 +15,8 @@ ROW, EASE, PAST = 0, 1, 2
 """Places of the features: the filled row, the arms told so far, and the history where there is one."""
 DOUBT = 1.0  # scores of an average example that stand beside those told of an example
 POOLED_DRAWS = 20.0  # of all arms, that stand beside an arm's own in its weights
-RIDGE, PRIOR = 0.1, 0.3
-"""The weights' prior, worth this much of variance summed over draws."""
+RIDGE, PRIOR = 0.1, np.array([0.3, 0.3, 0.0])
+"""The weights' prior, worth this much of variance summed over draws: a history has to show what it is worth."""
 LEAST_BOUND = 1e-9
 
 
@@ -130,7 +130,7 @@ class Controls:
         pooled = min(POOLED_DRAWS, float(np.count_nonzero(self._told)))
         share = pooled / max(float(draws.count.sum()), 1.0)
         squares = within + share * self._all_within + RIDGE * np.eye(within.shape[1])
-        wanted = across + share * self._all_across + RIDGE * PRIOR
+        wanted = across + share * self._all_across + RIDGE * PRIOR[: within.shape[1]]
         weights = np.linalg.solve(squares, wanted[:, :, np.newaxis])[:, :, 0]
         self.weights[arms] = weights
         squared = (weights[:, np.newaxis, :] @ within @ weights[:, :, np.newaxis])[:, 0, 0]

@@ -127,7 +127,7 @@ class LiteralChampion:
         share = min(20.0, sum(bool(r) for r in self.told_residuals)) / max(count, 1)
         for arm in arms:
             a = squares[arm] + share * sum(squares.values()) + 0.1 * np.eye(size)
-            b = across[arm] + share * sum(across.values()) + 0.1 * np.full(size, 0.3)
+            b = across[arm] + share * sum(across.values()) + 0.1 * np.array([0.3, 0.3, 0.0])[:size]
             self.weights[arm] = np.linalg.solve(a, b)
 
     def crown(self):
