@@ -9,7 +9,7 @@ over those that the arm was not told has mean 0 for its next draw. The weights d
 import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.champion.draws import Draws, Grouped
+from algorithms.champion.draws import Draws, Grouped, History
 
 ROW, EASE, PAST = 0, 1, 2
 """Places of the features: the filled row, the arms told so far, and the history where there is one."""
@@ -111,10 +111,16 @@ class Controls:
         """
         self._absorb(batch.arms, batch.starts, features, scores, draws)
 
-    def fill(self, row: FloatArray, arms: IntArray, draws: Draws) -> None:
-        """Take another filled row, shape (N,), and work out the features of all draws of some arms again."""
+    def fill(self, row: FloatArray, arms: IntArray, drawn: History, draws: Draws) -> None:
+        """Take another filled row, and work out the features of all draws of some arms again.
+
+        Args:
+            row: Shape (N,).
+            arms: Shape (A,).
+            drawn: What was drawn of them.
+            draws: All draws.
+        """
         self._features[ROW] = row
-        drawn = draws.history(arms)
         examples, starts, scores = drawn.examples, drawn.starts, drawn.played.scores
         features = self.features_of(examples).copy()
         others = np.maximum(self._told[examples] - 1.0, 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.champion.controls import Controls
-from algorithms.champion.draws import Draws, Grouped, Played
+from algorithms.champion.draws import Draws, Grouped, History, Played
 from algorithms.champion.mode import Mode
 from algorithms.champion.race import Race
 from algorithms.champion.wealth import Wealths, log_factors
@@ -186,22 +186,23 @@ class Evidence:
             self._untested = self.draws.count.copy()
         arms = np.flatnonzero(self.alive & ~self._is_full() & (self.draws.count > 0))
         if arms.size:
-            self.controls.fill(self.draws.row(best), arms, self.draws)
-            self._bet_again(arms)
+            drawn = self.draws.history(arms)
+            self.controls.fill(self.draws.row(best), arms, drawn, self.draws)
+            self._bet_again(arms, drawn)
             self._rule_out(arms)
 
-    def _bet_again(self, arms: IntArray) -> None:
+    def _bet_again(self, arms: IntArray, drawn: History) -> None:
         """Work out the wealth of some arms from all of their draws, for the T there is now."""
         assert self._untested is not None
-        drawn = self.draws.history(arms)
         starts = drawn.starts
-        logs = log_factors(drawn.played, self.total, self.n_examples).cumsum(axis=1)
-        sums = np.concatenate([np.zeros((len(logs), 1)), logs], axis=1)  # (5, F + 1)
+        logs = log_factors(drawn.played, self.total, self.n_examples)  # (5, F)
+        logs.cumsum(axis=1, out=logs)
         ends = starts + self.draws.count[arms]
         raced = starts + np.minimum(self._raced[arms], self.draws.count[arms])
         untested = np.maximum(raced, starts + self._untested[arms])
         bounds = np.stack([starts, raced, untested, ends])  # (4, A)
-        parts = np.diff(sums[:, bounds], axis=1)  # (5, 3, A)
+        sums = np.where(bounds > 0, logs[:, bounds - 1], 0.0)  # (5, 4, A)
+        parts = np.diff(sums, axis=1)  # (5, 3, A)
         self._wealths.put(arms, parts[:-1].transpose(1, 2, 0), parts[-1, 2])
 
     def _rule_out(self, arms: IntArray) -> None:

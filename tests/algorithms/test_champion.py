@@ -222,7 +222,6 @@ def test_a_history_of_arms_alike_saves_comparisons_and_another_costs_next_to_not
         for place, history in enumerate(histories):
             _, rounds = ended(scores[:40], seed=seed, start="champion", batch_size=32, history=history)
             totals[place] += sum(len(batch) for batch, _ in rounds)
-    print(totals)
     assert totals[1] < 0.93 * totals[0]
     assert totals[2] < 1.06 * totals[0]
 
