@@ -16,7 +16,7 @@ ROW, EASE, PAST = 0, 1, 2
 DOUBT = 1.0  # scores of an average example that stand beside those told of an example
 POOLED_DRAWS = 20.0  # of all arms, that stand beside an arm's own in its weights
 RIDGE, PRIOR = 0.1, np.array([0.3, 0.3, 0.0])
-"""The weights' prior, worth this much of variance summed over draws: a history has to show what it is worth."""
+"""The weights' prior, worth this much of variance summed over draws; a history has to earn its own."""
 LEAST_BOUND = 1e-9
 
 
