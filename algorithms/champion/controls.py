@@ -58,6 +58,7 @@ class Controls:
             if not weights.any():
                 continue
             mine = slice(start, start + size)
+            # Not a matrix product: its rounding may depend on the number of threads.
             said = sum(
                 weight * of_feature for weight, of_feature in zip(weights, self._features, strict=True)
             )
