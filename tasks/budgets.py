@@ -144,7 +144,7 @@ class Ledger:
         loading = loads_by_model(session, self._campaign_id)
         waited = {model: row["load_seconds"] for model, row in loading.items()}
         busy = [*self._seconds.items(), *waited.items()]
-        return sum(seconds * self._devices.get(model, 1) for model, seconds in busy)
+        return float(sum(seconds * self._devices.get(model, 1) for model, seconds in busy))
 
 
 def overspent(budgets: tuple[Spending, ...], own: Kind) -> Spending | None:

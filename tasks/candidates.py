@@ -100,7 +100,7 @@ class StoredCandidate:
         model = dict(record.model)
         fingerprint = str(model.pop("fingerprint"))
         guardrail = record.prompt.get("guardrail")
-        sampling = {
+        sampling: dict[str, Any] = {
             key: tuple(each) if isinstance(each, list) else each for key, each in record.sampling.items()
         }
         return cls(
@@ -143,7 +143,12 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
     _refuse_idle_exclusions(spec)
     candidates = [
         Candidate(
-            names=Names(model.name, prompt.name, guardrail and guardrail.name, config and config.name),
+            names=Names(
+                model.name,
+                prompt.name,
+                None if guardrail is None else guardrail.name,
+                None if config is None else config.name,
+            ),
             model=ref,
             fingerprint=fingerprint,
             template=template,
@@ -166,7 +171,7 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
 
 
 def _refuse_too_many(spec: CampaignSpec) -> None:
-    crossed = [spec.models, spec.prompts, spec.guardrails, spec.generate_configs]
+    crossed: list[Sequence[object]] = [spec.models, spec.prompts, spec.guardrails, spec.generate_configs]
     number = math.prod(max(1, len(each)) for each in crossed)
     if number > MOST_CANDIDATES:
         raise SpecError(
@@ -193,7 +198,7 @@ def _generate_configs(
     """Each named way of sampling, on top of the model's own settings."""
     if not spec.generate_configs:
         return [(None, model.generate_config)]
-    merged = []
+    merged: list[tuple[NamedGenerateConfig | None, GenerateConfig]] = []
     for named in spec.generate_configs:
         given = named.model_dump(exclude_unset=True, exclude={"name"})
         merged.append((named, model.generate_config.model_copy(update=given)))

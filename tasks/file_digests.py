@@ -55,7 +55,7 @@ def recall_digests(database: "Database") -> None:
     from storage.file_digests import stored_digests
 
     with database.reading() as session:
-        _remembered.update(stored_digests(session))
+        _remembered.update(stored_digests(session).items())
 
 
 def keep_digests(database: "Database") -> None:

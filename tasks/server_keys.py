@@ -95,21 +95,21 @@ def key_in(variable: str) -> str:
 
 def without_servers(spec: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A spec as JSON values without the server keys of its models, and those that were set, by place."""
-    spec = deepcopy(dict(spec))
-    servers = {}
-    for place, model in _models(spec):
+    bare = deepcopy(dict(spec))
+    servers: dict[str, dict[str, Any]] = {}
+    for place, model in _models(bare):
         taken = {key: model.pop(key, None) for key in SERVER_KEYS}
         if given := {key: value for key, value in taken.items() if value is not None}:
             servers[place] = given
-    return spec, servers
+    return bare, servers
 
 
 def with_servers(spec: Mapping[str, Any], servers: Mapping[str, Any]) -> dict[str, Any]:
     """What `without_servers` took apart, put together again."""
-    spec = deepcopy(dict(spec))
-    for place, model in _models(spec):
+    whole = deepcopy(dict(spec))
+    for place, model in _models(whole):
         model.update(servers.get(place, {}))
-    return spec
+    return whole
 
 
 def _models(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -57,4 +57,5 @@ def of_unit_length(vectors: FloatArray, texts: Sequence[str]) -> np.ndarray:
             f"the vector of {texts[bad[0]][:60]!r} is {what}, so its direction says nothing; leave the "
             "example out or choose another embedder"
         )
-    return (rows / lengths[:, np.newaxis]).astype("<f4")
+    unit: np.ndarray = (rows / lengths[:, np.newaxis]).astype("<f4")
+    return unit

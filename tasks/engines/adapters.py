@@ -38,7 +38,7 @@ def adapter_rank(folder: Path) -> int:
         raise ValueError(f"'{path}' is not the configuration of a LoRA adapter; save it again") from error
     if not all(isinstance(rank, int) and 0 < rank <= RANKS[-1] for rank in ranks):
         raise ValueError(f"'{path}' has the rank {max(ranks, key=str)!r}; ranks go from 1 to {RANKS[-1]}")
-    return max(ranks)
+    return int(max(ranks))
 
 
 def adapter_args(adapters: Sequence[str]) -> dict[str, Any]:

@@ -116,9 +116,11 @@ class Router:
                 raise WinnowError(
                     f"a prompt of shape {prompt.shape} and type {prompt.dtype} is no vector of numbers"
                 )
-            return of_unit_length(prompt[np.newaxis], ["the prompt"])[0].astype(np.float64)
+            given: FloatArray = of_unit_length(prompt[np.newaxis], ["the prompt"])[0].astype(np.float64)
+            return given
         if self._embedder is None:
             raise WinnowError("this policy was learned from vectors that were made elsewhere: give a vector")
         fields = {"input": prompt} if isinstance(prompt, str) else prompt
         text = render(self._template, fields)
-        return of_unit_length(self._embedder.embed([text]), [text])[0].astype(np.float64)
+        embedded: FloatArray = of_unit_length(self._embedder.embed([text]), [text])[0].astype(np.float64)
+        return embedded

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from free_ports import free_port
+from waiting import PATIENCE_S
 
 
 @contextmanager
@@ -29,4 +30,4 @@ def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str
     finally:
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGINT)
-            server.communicate(timeout=120)
+            server.communicate(timeout=PATIENCE_S)

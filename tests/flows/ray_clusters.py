@@ -15,6 +15,9 @@ ROOT = Path(__file__).parents[2]
 ACTOR = "ray::EngineActor"
 """How Ray calls the process of an actor, whatever it does."""
 
+AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
+"""Processes of a cluster that try for a minute to tell it of its own end before they end too."""
+
 ATTEMPTS = 3
 
 SERVE = """
@@ -76,7 +79,7 @@ def resume_in(folder: str, storage: str, name: str, environment: dict[str, str])
 
 def actors() -> list[psutil.Process]:
     """The processes of all actors on this machine that hold an engine."""
-    return [each for each in psutil.process_iter() if _title(each).startswith(ACTOR) and alive(each)]
+    return [each for each in psutil.process_iter() if title(each).startswith(ACTOR) and alive(each)]
 
 
 def alive(process: psutil.Process) -> bool:
@@ -87,7 +90,8 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
-def _title(process: psutil.Process) -> str:
+def title(process: psutil.Process) -> str:
+    """How a process calls itself."""
     try:
         return " ".join(process.cmdline())
     except psutil.Error:

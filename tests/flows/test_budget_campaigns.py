@@ -8,6 +8,7 @@ import pytest
 import scripted_engines
 from campaign_processes import Kill
 from test_command_line import one_message, winnow
+from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -121,7 +122,7 @@ def test_a_campaign_killed_with_its_budget_nearly_spent_ends_where_it_would_have
         storage = processes.store(spec)
         for each in [kill] if kill is None else [kill, None]:
             process = processes.start(forks, folder, storage, each)
-            process.join(120)
+            process.join(PATIENCE_S)
             assert process.exitcode == (0 if each is None else -9)
         histories.append(processes.history(folder))
     assert histories[0] == histories[1]

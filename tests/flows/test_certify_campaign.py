@@ -15,6 +15,7 @@ from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
 from duel_campaigns import asked_texts, stored_texts
 from test_command_line import winnow
 from tiny_models import save_tiny_llama
+from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -162,7 +163,7 @@ def test_a_campaign_killed_while_labels_arrive_is_like_an_uninterrupted_one(fork
         # Of three boundaries each comes once before and once after a kill, again and again.
         kill = Kill(commit=5 + attempt % 3, after=attempt % 2 == 1)
         process = certify.begin(forks, tmp_path, storage, kill)
-        process.join(120)
+        process.join(PATIENCE_S)
         asked_now = asked_texts(tmp_path)
         assert len(asked_now) == len(set(asked_now))
         assert not set(asked_now) & set(before)

@@ -10,6 +10,7 @@ import pytest
 from dashboard_servers import serving
 from stored_campaigns import new_database
 from test_command_line import one_message, winnow
+from waiting import PATIENCE_S
 
 from flows.dashboard.door import Door
 from flows.gate import TOKEN_VARIABLE, Gate, new_token
@@ -50,7 +51,7 @@ def served(storage):
 def answer(at, path="/", lines=(), method="GET"):
     """Status line's number and all that follows, of a request with these very header lines."""
     host, _, port = at.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=120) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
         asked = [f"{method} {path} HTTP/1.1", *lines]
         connection.sendall("\r\n".join([*asked, "", ""]).encode("latin-1"))
         said = b""

@@ -14,6 +14,7 @@ from duel_campaigns import duels, model, model_judge, write_duels
 from hostile_answers import FENCE, HOSTILE_ANSWERS
 from scripted_engines import vowel_share
 from test_command_line import winnow
+from waiting import PATIENCE_S
 
 from tasks.campaign_files import check_campaign_file
 from tasks.features import chosen_features
@@ -41,7 +42,7 @@ def uninterrupted(request, forks, tmp_path_factory):
     """The judge of a campaign, and its history where nobody disturbs it."""
     folder = tmp_path_factory.mktemp(request.param)
     process = duel_campaigns.start(forks, folder, prepared(folder, JUDGES[request.param]))
-    process.join(120)
+    process.join(PATIENCE_S)
     assert process.exitcode == 0
     return JUDGES[request.param], duel_campaigns.history(folder)
 
@@ -87,7 +88,7 @@ def test_a_campaign_killed_at_commit_boundaries_is_like_an_uninterrupted_one(for
         stored_before = duel_campaigns.stored_texts(tmp_path)
         kill = Kill(commit=4 + kills % 3, after=kills % 2 == 1)
         process = duel_campaigns.start(forks, tmp_path, storage, kill)
-        process.join(120)
+        process.join(PATIENCE_S)
         assert_nothing_is_made_twice(tmp_path, stored_before)
         if process.exitcode == 0:
             break

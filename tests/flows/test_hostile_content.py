@@ -14,6 +14,7 @@ from report_campaigns import Elements
 from scripted_engines import ScriptedEngine
 from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
+from waiting import PATIENCE_S
 
 from flows.dashboard import STORAGE_VARIABLE
 from flows.html_report.labels import readable
@@ -149,7 +150,7 @@ def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
     # A script takes the main module's place, and processes of later tests would begin by running it.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     page = AppTest.from_string(
-        "from flows.dashboard import comparisons_page; comparisons_page.show()", default_timeout=120
+        "from flows.dashboard import comparisons_page; comparisons_page.show()", default_timeout=PATIENCE_S
     ).run()
     for word, number in {
         "onerror": 0,

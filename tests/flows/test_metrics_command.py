@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from stored_campaigns import game, new_database, store_campaign
 from test_command_line import one_message, winnow
+from waiting import PATIENCE_S
 
 from flows.gate import Gate
 from flows.metrics import CampaignMetrics
@@ -164,7 +165,7 @@ def test_the_command_asks_for_a_token_where_others_reach_it(storage, options, as
         assert ("the token is" in said) == asks == refused(url)
     finally:
         server.send_signal(signal.SIGINT)
-        assert server.communicate(timeout=120)[1] == ""
+        assert server.communicate(timeout=PATIENCE_S)[1] == ""
     assert server.returncode == 0
 
 

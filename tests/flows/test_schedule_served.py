@@ -12,6 +12,7 @@ import campaign_processes as processes
 import pytest
 import work_pools
 from test_command_line import winnow
+from waiting import PATIENCE_S, until
 
 
 def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_first_ones_texts(
@@ -29,9 +30,9 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
             start_new_session=True,
         )
     try:
-        work_pools.until(lambda: len(made_anew(out.read_text())) >= 2)
+        until(lambda: len(made_anew(out.read_text())) >= 2)
         os.killpg(serving.pid, signal.SIGINT)  # as a terminal does: the command and what it runs
-        assert serving.wait(work_pools.PATIENCE_S) == 0
+        assert serving.wait(PATIENCE_S) == 0
     finally:
         if serving.poll() is None:
             work_pools.kill(serving)
@@ -60,9 +61,9 @@ def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_p
             start_new_session=True,
         )
     try:
-        work_pools.until(lambda: "stop with Ctrl-C" in out.read_text() and catches(serving.pid, number))
+        until(lambda: "stop with Ctrl-C" in out.read_text() and catches(serving.pid, number))
         serving.send_signal(number)
-        assert serving.wait(work_pools.PATIENCE_S) == 0
+        assert serving.wait(PATIENCE_S) == 0
     finally:
         if serving.poll() is None:
             work_pools.kill(serving)

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
+from waiting import PATIENCE_S
 
 from flows import sql_answers
 from flows.sql_answers import MIB, Bounds, answered, unpack
@@ -144,7 +145,7 @@ def test_a_process_whose_asker_is_killed_ends_too(storage):
     finally:
         asker.kill()
         asker.wait()
-    assert psutil.wait_procs(children, timeout=60)[1] == []
+    assert psutil.wait_procs(children, timeout=PATIENCE_S)[1] == []
 
 
 def test_the_command_answers_within_its_bounds(storage, tmp_path):

@@ -9,6 +9,7 @@ import campaign_processes as processes
 import pytest
 from campaign_processes import Kill
 from postgres_server import postgres_server
+from waiting import PATIENCE_S
 
 BUDGET = 24
 """Three rounds: the first, the last, and one between them."""
@@ -26,7 +27,7 @@ def uninterrupted(forks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("uninterrupted")
     storage = written(folder)
     process = processes.start(forks, folder, storage)
-    process.join(120)
+    process.join(PATIENCE_S)
     assert process.exitcode == 0
     return processes.history(folder)
 
@@ -55,7 +56,7 @@ def killed_again_and_again(forks, folder, storage, kill_of_process):
     for kills in range(ENOUGH):
         stored_before = processes.stored_texts(folder)
         process = processes.start(forks, folder, storage, kill_of_process(kills))
-        process.join(120)
+        process.join(PATIENCE_S)
         assert_nothing_is_made_twice(folder, stored_before)
         assert process.exitcode == -9
         if processes.has_ended(folder):
@@ -146,13 +147,13 @@ def test_a_server_killed_within_a_round_ends_the_run_and_resume_completes_it(for
         os.kill(process.pid, signal.SIGSTOP)
         server.kill()
         os.kill(process.pid, signal.SIGCONT)
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == 1
         server.start()
         assert not processes.has_ended(tmp_path)
         stored_before = processes.stored_texts(tmp_path)
         again = processes.start(forks, tmp_path, storage)
-        again.join(120)
+        again.join(PATIENCE_S)
         assert again.exitcode == 0
         assert_nothing_is_made_twice(tmp_path, stored_before)
         assert processes.history(tmp_path) == uninterrupted
@@ -165,8 +166,8 @@ def test_a_second_process_is_refused_and_changes_nothing(forks, prepared, tmp_pa
     # Frozen, it is still alive and holds the lease, however fast it would have finished.
     os.kill(first.pid, signal.SIGSTOP)
     second = processes.start(forks, tmp_path, prepared)
-    second.join(120)
+    second.join(PATIENCE_S)
     os.kill(first.pid, signal.SIGCONT)
-    first.join(120)
+    first.join(PATIENCE_S)
     assert (first.exitcode, second.exitcode) == (0, 1)
     assert processes.rows(tmp_path, "SELECT token FROM leases") == [(1,)]

@@ -8,6 +8,7 @@ import psutil
 import pytest
 import work_pools
 from test_command_line import winnow
+from waiting import until
 
 NAMES = {"alpha": 11, "beta": 12}
 """Campaigns and their seeds."""
@@ -78,7 +79,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
     (folder / processes.STORAGE).write_text(shared)
     with work_pools.worker(pool, logs / "one", limit=1) as one:
         first = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
-        running = work_pools.until(lambda: holder(folder, "alpha"), every_s=0.002)
+        running = until(lambda: holder(folder, "alpha"), every_s=0.002)
         os.kill(running, signal.SIGSTOP)  # however fast, it is still at it when the others come
         frozen = "UPDATE leases SET lifetime_s = lifetime_s + 3600"
         postgresql.execute(frozen, shared.rpartition("/")[2])  # as its heartbeat would have done
@@ -86,7 +87,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
         with work_pools.worker(pool, logs / "two", limit=2) as two:
             beside = work_pools.submit("scheduled-campaign/beta", campaign="beta")
             again = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
-            started = work_pools.until(lambda: holder(folder, "beta"), every_s=0.002)
+            started = until(lambda: holder(folder, "beta"), every_s=0.002)
             assert started_by(started, two)
             assert work_pools.ended(beside).is_completed()
             refused = work_pools.ended(again)
@@ -101,7 +102,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
             assert resumed.message.startswith("alpha: undecided")
             assert work_pools.state_of(first).is_crashed()
             # Prefect's automation heard of the crash and sent somebody of its own.
-            work_pools.until(lambda: len(work_pools.runs_of("resume-all/alpha")) > 1)
+            until(lambda: len(work_pools.runs_of("resume-all/alpha")) > 1)
     for name in NAMES:
         assert winnow(folder, "run", f"{name}.yaml", "--storage", "sqlite:///alone.db").returncode == 3
         alone = decisions(folder, f"sqlite:///{folder}/alone.db", name)

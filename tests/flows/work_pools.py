@@ -5,17 +5,12 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import psutil
-import waiting
+from waiting import until
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 240
-"""How long anything may take on a busy machine before a test gives up."""
-
-until = partial(waiting.until, patience_s=PATIENCE_S)
 
 
 def client_of_prefect():

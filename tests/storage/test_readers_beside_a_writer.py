@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 from stored_campaigns import NOW, StoredCampaign
+from waiting import PATIENCE_S
 
 from storage import campaign_records, dataset_records, statements, views
 from storage.database import open_database
@@ -90,7 +91,7 @@ def test_readers_see_whole_rounds_only_and_no_writer_fails_because_of_them(wide)
     finally:
         ended.set()
         for reader in readers:
-            reader.join(60)
+            reader.join(PATIENCE_S)
     for one in seen:
         assert [found for found in one if len(set(found.values())) > 1] == []
         totals = [found["comparisons"] for found in one]

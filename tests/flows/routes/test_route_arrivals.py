@@ -9,6 +9,7 @@ import route_campaigns as route
 from campaign_processes import Kill, rows
 from route_campaigns import write_route
 from route_commands import asked, chosen, copy_of, done, everything, prepared, refused, spell
+from waiting import PATIENCE_S
 
 from storage.database import open_database
 from storage.leases import acquire
@@ -151,7 +152,7 @@ def unfinished(answered):
 def test_prompts_whose_process_was_killed_before_their_round_are_taken_up_by_the_next_run(forks, unfinished):
     folder, storage = unfinished
     process = route.begin_answering(forks, folder, storage, Kill(commit=2, after=True))
-    process.join(120)
+    process.join(PATIENCE_S)
     assert process.exitcode == -9
     assert rows(folder, "SELECT count(*) FROM arrivals") == [(1,)]
     assert rows(folder, "SELECT count(*) FROM rounds") == [(6,)]
@@ -171,12 +172,12 @@ def test_prompts_whose_process_was_killed_in_their_round_are_answered_as_without
     for number, kill in enumerate([None, *kills]):
         copy, storage = copy_of(folder, place / str(number))
         process = route.begin_answering(forks, copy, storage, kill)
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == (-9 if kill else 0)
         assert rows(copy, "SELECT count(*) FROM rounds") == [(7,)]
         assert rows(copy, "SELECT count(*) FROM decisions") == [(6 if kill else 7,)]
         process = route.begin(forks, copy, storage)
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == 0
         histories.append(route.history(copy))
     assert len(histories[0]["comparisons"]) == route.BUDGET
@@ -193,7 +194,7 @@ def test_prompts_that_were_cut_off_after_the_campaign_had_ended_are_answered_on_
     done(tmp_path, "run", "campaign.yaml")
     storage = f"sqlite:///{tmp_path}/winnow.db"
     process = route.begin_answering(forks, tmp_path, storage, Kill(commit=commit, after=True))
-    process.join(120)
+    process.join(PATIENCE_S)
     assert process.exitcode == -9
     assert asked(tmp_path, "comparisons")[-1]["example"] != "arrival-1-1"
     assert done(tmp_path, "resume", "survivor").startswith("survivor: policy, heuristic")

@@ -10,6 +10,7 @@ import route_campaigns as route
 from campaign_processes import Kill, asked_texts, rows
 from route_campaigns import EXPERTS, write_route
 from route_commands import asked, done, prepared, refused, spell
+from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -83,7 +84,7 @@ def test_a_campaign_killed_at_commits_is_like_an_uninterrupted_one(forks, finish
         process = route.begin(
             forks, tmp_path, storage, Kill(commit=(2, 9, 17, 22, 21)[attempt % 5], after=after)
         )
-        process.join(120)
+        process.join(PATIENCE_S)
         asked_now = [tuple(each[1:]) for each in asked_texts(tmp_path)]
         assert len(asked_now) == len(set(asked_now))
         assert not set(asked_now) & set(before)

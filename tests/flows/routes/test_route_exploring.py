@@ -8,6 +8,7 @@ from campaign_processes import Kill, rows
 from route_campaigns import EXPERTS
 from route_commands import done, prepared
 from test_command_line import winnow
+from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -22,14 +23,14 @@ def test_a_campaign_that_explores_and_is_killed_stores_the_same_draws_and_says_w
         folder.mkdir()
     storage = prepared(whole, selector=EXPLORES)
     process = route.begin(forks, whole, storage)
-    process.join(120)
+    process.join(PATIENCE_S)
     assert process.exitcode == 0
     storage = prepared(killed, selector=EXPLORES)
     for commit in (5, 18, 22, None):
         process = route.begin(
             forks, killed, storage, None if commit is None else Kill(commit=commit, after=True)
         )
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == (0 if commit is None else -9)
     assert route.history(killed) == route.history(whole)
     drawn = [each for (line,) in rows(whole, "SELECT propensities FROM rounds") for each in json.loads(line)]

@@ -9,6 +9,7 @@ from campaign_processes import Kill
 from route_campaigns import write_route
 from route_commands import asked, chosen, copy_of, done, everything, prepared, spell
 from test_command_line import winnow
+from waiting import PATIENCE_S
 
 from tasks.routing.router import Router
 
@@ -43,7 +44,7 @@ def test_a_model_that_is_added_joins_and_nothing_learned_is_lost(forks, answered
     prepared(again, models=WITH_NEWCOMER)
     for commit in (4, 9, None):
         process = route.begin(forks, again, storage, Kill(commit=commit, after=True) if commit else None)
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == (-9 if commit else 0)
     assert route.history(again) == late
     assert "models" in refused_run(answered, models=WITH_NEWCOMER[1:])

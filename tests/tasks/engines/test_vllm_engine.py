@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tiny_models import add_token, save_tiny_llama
+from waiting import PATIENCE_S
 
 from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from tasks.engines.pool import EnginePool
@@ -160,7 +161,7 @@ def test_a_killed_parent_leaves_no_worker(weights, tmp_path):
         time.sleep(2.0)
         assert worker.is_running()
         parent.kill()
-    psutil.wait_procs([worker], timeout=120)
+    psutil.wait_procs([worker], timeout=PATIENCE_S)
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 
