@@ -1,12 +1,12 @@
 """What a selector believes: the best arm, every arm's part, why it stopped, and what may be claimed of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
+from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.errors import InvalidParameter
 
 Reason = Literal[
@@ -63,6 +63,7 @@ Assumption = Literal[
     "missing-at-random",
     "random-labels",
     "random-prompts",
+    "planned-additions",
 ]
 """What a claim takes for granted beside the design of the sampling:
 
@@ -72,6 +73,15 @@ Assumption = Literal[
 * missing-at-random: which outcomes are missing has nothing to do with what they would have been.
 * random-labels: the labelled examples, and the unlabelled ones, are drawn at random from those that matter.
 * random-prompts: the prompts so far were drawn at random from those that matter.
+* planned-additions: how often arms were added does not depend on the outcomes; which ones may.
+"""
+
+
+Raise = Literal["dropped", "added"]
+"""What makes an error more probable than was asked for:
+
+* dropped: arms were dropped, so that which arm is the best of the rest is up to the outcomes.
+* added: arms were added after outcomes had been seen, so that which arms there are is up to the outcomes.
 """
 
 
@@ -83,6 +93,8 @@ class Claim:
     delta: float | None = None
     """Bound on the probability that the answer is wrong, all that happened on the way reckoned in; None
     unless proven. It may be above the delta that was asked for, and then says so."""
+    raised_by: tuple[Raise, ...] = ()
+    """Why `delta` is above the one that was asked for; empty where it is not."""
     assumptions: tuple[Assumption, ...] = ()
     """What must hold for it, beside the sampling that Winnow does itself."""
     refuted: tuple[Assumption, ...] = ()
@@ -96,6 +108,25 @@ class Claim:
 NOTHING_CLAIMED = Claim()
 EXACT = Claim(kind="exact")
 HEURISTIC = Claim(kind="heuristic")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Bets:
+    """What bets against each arm have come to, and when it was shown by them to be out."""
+
+    wealths: FloatArray
+    """Shape (K,), of a stake of 1; before any test it may be the part of it alone that a race has won."""
+    levels: FloatArray
+    """Shape (K,), the wealth at which each arm is out; infinite where nothing can be proven."""
+    out_in_round: IntArray
+    """Shape (K,), the batch, counted from 0, after which each arm was out; -1 where it is not."""
+    out_at: IntArray
+    """Shape (K,), how many pairs of all arms had been told then; -1 where it is not."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bets) and all(
+            np.array_equal(getattr(self, each.name), getattr(other, each.name)) for each in fields(Bets)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -122,6 +153,8 @@ class Decision:
     """Shape (K,), the ranking score by which the method orders arms, where that is not `estimates`; NaN where
     unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
     could be shown with them."""
+    bets: Bets | None = None
+    """What is known of each arm by bets, where the method rules arms out by them."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -143,7 +176,7 @@ class Decision:
 
     @property
     def _words(self) -> tuple[object, ...]:
-        return (self.best, self.stop, self.reason, self.status, self.claim, self.ranking is None)
+        return (self.best, self.stop, self.reason, self.status, self.claim, self.ranking is None, self.bets)
 
 
 def statuses(n_arms: int, groups: Iterable[tuple[ArmStatus, BoolArray]]) -> tuple[ArmStatus, ...]:

@@ -190,6 +190,22 @@ class Selector(Protocol):
         ...
 
 
+class Growing(Selector, Protocol):
+    """A selector of which arms may be added after it was told outcomes, and which says what then holds.
+
+    A replay adds the same lists of arms at the same places among its tells.
+    """
+
+    @property
+    def n_arms(self) -> int:
+        """K, with the arms that were added."""
+        ...
+
+    def add_arms(self, count: int) -> None:
+        """Let a list of so many arms take part from now on; those before them keep their indices."""
+        ...
+
+
 class Router(Protocol):
     """A selector that is shown each prompt before it chooses the arm that answers it.
 

@@ -151,6 +151,11 @@ def describe(name: str) -> Description:
     )
 
 
+def takes_more_arms(name: str) -> bool:
+    """Whether a selector of ours lets arms join after it was told outcomes; raises like `create_selector`."""
+    return third_party(name) is None and hasattr(_load(name)[0], "add_arms")
+
+
 def third_party(name: str) -> EntryPoint | None:
     """By which a selector of another package is installed; None for ours and for one that there is not."""
     return _third_parties().get(name)

@@ -132,7 +132,8 @@ class RoundLog:
 def _dropped(campaign: RunningCampaign, decision: Decision) -> set[str]:
     """The candidates that the selector has dropped."""
     names = [each.name for each in campaign.checked.candidates]
-    return {name for name, status in zip(names, decision.status, strict=True) if status == "dropped"}
+    # Candidates that joined while the round was on are in no decision yet.
+    return {name for name, status in zip(names, decision.status, strict=False) if status == "dropped"}
 
 
 def log_answer(status: CampaignStatus) -> None:

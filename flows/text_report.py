@@ -29,7 +29,7 @@ def print_report(session: Session, campaign: CampaignRecord, storage: str) -> No
 
 
 def _of_scores(campaign: CampaignRecord) -> tuple[Section, ...]:
-    return (LEADERBOARD,)
+    return (LEADERBOARD, ELIMINATIONS)
 
 
 def _of_duels(campaign: CampaignRecord) -> tuple[Section, ...]:
@@ -98,6 +98,10 @@ def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 LEADERBOARD: Section = ("Leaderboard", _by_id(views.leaderboard))
+ELIMINATIONS: Section = (
+    "Who is out: what bets against each candidate made of 1, and when that reached the level",
+    _by_id(views.eliminations),
+)
 COVERAGE: Section = ("Coverage: comparisons by candidate and reason", _by_id(views.coverage))
 
 SECTIONS: dict[str, Callable[[CampaignRecord], tuple[Section, ...]]] = {

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 
 from sqlalchemy import Connection, select
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from storage.bulk import insert_rows
 from storage.campaign_records import candidate_ids
 from storage.models import (
+    Campaign,
     Candidate,
     Comparison,
     Decision,
@@ -28,6 +29,8 @@ from storage.records import (
 from storage.tallies import add_to_tallies, decide
 
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
+BY_THE_BEST = ("best", "tied", "not-better")
+"""Statuses of a decision that compare a candidate with the best one."""
 GAME_FIELDS = tuple(field.name for field in fields(NewGame))
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
 _game_fields = attrgetter(*GAME_FIELDS)
@@ -56,8 +59,9 @@ def add_outcomes(
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
     """What is believed now, or None before the first round is finished."""
     row = session.execute(
-        select(Round.number, Candidate.name, Decision)
+        select(Round.number, Candidate.name, Decision, Campaign.objective)
         .join(Decision, Decision.round_id == Round.id)
+        .join(Campaign, Campaign.id == Round.campaign_id)
         .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number.desc())
@@ -65,10 +69,10 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
     ).first()
     if row is None:
         return None
-    number, best, decision = row
+    number, best, decision, objective = row
     # Of candidates that joined after it, nothing was known.
     later = [None] * (len(candidate_ids(session, campaign_id)) - len(decision.estimates))
-    return DecisionRecord(
+    found = DecisionRecord(
         round_number=number,
         best=best,
         estimates=[*decision.estimates, *later],
@@ -80,6 +84,20 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
         reason=decision.reason,
         decided_at=decision.decided_at,
         ranking=None if decision.ranking is None else [*decision.ranking, *later],
+        bets=decision.bets and {name: [*values, *later] for name, values in decision.bets.items()},
+        n_joined=len(later),
+    )
+    return _opened_again(found) if later and objective != "route" else found
+
+
+def _opened_again(decision: DecisionRecord) -> DecisionRecord:
+    """What is left of a decision once more candidates joined: that one is not the best, whoever joins."""
+    return replace(
+        decision,
+        status=["active" if each in BY_THE_BEST else each for each in decision.status],
+        claim={**decision.claim, "kind": "none", "delta": None, "raised_by": [], "assumptions": []},
+        stop=False,
+        reason="running",
     )
 
 

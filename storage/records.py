@@ -198,6 +198,8 @@ class NewDecision:
     reason: str
     ranking: Sequence[float | None] | None = None
     """What the candidates are ordered by, where that is not `estimates`."""
+    bets: Mapping[str, Sequence[float | None]] | None = None
+    """The fields of an `algorithms.decision.Bets`: wealths, levels, out_in_round, out_at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +219,9 @@ class DecisionRecord:
     reason: str
     decided_at: dt.datetime
     ranking: Sequence[float | None] | None = None
+    bets: Mapping[str, Sequence[float | None]] | None = None
+    n_joined: int = 0
+    """How many candidates joined after it; who is the best of a benchmark's is then open again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
+from storage.campaign_records import candidate_names
 from storage.loads import load_totals
 from storage.models import (
     Campaign,
@@ -24,6 +25,9 @@ from storage.outcome_records import latest_decision
 Row = dict[str, Any]
 
 ROWS_AT_ONCE = 1_000
+
+BETS = ("wealths", "levels", "out_in_round", "out_at")
+ELIMINATIONS = ("candidate", "status", "wealth", "level", "out_in_round", "out_at")
 
 TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 """Whether a text was ended by max_tokens or the context window."""
@@ -52,6 +56,23 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
             }
         )
     return sorted(rows, key=lambda row: (row["estimate"] is None, -(row["estimate"] or 0.0)))
+
+
+def eliminations(session: Session, campaign_id: int) -> list[Row]:
+    """One row per candidate of a selector that bets against each, the first one that was out first.
+
+    `wealth` is what the bets have made of a stake of 1, before any test the part of it alone that the race
+    has won, and `level` what it takes to be out. `out_at` is how many comparisons there were after the round
+    `out_in_round`, in which the candidate was shown to be out; null where it was not: where it leads, is
+    still in question, or has been tried on every example.
+    """
+    decision = latest_decision(session, campaign_id)
+    if decision is None or decision.bets is None:
+        return []
+    names = candidate_names(session, campaign_id)
+    columns = (names, decision.status, *(decision.bets[each] for each in BETS))
+    rows = [dict(zip(ELIMINATIONS, row, strict=True)) for row in zip(*columns, strict=True)]
+    return sorted(rows, key=lambda row: (row["out_at"] is None, row["out_at"] or 0))
 
 
 def comparisons(

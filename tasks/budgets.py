@@ -147,8 +147,8 @@ class Ledger:
         return float(sum(seconds * self._devices.get(model, 1) for model, seconds in busy))
 
 
-def overspent(budgets: tuple[Spending, ...], own: Kind) -> Spending | None:
-    """The first limit that is spent, of those that the algorithm does not keep to itself."""
+def overspent(budgets: tuple[Spending, ...], own: Kind | None) -> Spending | None:
+    """The first limit that is spent, but for the `own` one that the algorithm keeps to itself."""
     return next((each for each in budgets if each.is_spent and each.kind != own), None)
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from storage import arrivals, campaign_records, dataset_records, leases
 from storage.database import Database
 from storage.records import CampaignRecord, NewExample
+from tasks.answer.phrases import list_of
 from tasks.checking import check_campaign
 from tasks.datasets import Dataset, Example
 from tasks.differences import differences
@@ -103,6 +104,13 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: CheckedCampaign
     new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
     if not new:
         refuse_other_identity(stored.name, stored.spec, identity)
+    elif not checked.takes_more_candidates:
+        raise IdentityChanged(
+            f"campaign '{stored.name}' was begun without {list_of([each.name for each in new])}, and its "
+            f"selector {checked.spec.selector.name} takes no more candidates (champion, race and those that "
+            "route do): leave them out, or begin a new campaign that reuses the generations of this one: "
+            "winnow run SPEC --fork NEW_NAME"
+        )
     leases.require_free(session, stored.id, this_process(), is_gone=is_gone)
     if new:
         campaign_records.grow_campaign(session, stored.id, spec=identity, candidates=new)

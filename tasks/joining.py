@@ -1,4 +1,4 @@
-"""Candidates that join a campaign which was begun without them: only where prompts are routed."""
+"""Candidates that join a campaign which was begun without them, where its selector has a way with them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def joining_candidates(
     Returns:
         Nothing if the definitions differ in anything else, or a stored candidate is not among the new ones.
     """
-    if not checked.takes_more_candidates or _without(stored) != _without(checked.identity()):
+    if _without(stored) != _without(checked.identity()):
         return []
     given = {each.name: each.as_record() for each in checked.candidates}
     if any(each.name not in given or _content(given[each.name]) != _content(each) for each in candidates):

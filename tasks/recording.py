@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from algorithms.arrays import FloatArray
-from algorithms.decision import Decision
+from algorithms.decision import Bets, Decision
 from storage import generation_records, outcome_records
 from storage.leases import writing_under
 from storage.records import NewComparison, NewDecision, RoundRecord
 from tasks.leasing import now
 from tasks.meetings import meetings_of
 from tasks.running import RunningCampaign
+
+LARGEST = 1e300
+"""JSON has no infinity, which is what a wealth becomes that is larger than any float."""
 
 
 def record_round(
@@ -46,7 +49,19 @@ def _new_decision(campaign: RunningCampaign, decision: Decision) -> NewDecision:
         stop=decision.stop,
         ranking=None if decision.ranking is None else _known(decision.ranking),
         reason=decision.reason,
+        bets=None if decision.bets is None else _of_bets(decision.bets),
     )
+
+
+def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
+    """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out."""
+    wealths = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
+    levels = [None if math.isinf(each) else each for each in bets.levels.tolist()]
+    out_in_round, out_at = (
+        [None if each < 0 else each for each in values.tolist()]
+        for values in (bets.out_in_round, bets.out_at)
+    )
+    return {"wealths": wealths, "levels": levels, "out_in_round": out_in_round, "out_at": out_at}
 
 
 def _known(values: FloatArray) -> list[float | None]:

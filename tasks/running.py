@@ -159,7 +159,7 @@ def running(
 def restored(
     session: Session, record: CampaignRecord, checked: "CheckedCampaign"
 ) -> tuple[Selector, Allowance, Meetings]:
-    """A selector that was told every finished round, what it may ask, and the meetings of those rounds."""
+    """A selector that may take part in the next round, what it may ask, and the meetings of those before."""
     allowance, meetings = Allowance(checked.spec.own_budget if checked.counts_pairs else None), Meetings()
     for asked, answered in round_records.answered_by_round(session, record.id):
         allowance.add(asked, answered)
@@ -167,7 +167,9 @@ def restored(
     for told in _retold(session, record, checked, selector):
         if checked.repeats_meetings:
             meetings.add(meetings_of(told.arms, told.examples))
-    return selector, allowance, meetings
+    planned = round_records.unfinished_round(session, record.id)
+    number = round_records.next_round_number(session, record.id) if planned is None else planned.number
+    return checked.at_round(selector, number), allowance, meetings
 
 
 def _retold(

@@ -99,7 +99,9 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     budgets = Ledger(campaign).look(session)
     stopped_by = None
     if decision and round_records.unfinished_round(session, campaign.id) is None:
-        stopped_by = overspent(budgets, own_kind(campaign.objective))
+        # Where candidates joined, the selector was not asked yet whether its own budget is spent.
+        own = None if decision.n_joined and not routes else own_kind(campaign.objective)
+        stopped_by = overspent(budgets, own)
     totals, own_budget = views.totals(session, campaign.id), _own_budget(campaign)
     standing = standing_of(session, campaign, decision.best if decision else None) if routes else None
     reason = reason_of(decision, stopped_by)

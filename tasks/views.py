@@ -28,6 +28,7 @@ VIEWS: dict[str, dict[str, str]] = {
     },
     "rounds": {ANY: "storage.views:rounds"},
     "curve": {ANY: "storage.views:curve"},
+    "eliminations": {"best-mean": "storage.views:eliminations"},
     "coverage": {ANY: "storage.views:coverage"},
     "costs": {ANY: "storage.cost_views:costs"},
     "reuse": {ANY: "storage.reuse_views:reuse"},

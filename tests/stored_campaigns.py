@@ -73,7 +73,7 @@ def decision(**fields):
         "lower": unknown,
         "upper": unknown,
         "status": ["active"] * 3,
-        "claim": {"kind": "none", "delta": None, "assumptions": [], "refuted": []},
+        "claim": {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "refuted": []},
         "stop": False,
         "reason": "running",
     }

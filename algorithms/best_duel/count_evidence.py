@@ -13,7 +13,7 @@ from algorithms.best_duel.preference_intervals import PreferenceIntervals
 from algorithms.best_duel.setting import Setting
 from algorithms.best_duel.standings import Standings
 from algorithms.best_duel.winner_tests import error_bound, log_e_values, own_duels_level, product_level
-from algorithms.decision import EXACT, Assumption, Claim
+from algorithms.decision import EXACT, Assumption, Claim, Raise
 
 NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
@@ -142,7 +142,9 @@ class CountEvidence:
         is_certain = np.isposinf(self._good_enough.log_wealths[self._others(), self.best]).all()
         if is_certain and not assumptions:
             return EXACT
-        return Claim(kind="proven", delta=self._error_bound(), assumptions=assumptions)
+        bound = self._error_bound()
+        raised_by: tuple[Raise, ...] = ("dropped",) if bound > self._delta else ()
+        return Claim(kind="proven", delta=bound, raised_by=raised_by, assumptions=assumptions)
 
     def _rebuild(self) -> None:
         record = self._record

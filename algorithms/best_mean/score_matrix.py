@@ -16,6 +16,7 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
+from algorithms.growing import with_more
 from algorithms.in_flight import InFlight
 from algorithms.protocols import EMPTY_BATCH, Batch
 
@@ -42,6 +43,16 @@ class ScoreMatrix:
         self.free_of_arm = np.full(setting.n_arms, setting.n_examples)  # (K,)
         self.free_of_example = np.full(setting.n_examples, setting.n_arms)  # (n,) of active arms
         self._in_flight = InFlight()
+
+    def add_arms(self, count: int) -> None:
+        """Append rows of free pairs."""
+        self.n_arms += count
+        self._told, self._taken = with_more(self._told, count), with_more(self._taken, count)
+        self.told, self.scored = with_more(self.told, count), with_more(self.scored, count)
+        self.sums, self.pending = with_more(self.sums, count), with_more(self.pending, count)
+        self.active = with_more(self.active, count, True)
+        self.free_of_arm = with_more(self.free_of_arm, count, self.n_examples)
+        self.free_of_example += count
 
     @property
     def means(self) -> FloatArray:

@@ -77,6 +77,6 @@ def _bonus(evidence: Evidence, arms: IntArray, asked: IntArray) -> FloatArray:
 def _need(evidence: Evidence, arms: IntArray) -> FloatArray:
     """Draws that each arm may need until it is out, if it goes on as so far; infinite where it does not."""
     logs = np.log(np.maximum(evidence.wealths(arms), 1e-300))
-    counts = evidence.draws.count[arms]
-    need = (math.log(evidence.level) - logs) * counts / np.where(logs > 0.0, logs, 1.0)
+    counts = np.maximum(evidence.draws.count[arms], 1)
+    need = (np.log(evidence.levels[arms]) - logs) * counts / np.where(logs > 0.0, logs, 1.0)
     return np.where(logs > 0.0, np.maximum(need, 0.0), np.inf)

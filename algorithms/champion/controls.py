@@ -10,6 +10,7 @@ import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.champion.draws import Draws, Grouped, History
+from algorithms.growing import with_more
 
 ROW, EASE, PAST = 0, 1, 2
 """Places of the features: the filled row, the arms told so far, and the history where there is one."""
@@ -44,6 +45,13 @@ class Controls:
         self._all_within = np.zeros((n_features, n_features))  # summed over the arms
         self._all_across = np.zeros(n_features)
         self._explained = np.zeros(n_arms)  # (K,) of the squared deviations of the scores, summed
+
+    def add_arms(self, count: int) -> None:
+        """Append arms without draws."""
+        self._sums, self._products = with_more(self._sums, count), with_more(self._products, count)
+        self._with_scores = with_more(self._with_scores, count)
+        self._within, self._across = with_more(self._within, count), with_more(self._across, count)
+        self.weights, self._explained = with_more(self.weights, count), with_more(self._explained, count)
 
     def before(self, batch: Grouped, untold: BoolArray) -> tuple[FloatArray, FloatArray]:
         """The controls of a batch and their bounds, shapes (B,) and (B,).

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.arrays import FloatArray, IntArray
+from algorithms.growing import with_more
 
 
 class Grouped(NamedTuple):
@@ -87,6 +88,11 @@ class Draws:
         self._size = 0
         self._pairs = np.zeros((2, FIRST_CAPACITY), dtype=np.int64)  # arms and examples
         self._values = np.zeros((5, FIRST_CAPACITY))  # scores, controls, bounds, bets, residuals
+
+    def add_arms(self, count: int) -> None:
+        """Append arms without draws."""
+        self.count, self.squares = with_more(self.count, count), with_more(self.squares, count)
+        self.low, self.high = with_more(self.low, count), with_more(self.high, count)
 
     @property
     def variances(self) -> FloatArray:

@@ -15,9 +15,11 @@ from algorithms.champion.draws import Draws, Grouped, History, Played
 from algorithms.champion.mode import Mode
 from algorithms.champion.race import Race
 from algorithms.champion.wealth import Wealths, log_factors
+from algorithms.growing import with_more
 
 TOLERANCE = 1e-9  # of a mean, in favour of the arm that is tested
 MOST_ADAPTIVE = 5.0
+FIRST_ADAPTIVE = 0.3  # the bet on an arm that was not seen yet
 LEAST_GAP = 1.4  # standard errors: what the distance to T is taken for where less was seen
 
 
@@ -28,7 +30,7 @@ class Evidence:
         n_arms: K.
         n_examples: N.
         mode: How the race and the tests are weighed.
-        level: The wealth at which an arm is out.
+        level: The wealth at which each of these arms is out.
         epsilon: How far T is above the champion's mean.
         past: Shape (N,), what a history says of the examples; None without one.
     """
@@ -43,7 +45,9 @@ class Evidence:
         past: FloatArray | None,
     ) -> None:
         self.n_arms, self.n_examples = n_arms, n_examples
-        self.mode, self.level, self._epsilon = mode, level, epsilon
+        self.mode, self._epsilon = mode, epsilon
+        self.levels = np.full(n_arms, level)
+        """Shape (K,), the wealth at which each arm is out."""
         self.draws = Draws(n_arms, n_examples)
         self.controls = Controls(n_arms, n_examples, past)
         self.race = Race(n_arms, n_examples)
@@ -143,14 +147,37 @@ class Evidence:
             self._rule_out(batch.arms)
         self._crown()
 
-    def drop(self, active: BoolArray, level: float) -> None:
+    def add_arms(self, levels: FloatArray) -> None:
+        """Let more arms take part, each on an order of examples of its own; the race, if still on, is left.
+
+        What was shown of the others stands: a better arm can only make it more true. Only where nothing can
+        be proven any more, all that are not dropped are in question again.
+
+        Args:
+            levels: Shape (K,) with the new arms, the wealth at which each arm is out from now on.
+        """
+        count = len(levels) - self.n_arms
+        self.n_arms, self.levels = len(levels), levels
+        self.draws.add_arms(count)
+        self.controls.add_arms(count)
+        self.race.add_arms(count)
+        self._wealths.add_arms(count)
+        self.active = with_more(self.active, count, True)
+        self.is_out, self.is_beaten = with_more(self.is_out, count), with_more(self.is_beaten, count)
+        self._met_dropped, self._raced = with_more(self._met_dropped, count), with_more(self._raced, count)
+        if self._untested is not None:
+            self._untested = with_more(self._untested, count)
+        if not np.isfinite(levels).all():
+            self.drop(self.active, levels)
+
+    def drop(self, active: BoolArray, levels: FloatArray) -> None:
         """Leave arms out that were dropped, and ask anew who is out without them.
 
         Args:
             active: Shape (K,), arms that are not dropped.
-            level: The wealth at which an arm is out from now on.
+            levels: Shape (K,), the wealth at which each arm is out from now on.
         """
-        self.active, self.level = active.copy(), level
+        self.active, self.levels = active.copy(), levels
         self._met_dropped = np.asarray(self.race.has_met[:, ~active].any(axis=1))
         self.is_out[:] = self.is_beaten[:] = False
         self.champion, self.total = None, math.nan
@@ -169,7 +196,8 @@ class Evidence:
         variance = (self.controls.residual_squares(self.draws, arms) + 0.1) / (counts + 1)
         gap = self.total / self.n_examples - self.controls.estimates(self.draws, arms)
         gap = np.maximum(gap, LEAST_GAP * np.sqrt(variance / counts))
-        return np.asarray(np.minimum(gap / variance, MOST_ADAPTIVE))
+        bets = np.minimum(gap / variance, MOST_ADAPTIVE)
+        return np.where(self.draws.count[arms] > 0, bets, FIRST_ADAPTIVE)
 
     def _crown(self) -> None:
         """Make the best of the filled rows the champion, and test all others against it anew."""
@@ -210,7 +238,7 @@ class Evidence:
         arms = arms[self.alive[arms] & ~self._is_full()[arms]]
         left = self.n_examples - self.draws.count[arms]
         is_certain = self.draws.high[arms] + left < self.total - self._slack
-        self.is_out[arms] = is_certain | self._are_out(self.wealths(arms))
+        self.is_out[arms] = is_certain | self._are_out(arms, self.wealths(arms))
         self.is_beaten[arms] = self.is_out[arms] & (self._epsilon == 0.0)
 
     def _rule_out_by_race(self) -> None:
@@ -219,14 +247,15 @@ class Evidence:
         if self.mode.weight == 0.0 or len(arms) < 2:
             return
         wealths = self.wealths(arms)
-        is_out = self._are_out(wealths)
+        is_out = self._are_out(arms, wealths)
         if is_out.all():
             is_out[wealths.argmin()] = False
         self.is_out[arms] = self.is_beaten[arms] = is_out
 
-    def _are_out(self, wealths: FloatArray) -> BoolArray:
-        """Which wealths reach the level; none where it is infinite, though a wealth may overflow."""
-        return np.asarray(np.isfinite(self.level) & (wealths >= self.level))
+    def _are_out(self, arms: IntArray, wealths: FloatArray) -> BoolArray:
+        """Which wealths reach their level; none where it is infinite, though a wealth may overflow."""
+        levels = self.levels[arms]
+        return np.asarray(np.isfinite(levels) & (wealths >= levels))
 
     def _has_score(self) -> BoolArray:
         """Arms that have any score, shape (K,)."""

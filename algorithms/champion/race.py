@@ -11,6 +11,7 @@ import numpy as np
 
 from algorithms.arrays import FloatArray, IntArray
 from algorithms.champion.wealth import HIGHEST_LOG, LEAST_ROOM, MOST_STAKED
+from algorithms.growing import with_more
 
 BETS = np.array([1.2, 0.5, 0.2, 0.07])
 """Fixed bets, as shares of the stake for a lead of 1; each is a wealth of its own, and they are averaged."""
@@ -54,6 +55,13 @@ class Race:
         self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
         self.has_met = np.zeros((n_arms, n_arms), dtype=np.bool_)
         """Shape (K, K), whether the arm of the row was bet against the arm of the column."""
+
+    def add_arms(self, count: int) -> None:
+        """Append arms that are not in the race."""
+        self.columns, self._logs = with_more(self.columns, count), with_more(self._logs, count)
+        self.low, self.high = with_more(self.low, count), with_more(self.high, count)
+        self.products = with_more(self.products, count, axes=2)
+        self.has_met = with_more(self.has_met, count, axes=2)
 
     @property
     def n_columns(self) -> int:

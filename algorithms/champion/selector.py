@@ -1,6 +1,7 @@
 """Champion: the best arm with a guarantee, by a race and by tests against a filled row."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +15,10 @@ from algorithms.champion.evidence import Evidence
 from algorithms.champion.mode import Start, mode_of
 from algorithms.champion.past import past_ease
 from algorithms.champion.switch import race_costs_more
-from algorithms.champion.verdict import Dropping, Verdict
-from algorithms.decision import Decision
+from algorithms.champion.verdict import Additions, Dropping, Verdict
+from algorithms.decision import Bets, Decision
+from algorithms.errors import InvalidParameter
+from algorithms.growing import with_more
 from algorithms.low_rank.history import History
 from algorithms.protocols import EMPTY_BATCH, Batch
 
@@ -44,8 +47,11 @@ class Champion:
         dropping: With m arms dropped, which arm is the best of the rest is up to the data. "stated" states
             an error probability of (m + 1) delta then; "reserved" keeps it at delta, at the cost of a wealth
             of 2/delta, or (m + 1)(m + 2)/delta, that an arm needs to be out.
-        additions: How often arms were added after scores had been seen, J: the error probability that is
-            stated is then (J + 1) times as high.
+        additions: With lists of arms added after scores were told, which arms there are is up to the data.
+            "stated" states delta more for each such list, if how many there are does not depend on the data;
+            "expected" keeps the error probability at delta,
+            at the cost of a wealth of 2/delta, or (j + 1)(j + 2)/delta, that an arm of list j needs to be
+            out.
         history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN where missing: what
             its best rows found easy is a control variate. The guarantee holds whatever is in it; how much an
             arm's scores go with it is learned from the campaign.
@@ -60,14 +66,14 @@ class Champion:
         *,
         start: Start = "auto",
         dropping: Dropping = "stated",
-        additions: int = 0,
+        additions: Additions = "stated",
         history: FloatArray | None = None,
     ) -> None:
         self._setting = setting
         self._mode = mode_of(setting.n_arms, setting.n_examples, start)
         self._matrix = ScoreMatrix(setting)
         self._verdict = Verdict(setting, self._matrix, dropping, additions)
-        level = self._verdict.level(0)
+        level = float(self._verdict.levels[0])
         past = None
         if history is not None:
             past = past_ease(History.checked(history, setting.n_examples).scores)
@@ -84,15 +90,38 @@ class Champion:
     def wealths(self) -> FloatArray:
         """What each arm has made of a stake of 1 by betting that it is not the best, shape (K,).
 
-        An arm is out at `level`. The best arm's ever reaches x with probability at most 1/x; with arms
-        dropped, see `dropping`.
+        An arm is out at its level, see `levels`. The best arm's wealth ever reaches x with probability at
+        most 1/x; with arms dropped or added, see `dropping` and `additions`.
         """
-        return self.evidence.wealths(np.arange(self._setting.n_arms))
+        return self.evidence.wealths(np.arange(self.n_arms))
 
     @property
-    def level(self) -> float:
-        """The wealth at which an arm is out."""
-        return self.evidence.level
+    def levels(self) -> FloatArray:
+        """The wealth at which each arm is out, shape (K,); infinite where nothing can be proven."""
+        return self.evidence.levels
+
+    @property
+    def n_arms(self) -> int:
+        """K, with those that were added."""
+        return self._matrix.n_arms
+
+    def add_arms(self, count: int) -> None:
+        """Let more arms take part from now on, a list of them at once; those before them keep their indices.
+
+        What was learned of the others stays as it is. The race, if it is still on, is left, as the examples
+        of the new arms come in an order of their own. A replay adds the same arms at the same places among
+        its tells. See `additions` for what an answer then states.
+
+        Args:
+            count: How many, at least 1.
+        """
+        if count < 1:
+            raise InvalidParameter("count", count, "at least 1")
+        self._matrix.add_arms(count)
+        self._verdict.add_arms(count)
+        self.evidence.add_arms(self._verdict.levels)
+        self.out_in_round = with_more(self.out_in_round, count, -1)
+        self.out_at = with_more(self.out_at, count, -1)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose common examples of all arms in question, or examples of one or a few arms."""
@@ -118,13 +147,18 @@ class Champion:
         else:
             self.evidence.tell(grouped, self._untold_before(grouped))
         if not np.array_equal(self._matrix.active, self.evidence.active):
-            n_dropped = int(np.count_nonzero(~self._matrix.active))
-            self.evidence.drop(self._matrix.active, self._verdict.level(n_dropped))
+            self.evidence.drop(self._matrix.active, self._verdict.levels)
         self._note_who_is_out()
 
     def decision(self) -> Decision:
         """Recommend the best filled row, or the last arm in the race, or the arm with the highest mean."""
-        return self._verdict.decision(self.evidence)
+        bets = Bets(
+            wealths=self.wealths,
+            levels=self.levels.copy(),
+            out_in_round=self.out_in_round.copy(),
+            out_at=self.out_at.copy(),
+        )
+        return replace(self._verdict.decision(self.evidence), bets=bets)
 
     def _races(self, rng: np.random.Generator) -> bool:
         """Whether the next batch is one of the race; once left, it is left for good."""
@@ -221,8 +255,8 @@ class RaceOnly(Champion):
     """Ask all arms in question the same random examples until one is left.
 
     Champion that never leaves the race: the better choice where the answer costs less than a row, as a row of
-    K x N pairs is 1/K of them. The race is left only where arms that were out are in question again, because
-    an arm that they raced against was dropped.
+    K x N pairs is 1/K of them. The race is left only where arms were added, or where arms that were out are
+    in question again because an arm that they raced against was dropped.
 
     Args:
         setting: The problem and the common parameters.
@@ -232,5 +266,7 @@ class RaceOnly(Champion):
     Source: this project; see `Champion`.
     """
 
-    def __init__(self, setting: Setting, *, dropping: Dropping = "stated", additions: int = 0) -> None:
+    def __init__(
+        self, setting: Setting, *, dropping: Dropping = "stated", additions: Additions = "stated"
+    ) -> None:
         super().__init__(setting, start="race", dropping=dropping, additions=additions)

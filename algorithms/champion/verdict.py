@@ -3,14 +3,16 @@
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from algorithms.arrays import BoolArray, FloatArray
 from algorithms.best_mean.consistency import check_possible
 from algorithms.best_mean.score_matrix import ScoreMatrix
 from algorithms.best_mean.setting import Setting
 from algorithms.best_mean.standing import ROUNDING
-from algorithms.best_mean.stopping import interval_alpha, intervals_of, standing_of
+from algorithms.best_mean.stopping import interval_alpha, standing_of
 from algorithms.champion.evidence import Evidence
+from algorithms.champion.shown_intervals import ShownIntervals
 from algorithms.decision import (
     EXACT,
     HEURISTIC,
@@ -18,14 +20,17 @@ from algorithms.decision import (
     ArmStatus,
     Claim,
     Decision,
+    Raise,
     Reason,
     statuses,
 )
-from algorithms.errors import InvalidParameter
+from algorithms.growing import with_more
 from algorithms.protocols import Batch
 
 Dropping = Literal["stated", "reserved"]
 """What an answer states with arms dropped: a higher probability of an error, or the same at a higher cost."""
+Additions = Literal["stated", "expected"]
+"""The same of arms that are added after scores were told."""
 
 
 class Verdict:
@@ -37,31 +42,57 @@ class Verdict:
     * exact: it follows from the known scores, an example without one counting 0 for it and 1 for others.
     * proven: it follows from the tests, with the probability of an error that the claim names.
 
-    Intervals are for showing. They hold for all arms at once at a `delta` of their own, and decide nothing.
+    With m arms dropped and J lists of arms added, the best arm of the rest is among the first m_j + 1 of the
+    arms of list j, for some j in 0..J, m_j of which were dropped. Which these are is settled before any of
+    them is drawn from, and the wealth of the best of all that are left, which began at 1 with its list, ever
+    reaches x with probability at most 1/x. So at a level of 1/delta the answer is wrong with probability at
+    most (1 + m + J) delta; levels of (m + 1)(m + 2) times as much take the m off, as 1/2 + 1/6 + ... is 1,
+    and so do levels of (j + 1)(j + 2) times as much for the arms of list j with the J. Where J itself depends
+    on the outcomes, (1 + J) delta holds on average: list j is only there if it was added before its arms were
+    drawn from, so that its best arm is out and J >= j with probability at most delta P(J >= j), and the sum
+    over j is delta E(1 + J). What is reserved for holds whatever decides about J.
+
+    Intervals are for showing. Those of each list hold for all of its arms at once at a `delta` of their own,
+    or at `delta` in all where additions are expected, and decide nothing.
     """
 
-    def __init__(self, setting: Setting, matrix: ScoreMatrix, dropping: Dropping, additions: int) -> None:
-        if additions < 0:
-            raise InvalidParameter("additions", additions, "at least 0")
+    def __init__(
+        self, setting: Setting, matrix: ScoreMatrix, dropping: Dropping, additions: Additions
+    ) -> None:
         self._setting = setting
         self._matrix = matrix
-        self._dropping = dropping
-        self._lists = additions + 1
+        self._dropping, self._additions = dropping, additions
+        self._list_of = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) with which list each arm came
         self.delta = interval_alpha(setting)
         """The probability of an error that the tests are made at."""
-        self._intervals = intervals_of(setting)
+        self._intervals = ShownIntervals(setting.n_examples, self._alpha_of) if setting.intervals else None
+        if self._intervals is not None:
+            self._intervals.add_arms(setting.n_arms)
+
+    @property
+    def n_additions(self) -> int:
+        """J, how often arms were added."""
+        return int(self._list_of[-1])
+
+    def add_arms(self, count: int) -> None:
+        """Follow the matrix, to which a list of arms was added."""
+        self._list_of = with_more(self._list_of, count, self.n_additions + 1)
+        if self._intervals is not None:
+            self._intervals.add_arms(count)
 
     def tell(self, batch: Batch, scores: FloatArray) -> None:
         """Follow the matrix, which has accepted these scores."""
         if self._intervals is not None:
             self._intervals.update(batch.arms, scores)
 
-    def level(self, n_dropped: int) -> float:
-        """The wealth at which an arm is out with so many dropped; infinite where nothing can be proven."""
-        if self._stated(n_dropped) >= 1.0:
-            return np.inf
-        shares = (n_dropped + 1) * (n_dropped + 2) if self._dropping == "reserved" else 1
-        return shares / self.delta
+    @property
+    def levels(self) -> FloatArray:
+        """The wealth at which each arm is out, shape (K,); infinite where nothing can be proven."""
+        if self._stated >= 1.0:
+            return np.full(len(self._list_of), np.inf)
+        shares = _reserved(self._n_dropped) if self._dropping == "reserved" else 1.0
+        of_lists = _reserved(self._list_of) if self._additions == "expected" else np.ones(len(self._list_of))
+        return np.asarray(shares * of_lists / self.delta)
 
     def room(self, evidence: Evidence) -> int:
         """How many pairs may be asked; 0 when stopped."""
@@ -118,8 +149,12 @@ class Verdict:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
-            n_dropped = int(np.count_nonzero(~self._matrix.active))
-            claim = Claim(kind="proven", delta=self._stated(n_dropped))
+            claim = Claim(
+                kind="proven",
+                delta=self._stated,
+                raised_by=self._raised_by,
+                assumptions=("planned-additions",) if "added" in self._raised_by else (),
+            )
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
         is_out = evidence.is_out | (certain.eliminated & evidence.alive)
@@ -149,7 +184,29 @@ class Verdict:
         ]
         return statuses(matrix.n_arms, groups)
 
-    def _stated(self, n_dropped: int) -> float:
-        """The probability of an error that an answer states with so many arms dropped; it may be above 1."""
-        costs = 1 if self._dropping == "reserved" else n_dropped + 1
-        return costs * self._lists * self.delta
+    @property
+    def _n_dropped(self) -> int:
+        return int(np.count_nonzero(~self._matrix.active))
+
+    @property
+    def _raised_by(self) -> tuple[Raise, ...]:
+        """What raises the probability of an error that an answer states."""
+        dropped: tuple[Raise, ...] = ("dropped",) if self._dropping == "stated" and self._n_dropped else ()
+        added: tuple[Raise, ...] = ("added",) if self._additions == "stated" and self.n_additions else ()
+        return dropped + added
+
+    @property
+    def _stated(self) -> float:
+        """The probability of an error that an answer states; it may be above 1."""
+        costs: dict[Raise, int] = {"dropped": self._n_dropped, "added": self.n_additions}
+        return (1 + sum(costs[each] for each in self._raised_by)) * self.delta
+
+    def _alpha_of(self, number: int) -> float:
+        """The error probability of the intervals of a list, counted from 0."""
+        return self.delta / float(_reserved(number)) if self._additions == "expected" else self.delta
+
+
+def _reserved(count: ArrayLike) -> FloatArray:
+    """How often the error probability of a case is contained in that of all cases 0, 1, 2, ..."""
+    cases = np.asarray(count, dtype=np.float64)
+    return (cases + 1.0) * (cases + 2.0)

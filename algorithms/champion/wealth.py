@@ -11,6 +11,7 @@ import numpy as np
 
 from algorithms.arrays import FloatArray, IntArray
 from algorithms.champion.draws import Played
+from algorithms.growing import with_more
 
 BETS = np.array([3.0, 1.0, 0.35, 0.12])
 MOST_STAKED = 0.8
@@ -48,6 +49,11 @@ class Wealths:
     def __init__(self, n_arms: int) -> None:
         self._fixed = np.zeros((3, n_arms, len(BETS)))
         self._adaptive = np.zeros(n_arms)
+
+    def add_arms(self, count: int) -> None:
+        """Append arms that have bet nothing yet."""
+        self._fixed = np.concatenate([self._fixed, np.zeros((3, count, len(BETS)))], axis=1)
+        self._adaptive = with_more(self._adaptive, count)
 
     def add(self, arms: IntArray, starts: IntArray, logs: FloatArray) -> None:
         """Absorb draws of the test, shape (5, B), those of each arm in a row that begins at its start."""

@@ -12,6 +12,7 @@ from flows.html_report.parts import Row, Section, first_of
 from flows.html_report.samples import MOST_SAMPLES, sample_groups
 from storage import outcome_records, sample_views, views
 from storage.records import CampaignRecord
+from tasks.budgets import amount
 from tasks.views import ask
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
@@ -39,6 +40,36 @@ def estimates(
         )
 
     return build
+
+
+def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
+    """When each candidate was shown to be out, and what shows it."""
+    found = views.eliminations(session, campaign.id)
+    if not found:
+        return None
+    rows, cut = first_of(found, "eliminations")
+    return Section(
+        name="eliminations",
+        title="Who is out since when",
+        note="What bets against each candidate have made of 1. It is out once that reaches the level, or "
+        f"where no score of what is left could make it the best.{cut}",
+        table=[
+            {
+                "candidate": row["candidate"],
+                "status": row["status"],
+                "wealth": f"{row['wealth']:.3g}",
+                "level": "none" if row["level"] is None else f"{row['level']:g}",
+                "since": _since(row),
+            }
+            for row in rows
+        ],
+    )
+
+
+def _since(row: Row) -> str:
+    if row["out_in_round"] is None:
+        return ""
+    return f"out in round {row['out_in_round']}, after {amount(row['out_at'])} comparisons"
 
 
 def curve(axis: str, unit: str) -> Builder:

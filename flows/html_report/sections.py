@@ -15,6 +15,7 @@ Builder = Callable[[Session, CampaignRecord], Section | None]
 def _of_scores(campaign: CampaignRecord) -> tuple[Builder, ...]:
     return (
         common_sections.estimates("Estimates", "mean score"),
+        common_sections.eliminations,
         common_sections.curve("mean score", "comparisons"),
         common_sections.allocation("comparisons"),
         common_sections.samples({"good": "Highest scores", "bad": "Lowest scores"}),

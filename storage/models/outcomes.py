@@ -105,6 +105,8 @@ class Decision(Base):
     ranking: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     """What candidates are ordered by, where that is no estimate of what the bounds are of; see
     `algorithms.decision.Decision`."""
+    bets: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """One list per field of `algorithms.decision.Bets`, by candidate position; null where there are none."""
     status: Mapped[list[Any]]
     """One short word per candidate position: what is known of it."""
     claim: Mapped[dict[str, Any]]

@@ -38,6 +38,9 @@ class Beyond:
     """Their comparisons without an outcome; of duels, those of the two with each other."""
     is_sample: bool
     """Whether those are a random sample of the benchmark's, or all of them."""
+    joined: str | None = None
+    """The one of them that was chosen after scores on these examples had been seen: to it they are no random
+    sample, whatever they are to the others."""
     difference: float | None
     """Mean difference on those, in [-1, 1]; for duels, in [0, 1], the share that the winner won. None where
     there are too few examples or they are no sample."""
@@ -55,6 +58,7 @@ def beyond_of(
     n_examples: int,
     selector: str,
     duels: bool,
+    joined: str | None = None,
 ) -> Beyond:
     """Compare two candidates on the examples that both were scored on.
 
@@ -67,18 +71,20 @@ def beyond_of(
         n_examples: Of the benchmark.
         selector: Who asked for the examples.
         duels: Whether candidates met in duels; an example then counts once, by the mean of its duels.
+        joined: The one of the two that joined once the campaign had begun, if one did.
     """
     read = paired_views.duel_outcomes if duels else paired_views.score_differences
     found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
     left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
     is_sample = len(found) == n_examples or draws_examples(selector, "best-duel" if duels else "best-mean")
-    if len(found) < LEAST or not is_sample:
+    if len(found) < LEAST or not is_sample or joined is not None:
         return Beyond(
             winner=winner,
             rival=rival,
             n=len(found),
             left_out=left_out,
             is_sample=is_sample,
+            joined=joined,
             difference=None,
             lower=None,
             upper=None,

@@ -1,15 +1,15 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from sqlalchemy.orm import Session
 
 from algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
-from storage import paired_views, unscored_views
+from storage import campaign_records, paired_views, unscored_views
 from storage.records import CampaignRecord, DecisionRecord
 from tasks.answer.beyond import Beyond, beyond_of
 from tasks.answer.model import (
+    Addition,
     Answer,
     CandidateStanding,
     Outcome,
@@ -60,6 +60,7 @@ def answer_of(
     outcome = _outcome(campaign.objective, decision, reason, claim) if has_ended else None
     is_open = outcome == "undecided" and reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
+    additions = _additions(session, campaign, names) if campaign.objective == "best-mean" else ()
     return Answer(
         objective=campaign.objective,
         outcome="waiting" if waits else outcome,
@@ -69,6 +70,8 @@ def answer_of(
         candidates=_candidates(names, decision),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
         lacking=_unscored(session, campaign, names, decision, "active") if is_open else (),
+        additions=additions,
+        expects_additions=campaign.spec["selector"]["params"].get("additions") == "expected",
         n_examples=n_examples,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
@@ -101,6 +104,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
     if not rivals:
         return None
     closest = max(rivals, key=lambda each: each.estimate or 0.0)
+    late = [name for each in answer.additions for name in each.names]
     return beyond_of(
         session,
         campaign.id,
@@ -110,6 +114,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         n_examples=answer.n_examples,
         selector=campaign.spec["selector"]["name"],
         duels=answer.objective == "best-duel",
+        joined=next((name for name in (answer.best, closest.name) if name in late), None),
     )
 
 
@@ -148,6 +153,19 @@ def _limit(
     return stopped_by or next((each for each in budgets if each.is_spent), None)
 
 
+def _additions(session: Session, campaign: CampaignRecord, names: Sequence[str]) -> tuple[Addition, ...]:
+    """Which candidates joined later, those of a list together."""
+    first_rounds = campaign_records.first_rounds(session, campaign.id)
+    joined = sorted(set(first_rounds) - {0})
+    return tuple(
+        Addition(
+            names=tuple(name for name, first in zip(names, first_rounds, strict=True) if first == round_),
+            rounds=round_,
+        )
+        for round_ in joined
+    )
+
+
 def _intervals_if(campaign: CampaignRecord, refuted: Sequence[Assumption]) -> tuple[Assumption, ...]:
     if campaign.objective == "certify":
         return ("random-labels",)
@@ -179,13 +197,20 @@ def _is_known(
 def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:
     if decision is None:
         return tuple(CandidateStanding(name=name) for name in names)
-    rows = zip(names, decision.status, decision.estimates, decision.lower, decision.upper, strict=True)
-    return tuple(
-        CandidateStanding(
-            name=name, status=cast(ArmStatus, status), estimate=estimate, lower=lower, upper=upper
-        )
-        for name, status, estimate, lower, upper in rows
-    )
+    unknown = [None] * len(names)
+    bets = decision.bets or {"wealths": unknown, "out_in_round": unknown, "out_at": unknown}
+    by_field = {
+        "name": names,
+        "status": decision.status,
+        "estimate": decision.estimates,
+        "lower": decision.lower,
+        "upper": decision.upper,
+        "wealth": bets["wealths"],
+        "out_in_round": bets["out_in_round"],
+        "out_at": bets["out_at"],
+    }
+    rows = zip(*by_field.values(), strict=True)
+    return tuple(CandidateStanding(**dict(zip(by_field, row, strict=True))) for row in rows)
 
 
 def _unscored(

@@ -33,6 +33,12 @@ class CandidateStanding:
     estimate: float | None = None
     lower: float | None = None
     upper: float | None = None
+    wealth: float | None = None
+    """What bets against it have made of a stake of 1, where the selector makes some."""
+    out_in_round: int | None = None
+    """The round after which they had shown it to be out; None where they have not."""
+    out_at: int | None = None
+    """How many comparisons there were by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +52,15 @@ class Unscored:
     """Those of them without an outcome."""
     reason: str | None
     """Why most of these have none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """Candidates that joined together once the campaign had begun."""
+
+    names: tuple[str, ...]
+    rounds: int
+    """How many rounds there were before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +81,10 @@ class Answer:
     """Those that were left out for good, of which nothing is claimed."""
     lacking: tuple[Unscored, ...] = ()
     """Where nothing is left to ask and the question is open: the candidates that are still in it."""
+    additions: tuple[Addition, ...] = ()
+    """Lists of candidates that joined a benchmark's campaign once it had begun, in order."""
+    expects_additions: bool = False
+    """Whether they were reckoned with from the start, so that they raise no error probability."""
     n_examples: int
     """Of the benchmark; of a routed campaign, the prompts it was begun with."""
     delta: float | None
@@ -131,6 +150,7 @@ def claim_of(stored: Mapping[str, Any]) -> Claim:
     return Claim(
         kind=stored["kind"],
         delta=stored["delta"],
+        raised_by=tuple(stored["raised_by"]),
         assumptions=tuple(stored["assumptions"]),
         refuted=tuple(stored["refuted"]),
     )

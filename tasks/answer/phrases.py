@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from algorithms.decision import Assumption
+from algorithms.decision import Assumption, Raise
 from tasks.answer.beyond import LEVEL
 from tasks.answer.model import Answer, Unscored
+from tasks.budgets import amount
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
@@ -22,9 +23,17 @@ IF: dict[Assumption, str] = {
     "bradley-terry": "the duels follow the Bradley-Terry model on the features of the candidates",
     "missing-at-random": "which comparisons have no outcome has nothing to do with what it would have been",
     "random-labels": "the labelled examples were drawn at random from those that matter",
+    "planned-additions": "how often candidates were added did not depend on the scores",
     "random-prompts": "the prompts so far were drawn at random from those that matter",
 }
 """What a claim takes for granted, as the end of a sentence that begins with "if"."""
+
+
+RAISES: dict[Raise, str] = {
+    "dropped": "candidates that were dropped on the way",
+    "added": "candidates that were added after scores had been seen",
+}
+"""Who raises the probability of an error above the one that was asked for."""
 
 
 WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
@@ -47,8 +56,14 @@ def held(answer: Answer) -> str:
     """When and how surely the intervals hold, as the end of a sentence about one of them."""
     if answer.mixed is not None:
         return f"; it guarantees nothing: {MIXED}"
-    if_what = assumed(answer.intervals_if)
-    sure = percent(LEVEL if answer.delta is None else answer.delta)
+    assumptions, error = answer.intervals_if, LEVEL if answer.delta is None else answer.delta
+    if answer.additions and not answer.expects_additions:
+        error *= 1 + len(answer.additions)  # each list has intervals of its own
+        assumptions = (*assumptions, "planned-additions")
+    if_what = assumed(assumptions)
+    if error >= 1.0:
+        return "; it guarantees nothing: candidates were added too often"
+    sure = percent(error)
     if answer.objective == "certify":
         # Each kind of ends has the error probability for itself; both together have twice that.
         return (
@@ -69,6 +84,30 @@ def spent(answer: Answer) -> str:
             "of the two add up)"
         )
     return f"{answer.limit.sentence}; go on with winnow run SPEC --set {answer.limit.key}=MORE"
+
+
+def added_lines(answer: Answer) -> list[Line]:
+    """A line for every list of candidates that joined once the campaign had begun."""
+    return [
+        ("added", f"{list_of(each.names)} joined after {rounds(each.rounds)}") for each in answer.additions
+    ]
+
+
+def rounds(count: int) -> str:
+    """A number of rounds in a sentence."""
+    return f"{count} round{'' if count == 1 else 's'}"
+
+
+def out_lines(answer: Answer) -> list[Line]:
+    """A line for who was shown to be out by bets, and when the last one was."""
+    out = [each for each in answer.candidates if each.out_in_round is not None]
+    if not out:
+        return []
+    last = max(out, key=lambda each: each.out_in_round or 0)
+    when = f"{rounds((last.out_in_round or 0) + 1)} and {amount(last.out_at or 0)} comparisons"
+    return [
+        ("out", f"{len(out)} of {len(answer.candidates)} candidates, the last ({last.name}) after {when}")
+    ]
 
 
 def dropped_lines(answer: Answer) -> list[Line]:

@@ -7,11 +7,14 @@ from tasks.answer.phrases import (
     IF,
     MIXED,
     NOBODY,
+    RAISES,
     Line,
+    added_lines,
     assumed,
     dropped_lines,
     held,
     list_of,
+    out_lines,
     percent,
     spent,
 )
@@ -35,7 +38,8 @@ def answer_lines(answer: Answer) -> list[Line]:
         return policy_lines(answer, answer.standing)
     lines = [*_who(answer), *_how_well(answer), ("sure", certainty(answer)), *_refuted(answer)]
     lines += _open(answer)
-    return [*lines, *dropped_lines(answer), *_beyond(answer)]
+    lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
+    return [*lines, *_beyond(answer)]
 
 
 def certainty(answer: Answer) -> str:
@@ -131,7 +135,8 @@ def _bounded(said: str, answer: Answer) -> str:
         return f"exact: {said}"
     bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
     if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
-        why = "; candidates that were dropped on the way raise it" if answer.dropped else ""
+        raisers = " and ".join(RAISES[each] for each in claim.raised_by)
+        why = f"; {raisers} raise it" if raisers else ""
         bound += f" ({answer.delta:g} was asked for{why})"
     return bound + assumed(claim.assumptions, n_dropped=len(answer.dropped))
 
@@ -190,6 +195,9 @@ def _beyond(answer: Answer) -> list[Line]:
     if found is None:
         return []
     pair = f"{found.winner} and {found.rival}"
+    if found.joined is not None:
+        why = f"{found.joined} joined after scores on these examples had been seen"
+        return [("beyond", f"nothing follows for new examples: {why}")]
     if not found.is_sample:
         why = f"the examples that were scored for both {pair} were chosen and are no random sample"
         return [("beyond", f"nothing follows for new examples: {why}")]

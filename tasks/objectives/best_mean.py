@@ -1,9 +1,11 @@
 """best-mean: which candidate scores highest on a benchmark?"""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from algorithms.arrays import FloatArray
+from algorithms.protocols import Growing, Selector
+from algorithms.registry import takes_more_arms
 from storage.records import NewComparison, RoundRecord
 from tasks.candidates import build_candidates
 from tasks.datasets import Dataset
@@ -36,6 +38,19 @@ class BestMean(CheckedCampaign):
             candidates=build_candidates(spec, dataset.field_names),
             history=load_history(spec.history, spec.storage, dataset),
         )
+
+    @property
+    def takes_more_candidates(self) -> bool:
+        """See `CheckedCampaign`: the selector has to say what then holds."""
+        return takes_more_arms(self.spec.selector.name)
+
+    def at_round(self, selector: Selector, number: int) -> Selector:
+        """See `CheckedCampaign`: lists of candidates join, each as it was given."""
+        for joined in sorted({each for each in self.first_rounds if 0 < each <= number}):
+            growing = cast(Growing, selector)
+            if (n_arms := sum(each <= joined for each in self.first_rounds)) > growing.n_arms:
+                growing.add_arms(n_arms - growing.n_arms)
+        return selector
 
     def particulars(self) -> dict[str, Any]:
         """See `CheckedCampaign`."""

@@ -40,6 +40,8 @@ class CheckedCampaign(ABC):
     """The same of a selector that was installed as a plug-in; None for one of Winnow's."""
     judge_fingerprints: Mapping[str, str] = field(default_factory=dict)
     """What the weights of each model that judges are, by its name."""
+    first_rounds: Sequence[int] = ()
+    """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
 
@@ -54,7 +56,10 @@ class CheckedCampaign(ABC):
 
     def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
         """The same with its candidates as they are stored, by arm; only joining can change their order."""
-        return self
+        if not self.takes_more_candidates:
+            return self
+        by_name = {each.name: each for each in self.candidates}
+        return replace(self, candidates=[by_name[name] for name in names], first_rounds=list(first_rounds))
 
     def begun_at(self, servers: Mapping[str, str]) -> Self:
         """The same with its models known by the servers that the campaign began with; see `served_at`.
@@ -128,6 +133,11 @@ class CheckedCampaign(ABC):
         return False
 
     @property
+    def n_begun(self) -> int:
+        """How many candidates took part from the beginning."""
+        return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)
+
+    @property
     def repeats_meetings(self) -> bool:
         """Whether a candidate may meet an example again, and answers it anew."""
         return False
@@ -181,14 +191,14 @@ class CheckedCampaign(ABC):
         return True
 
     def create_selector(self, limit: int | None = None) -> Selector:
-        """A selector that was told nothing yet.
+        """A selector that was told nothing yet, of the candidates that took part from the beginning.
 
         Args:
             limit: Pairs that it may ask, where it counts them; None for the budget of the spec.
         """
         return campaign_selector(
             self.spec.selector.name,
-            n_arms=len(self.candidates),
+            n_arms=self.n_begun,
             n_examples=len(self.dataset.examples),
             **(common_params(self.spec) | ({} if limit is None else {"budget": limit})),
             **{**self.spec.selector.params, **self.found_params()},

@@ -1,6 +1,5 @@
 """route: which candidate for this prompt, as prompts stream in?"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
@@ -32,8 +31,6 @@ class Route(CheckedCampaign):
 
     judge: Judge
     embedding: Embedding
-    first_rounds: Sequence[int]
-    """The round that each candidate first took part in, by arm."""
     contexts: FloatArray | None = None
     """Vector of each prompt, shape (n, d); None until a database is at hand to keep them."""
 
@@ -61,13 +58,7 @@ class Route(CheckedCampaign):
             judge_code=judge_code(spec.judge.type, **spec.judge.params),
             candidates=candidates,
             embedding=check_embedder(spec.embedder, dataset),
-            first_rounds=[0] * len(candidates),
         )
-
-    def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
-        """See `CheckedCampaign`."""
-        by_name = {each.name: each for each in self.candidates}
-        return replace(self, candidates=[by_name[name] for name in names], first_rounds=list(first_rounds))
 
     def prepared(self, database: Database) -> Self:
         """See `CheckedCampaign`: with the vectors of all prompts."""
@@ -83,10 +74,10 @@ class Route(CheckedCampaign):
         return {"embedder_identity": self.embedding.identity}
 
     def create_selector(self, limit: int | None = None) -> Selector:
-        """See `CheckedCampaign`; the candidates that took part from the beginning."""
+        """See `CheckedCampaign`."""
         inner = campaign_selector(
             self.spec.selector.name,
-            n_arms=self.first_rounds.count(0),
+            n_arms=self.n_begun,
             n_examples=len(self.dataset.examples),
             **{**common_params(self.spec), "budget": None},
             **self.spec.selector.params,
@@ -96,13 +87,13 @@ class Route(CheckedCampaign):
         return PromptRouter(
             cast(Router, inner),
             contexts,
-            n_arms=self.first_rounds.count(0),
+            n_arms=self.n_begun,
             budget=limit or self.spec.own_budget or len(self.dataset.examples),
         )
 
     def at_round(self, selector: Selector, number: int) -> Selector:
         """See `CheckedCampaign`: candidates join."""
-        as_router(selector).grow_to(sum(first <= number for first in self.first_rounds))
+        as_router(selector).grow_to(self.n_begun + sum(0 < first <= number for first in self.first_rounds))
         return selector
 
     def judge_texts(

@@ -55,6 +55,7 @@ def test_with_dropped_arms_the_claim_states_the_bound_that_the_proof_gives(assum
     decision = decided(CLEAR + unreadable, n_arms=5 if m == 2 else 4, assume_winner=assume_winner)
     assert decision.status == ("best", "eliminated", "eliminated", *["dropped"] * m)
     assert decision.claim.delta == pytest.approx(delta)
+    assert decision.claim.raised_by == ("dropped",)
     assert (decision.claim.assumptions == ("winner-exists",)) == assume_winner
 
 

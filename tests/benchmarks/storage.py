@@ -173,7 +173,7 @@ def _decision(best: int) -> NewDecision:
         lower=values,
         upper=values,
         status=["active"] * CANDIDATES,
-        claim={"kind": "none", "delta": None, "assumptions": [], "refuted": []},
+        claim={"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "refuted": []},
         stop=False,
         reason="running",
     )

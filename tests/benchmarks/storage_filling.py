@@ -100,7 +100,7 @@ DECISION = (
 )  # fmt: skip
 
 
-NO_CLAIM = {"kind": "none", "delta": None, "assumptions": [], "refuted": []}
+NO_CLAIM = {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "refuted": []}
 
 
 def _plans(campaign: int, sizes: list[int]) -> Iterator[tuple[object, ...]]:

@@ -28,7 +28,7 @@ def campaign(tmp_path, monkeypatch):
 def decide(campaign):
     round_ = campaign.plan(0, [0, 1, 2], [0, 0, 0])
     statuses = ["eliminated", "best", "eliminated"]
-    claim = {"kind": "proven", "delta": 0.05, "assumptions": [], "refuted": []}
+    claim = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
     campaign.finish(
         round_, [1.0, 0.0, None], best=1, stop=True, reason="confident", claim=claim, status=statuses
     )

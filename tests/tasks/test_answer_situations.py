@@ -15,6 +15,7 @@ from stored_campaigns import store_campaign
 from algorithms.route.advantage import Advantage
 from storage.records import DecisionRecord
 from tasks.answer import derive
+from tasks.answer.model import Addition
 from tasks.answer.phrases import MIXED, NOBODY
 from tasks.answer.words import answer_lines, headline
 from tasks.budgets import Spending
@@ -41,6 +42,8 @@ CERTIFIED = (
 )
 LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 ONE_GONE = "but the 1 that was dropped, of which nothing is claimed, "
+ADDED = "candidates that were added after scores had been seen"
+PLANNED = "if how often candidates were added did not depend on the scores"
 TWO_GONE = "but the 2 that were dropped, of which nothing is claimed, "
 
 
@@ -62,6 +65,8 @@ class Situation(NamedTuple):
     ended: bool = True
     selector: str = "r-autoeval-plus"
     waits: tuple = ()
+    raised_by: tuple = ()
+    """What raises the claim's probability of an error, as the selector says."""
     mixed: bool = False
     """Whether a served model changed on the way."""
     unread: tuple = (0, 0, 1)
@@ -85,7 +90,10 @@ SITUATIONS = [
     Situation("mean proven, one dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "eliminated")),
     Situation("mean proven, two of four dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "dropped", "eliminated")),
     Situation("mean proven with a larger bound, none dropped", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1 (0.05 was asked for)", status=("eliminated", "best", "eliminated")),
-    Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
+    Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("mean proven with a larger bound, one added", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1 (0.05 was asked for; {ADDED} raise it), {PLANNED}", raised_by=("added",)),
+    Situation("mean proven with a larger bound, one added and one dropped", "best-mean", "confident", ("proven", 0.15, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added")),
+    Situation("mean proven, one added, and one dropped that was reserved for", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("added",)),
     Situation("mean exact", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}"),
     Situation("mean exact without delta", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}", delta=None),
     Situation("mean exact, one dropped", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format(ONE_GONE, '')}", status=("dropped", "best", "eliminated")),
@@ -112,11 +120,11 @@ SITUATIONS = [
     Situation("duel proven if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other"),
     Situation("duel proven in the model", "best-duel", "confident", ("proven", 0.05, ("bradley-terry",)), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if the duels follow the Bradley-Terry model on the features of the candidates"),
     Situation("duel proven with two assumptions", "best-duel", "confident", ("proven", 0.05, ("bradley-terry", "missing-at-random")), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if the duels follow the Bradley-Terry model on the features of the candidates and which comparisons have no outcome has nothing to do with what it would have been"),
-    Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
+    Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', ' by more than 0.1')}; {WITHIN} 0.05", epsilon=0.1),
     Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other", epsilon=0.1),
-    Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated")),
-    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1),
+    Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: no candidate is preferred over these", status=TIED),
     Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
@@ -154,7 +162,13 @@ def decided(situation, changes):
         lower=[0.1, 0.7, 0.0, 0.0][:count],
         upper=[0.3, 0.9, 0.2, 0.2][:count],
         status=situation.status,
-        claim={"kind": kind, "delta": delta, "assumptions": list(assumptions), "refuted": []},
+        claim={
+            "kind": kind,
+            "delta": delta,
+            "raised_by": list(situation.raised_by),
+            "assumptions": list(assumptions),
+            "refuted": [],
+        },
         stop=situation.reason != "running",
         reason=situation.reason,
         decided_at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
@@ -359,7 +373,13 @@ def test_an_estimate_of_the_model_is_called_one_until_the_duels_refute_the_model
 
 @pytest.mark.parametrize("name", ["duel running", "duel proven by its own duels"])
 def test_that_the_model_is_refuted_is_said_and_nothing_is_said_to_need_it(database, monkeypatch, name):
-    claim = {"kind": "none", "delta": None, "assumptions": [], "refuted": ["bradley-terry"]}
+    claim = {
+        "kind": "none",
+        "delta": None,
+        "raised_by": [],
+        "assumptions": [],
+        "refuted": ["bradley-terry"],
+    }
     if name != "duel running":
         claim |= {"kind": "proven", "delta": 0.05}
     said = lines_of(database, monkeypatch, name, selector=FEATURES, claim=claim)
@@ -426,3 +446,19 @@ def test_nothing_is_known_exactly_of_two_models_with_one_name(database, monkeypa
         database, monkeypatch, "mean exact", {"unread": (), "mixed": True}, played=all_scored, **ENDS
     )
     assert said["mean"].endswith("; it guarantees nothing: " + MIXED)
+
+
+def test_intervals_of_lists_that_were_added_hold_less_surely_unless_they_were_expected(database, monkeypatch):
+    situation = next(each for each in SITUATIONS if each.name == "mean proven")
+    answer = answered(database, situation, monkeypatch)
+    added = Addition(names=("c",), rounds=4)
+
+    def said(count, **changes):
+        return dict(answer_lines(replace(answer, additions=(added,) * count, **changes)))["mean"]
+
+    assert "with probability 95%" in said(0)
+    assert f"with probability 85%, {PLANNED}" in said(2)
+    assert "with probability 95%" in said(2, expects_additions=True)
+    assert "it guarantees nothing: candidates were added too often" in said(19)
+    told = answer_lines(replace(answer, additions=(added,)))
+    assert ("added", "c joined after 4 rounds") in told

@@ -15,7 +15,7 @@ from tasks.answer import beyond
 from tasks.answer.words import answer_lines
 from tasks.status import campaign_status
 
-PROVEN = {"kind": "proven", "delta": 0.05, "assumptions": [], "refuted": []}
+PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from tasks.leasing import LIFETIME, holding, now
 from tasks.status import campaign_status
 
 KNOWN = {"estimates": [0.5, 0.9, 0.1], "lower": [0.3, 0.6, 0.0], "upper": [0.7, 1.0, 0.2]}
-PROVEN = {"kind": "proven", "delta": 0.05, "assumptions": [], "refuted": []}
-EXACT = {"kind": "exact", "delta": None, "assumptions": [], "refuted": []}
-HEURISTIC = {"kind": "heuristic", "delta": None, "assumptions": [], "refuted": []}
-NOTHING = {"kind": "none", "delta": None, "assumptions": [], "refuted": []}
+PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
+EXACT = {"kind": "exact", "delta": None, "raised_by": [], "assumptions": [], "refuted": []}
+HEURISTIC = {"kind": "heuristic", "delta": None, "raised_by": [], "assumptions": [], "refuted": []}
+NOTHING = {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "refuted": []}
 
 
 def status(campaign):

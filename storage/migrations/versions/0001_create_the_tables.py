@@ -212,6 +212,7 @@ def upgrade() -> None:
         sa.Column("lower", sa.JSON(), nullable=False),
         sa.Column("upper", sa.JSON(), nullable=False),
         sa.Column("ranking", sa.JSON(), nullable=True),
+        sa.Column("bets", sa.JSON(), nullable=True),
         sa.Column("status", sa.JSON(), nullable=False),
         sa.Column("claim", sa.JSON(), nullable=False),
         sa.Column("stop", sa.Boolean(), nullable=False),

@@ -1,0 +1,19 @@
+"""Arrays by arm that get longer when arms are added."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def with_more(values: NDArray[Any], count: int, value: float = 0, *, axes: int = 1) -> NDArray[Any]:
+    """A copy with more entries at the end of the first axes.
+
+    Args:
+        values: By arm.
+        count: How many arms are added.
+        value: What the new entries are.
+        axes: How many of the axes are by arm.
+    """
+    widths = [(0, count if axis < axes else 0) for axis in range(values.ndim)]
+    return np.pad(values, widths, constant_values=value)
