@@ -59,7 +59,7 @@ bench-best-mean: install ## Measure the best-mean selectors on real score tables
 
 bench-champion: install ## Comparisons to a valid stop on real score tables (resumable): make bench-champion DATA=folder.
 	@test -n "$(DATA)" || { echo "name the folder of score tables: make bench-champion DATA=path"; exit 2; }
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.champion --data "$(DATA)" --out $(BENCH_OUT) --speed
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.champion --data "$(DATA)" --out $(BENCH_OUT) --speed --histories 10
 
 bench-best-duel: install ## Measure the best-duel selectors on the published synthetic experiments.
 	@$(BIN)/python -m tests.benchmarks.best_duel --out $(BENCH_OUT)

@@ -39,8 +39,7 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
 
 def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
     """Look for the row to fill: the arms that may be best, until one was asked often enough."""
-    counts = np.maximum(evidence.draws.count[arms], 1)
-    means = evidence.draws.high[arms] / counts
+    means = evidence.controls.estimates(evidence.draws, arms)
     order = np.argsort(-(means + _bonus(evidence, arms, asked)), kind="stable")
     first, n_first = int(arms[order[0]]), int(asked[order[0]])
     enough = FILL_SHARE * evidence.n_examples

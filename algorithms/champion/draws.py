@@ -135,8 +135,11 @@ class Draws:
     def history(self, arms: IntArray) -> History:
         """All draws of some arms, given in ascending order, each with a draw."""
         of_arm = self._pairs[0, : self._size]
-        order = np.flatnonzero(np.isin(of_arm, arms))
-        order = order[np.argsort(of_arm[order], kind="stable")]
+        is_wanted = np.zeros(len(self.count), dtype=np.bool_)
+        is_wanted[arms] = True
+        order = np.flatnonzero(is_wanted[of_arm])
+        narrow = of_arm[order].astype(np.min_scalar_type(len(self.count)))  # which numpy sorts by radix
+        order = order[np.argsort(narrow, kind="stable")]
         counts = self.count[arms]
         starts = np.concatenate(([0], counts.cumsum()[:-1]))
         scores, control, most, adaptive, residuals = self._values[:, order]

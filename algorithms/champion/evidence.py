@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms.arrays import BoolArray, FloatArray, IntArray
 from algorithms.champion.controls import Controls
-from algorithms.champion.draws import Draws, Grouped, Played
+from algorithms.champion.draws import Draws, Grouped, History, Played
 from algorithms.champion.mode import Mode
 from algorithms.champion.race import Race
 from algorithms.champion.wealth import Wealths, log_factors
@@ -32,15 +32,24 @@ class Evidence:
         mode: How the race and the tests are weighed.
         level: The wealth at which each of these arms is out.
         epsilon: How far T is above the champion's mean.
+        past: Shape (N,), what a history says of the examples; None without one.
     """
 
-    def __init__(self, n_arms: int, n_examples: int, mode: Mode, level: float, epsilon: float) -> None:
+    def __init__(
+        self,
+        n_arms: int,
+        n_examples: int,
+        mode: Mode,
+        level: float,
+        epsilon: float,
+        past: FloatArray | None,
+    ) -> None:
         self.n_arms, self.n_examples = n_arms, n_examples
         self.mode, self._epsilon = mode, epsilon
         self.levels = np.full(n_arms, level)
         """Shape (K,), the wealth at which each arm is out."""
         self.draws = Draws(n_arms, n_examples)
-        self.controls = Controls(n_arms, n_examples)
+        self.controls = Controls(n_arms, n_examples, past)
         self.race = Race(n_arms, n_examples)
         self.in_race = True
         """Whether all draws so far were on common examples."""
@@ -110,7 +119,8 @@ class Evidence:
             scores: Shape (A, B), on the common examples in the order they were drawn.
         """
         self.race.tell(arms, scores, bets=self.mode.weight > 0.0)
-        self._append(batch)
+        nothing = np.zeros(len(batch.examples))
+        self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
         self._raced[batch.arms] = self.draws.count[batch.arms]
         self._rule_out_by_race()
         self._crown()
@@ -122,11 +132,18 @@ class Evidence:
             batch: Draws of G arms.
             untold: Shape (G, N), of which examples each was not told before.
         """
-        self.in_race = False
-        if self.champion is None:
-            self._append(batch)
-        else:
-            self._test(batch, untold)
+        if self.in_race:
+            self.in_race = False
+            self.controls.weigh(np.flatnonzero(self.draws.count > 0), self.draws)
+        control, most = self.controls.before(batch, untold)
+        is_test = self.champion is not None
+        adaptive = self._adaptive_bets(batch.arms)[batch.group] if is_test else np.zeros(len(batch.examples))
+        played = self.draws.next_of(batch, control, most, adaptive)
+        if is_test:
+            self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
+        self._absorb(batch, played)
+        self.controls.weigh(batch.arms, self.draws)
+        if is_test:
             self._rule_out(batch.arms)
         self._crown()
 
@@ -167,27 +184,12 @@ class Evidence:
         self._rule_out_by_race()
         self._crown()
 
-    def _append(self, batch: Grouped) -> None:
-        """Absorb draws on which nothing is bet against a champion, as there is none."""
-        nothing = np.zeros(len(batch.examples))
-        self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
-
     def _absorb(self, batch: Grouped, played: Played) -> None:
-        counts = self.draws.count[batch.arms] + batch.sizes
-        sums = self.draws.high[batch.arms] + np.add.reduceat(played.scores, batch.starts)
-        residuals = played.scores - (sums / counts)[batch.group]
-        self.draws.append(batch, played, residuals)
-        self.controls.learn(batch, residuals)
-
-    def _test(self, batch: Grouped, untold: BoolArray) -> None:
-        """Bet on draws against the champion: bets, controls and their weights are fixed before the scores."""
-        control, most = self.controls.before(batch, untold)
         features = self.controls.features_of(batch.examples)
-        adaptive = self._adaptive_bets(batch.arms)[batch.group]
-        played = self.draws.next_of(batch, control, most, adaptive)
-        self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
-        self._absorb(batch, played)
-        self.controls.add(batch, features, self.draws)
+        residuals = self.controls.residuals(batch, features, played.scores, self.draws)
+        self.draws.append(batch, played, residuals)
+        self.controls.add(batch, features, played.scores, self.draws)
+        self.controls.learn(batch, residuals)
 
     def _adaptive_bets(self, arms: IntArray) -> FloatArray:
         counts = np.maximum(self.draws.count[arms], 1)
@@ -212,22 +214,23 @@ class Evidence:
             self._untested = self.draws.count.copy()
         arms = np.flatnonzero(self.alive & ~self._is_full() & (self.draws.count > 0))
         if arms.size:
-            self.controls.fill(self.draws.row(best), arms, self.draws)
-            self._bet_again(arms)
+            drawn = self.draws.history(arms)
+            self.controls.fill(self.draws.row(best), arms, drawn, self.draws)
+            self._bet_again(arms, drawn)
             self._rule_out(arms)
 
-    def _bet_again(self, arms: IntArray) -> None:
+    def _bet_again(self, arms: IntArray, drawn: History) -> None:
         """Work out the wealth of some arms from all of their draws, for the T there is now."""
         assert self._untested is not None
-        drawn = self.draws.history(arms)
         starts = drawn.starts
-        logs = log_factors(drawn.played, self.total, self.n_examples).cumsum(axis=1)
-        sums = np.concatenate([np.zeros((len(logs), 1)), logs], axis=1)  # (5, F + 1)
+        logs = log_factors(drawn.played, self.total, self.n_examples)  # (5, F)
+        logs.cumsum(axis=1, out=logs)
         ends = starts + self.draws.count[arms]
         raced = starts + np.minimum(self._raced[arms], self.draws.count[arms])
         untested = np.maximum(raced, starts + self._untested[arms])
         bounds = np.stack([starts, raced, untested, ends])  # (4, A)
-        parts = np.diff(sums[:, bounds], axis=1)  # (5, 3, A)
+        sums = np.where(bounds > 0, logs[:, bounds - 1], 0.0)  # (5, 4, A)
+        parts = np.diff(sums, axis=1)  # (5, 3, A)
         self._wealths.put(arms, parts[:-1].transpose(1, 2, 0), parts[-1, 2])
 
     def _rule_out(self, arms: IntArray) -> None:

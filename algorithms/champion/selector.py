@@ -13,12 +13,14 @@ from algorithms.champion.allocation import SMALLEST, plan
 from algorithms.champion.draws import Grouped
 from algorithms.champion.evidence import Evidence
 from algorithms.champion.mode import Start, mode_of
+from algorithms.champion.past import past_ease
 from algorithms.champion.switch import race_costs_more
 from algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from algorithms.champion.verdict import Additions, Dropping, Verdict
 from algorithms.decision import Bets, Decision
 from algorithms.errors import InvalidParameter
 from algorithms.growing import with_more
+from algorithms.low_rank.history import History
 from algorithms.protocols import EMPTY_BATCH, Batch
 
 COMPARISONS_PER_STEP = 32  # of the race, where rounds are smaller
@@ -54,6 +56,9 @@ class Champion:
             and of `epsilon` is for the best, half for the cheapest, so that no arm is better than the chosen
             one by more than `epsilon`. It needs both.
         costs: Shape (K,), what each arm costs, fixed beforehand; in a campaign's file, by candidate.
+        history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN where missing: what
+            its best rows found easy is a control variate. The guarantee holds whatever is in it; how much an
+            arm's scores go with it is learned from the campaign.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -68,6 +73,7 @@ class Champion:
         additions: Additions = "stated",
         prefer: Prefer = "mean",
         costs: FloatArray | None = None,
+        history: FloatArray | None = None,
     ) -> None:
         thrift = thrift_of(setting, costs) if prefer == "cost" else None
         if thrift is not None and setting.delta is not None:  # half of both is for the best
@@ -78,7 +84,10 @@ class Champion:
         self._verdict = Verdict(setting, self._matrix, dropping, additions)
         self._verdict.thrift = self._thrift = thrift
         level = float(self._verdict.levels[0])
-        self.evidence = Evidence(setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon)
+        past = None
+        if history is not None:
+            past = past_ease(History.checked(history, setting.n_examples).scores)
+        self.evidence = Evidence(setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon, past)
         self.rounds_told = 0
         """Batches told so far."""
         self.out_in_round = np.full(setting.n_arms, -1)

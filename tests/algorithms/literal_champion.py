@@ -11,7 +11,7 @@ RACE_BETS, TEST_BETS = (1.2, 0.5, 0.2, 0.07), (3.0, 1.0, 0.35, 0.12)
 class LiteralChampion:
     """Told the rounds of a campaign, the first ones being columns of the race."""
 
-    def __init__(self, n_arms, n_examples, weight, epsilon):
+    def __init__(self, n_arms, n_examples, weight, epsilon, past=None):
         self.K, self.N, self.weight, self.epsilon = n_arms, n_examples, weight, epsilon
         self.columns = []  # of the race: scores of all arms
         self.race_bets = []  # of each column: for each arm its opponents and the adaptive bet
@@ -19,11 +19,12 @@ class LiteralChampion:
         self.low = [[] for _ in range(n_arms)]
         self.raced = [0] * n_arms
         self.untested = None
-        self.champion, self.T = None, None
+        self.champion, self.T, self.has_left_race = None, None, False
         self.told_residuals = [[] for _ in range(n_examples)]
-        self.features = {}  # of an arm, the rows of its draws
+        self.features = [[] for _ in range(n_arms)]  # the rows of its draws
         self.row = np.zeros(n_examples)
-        self.weights = np.zeros((n_arms, 2))
+        self.past = past
+        self.weights = np.zeros((n_arms, 2 if past is None else 3))
 
     def columns_told(self, examples, scores):
         """A round of the race, scores of shape (K, B)."""
@@ -31,9 +32,9 @@ class LiteralChampion:
         for scores_of_column in scores.T:
             self.columns.append(scores_of_column)
             self.race_bets.append(bets)
-        sums = [sum(d[1] for d in self.draws[arm]) for arm in range(self.K)]
+        features = self.rows_of(examples)
         for arm in range(self.K):
-            self.plain_draws(arm, examples, scores[arm], sums[arm])
+            self.absorb(arm, examples, scores[arm], features, [(0.0, 0.0, 0.0)] * len(examples))
             self.raced[arm] = len(self.draws[arm])
 
     def race_bet(self, arm):
@@ -55,77 +56,78 @@ class LiteralChampion:
                 best = (clear, s, max(lead, 1.4 * np.sqrt(moment / t)) / moment)
         return others[: best[1]], best[2]
 
-    def plain_draws(self, arm, examples, scores, sum_before):
-        """Draws without a bet against a champion."""
-        self.absorb(arm, examples, scores, sum_before, [(0.0, 0.0, 0.0)] * len(examples))
+    def rows_of(self, examples):
+        """The features of examples, as they are now."""
+        parts = [self.row, self.ease(), *([] if self.past is None else [self.past])]
+        return [[part[e] for part in parts] for e in examples]
 
-    def absorb(self, arm, examples, scores, sum_before, bets):
+    def absorb(self, arm, examples, scores, features, bets):
         values = [1.0 if np.isnan(x) else x for x in scores]
-        mean = (sum_before + sum(values)) / (len(self.draws[arm]) + len(values))
-        for e, x, value, bet in zip(examples, scores, values, bets, strict=True):
-            self.draws[arm].append((e, value, *bet, value - mean))
+        mean = np.mean([d[1] for d in self.draws[arm]] + values)
+        self.features[arm] += features
+        past = np.array(self.features[arm])[:, 2:]
+        by_past = ((past - past.mean(axis=0)) @ self.weights[arm, 2:])[-len(examples) :]
+        for e, x, value, bet, expected in zip(examples, scores, values, bets, by_past, strict=True):
+            self.draws[arm].append((e, value, *bet, value - mean - expected))
             self.low[arm].append(0.0 if np.isnan(x) else x)
-            self.told_residuals[e].append(value - mean)
+            self.told_residuals[e].append(value - mean - expected)
 
     def ease(self):
         return np.array([sum(r) / (1.0 + len(r)) for r in self.told_residuals])
 
     def told(self, arms, examples, scores):
         """A round of draws that each arm has of its own."""
+        if not self.has_left_race:
+            self.has_left_race = True
+            self.weigh([arm for arm in range(self.K) if self.draws[arm]])
         by_arm = {arm: np.flatnonzero(arms == arm) for arm in sorted(set(arms.tolist()))}
-        ease = self.ease()
-        bets, features = {}, {}
+        bets = {arm: self.test_bets(arm, examples[where]) for arm, where in by_arm.items()}
+        features = {arm: self.rows_of(examples[where]) for arm, where in by_arm.items()}
         for arm, where in by_arm.items():
-            bets[arm] = [(0.0, 0.0, 0.0)] * len(where)
-            if self.champion is not None:
-                bets[arm] = self.test_bets(arm, examples[where], ease)
-            features[arm] = [[self.row[e], ease[e]] for e in examples[where]]
-        sums = {arm: sum(d[1] for d in self.draws[arm]) for arm in by_arm}
-        for arm, where in by_arm.items():
-            self.absorb(arm, examples[where], scores[where], sums[arm], bets[arm])
-        if self.champion is not None:
-            for arm in by_arm:
-                self.features[arm] += features[arm]
-            self.weigh([*by_arm])
+            self.absorb(arm, examples[where], scores[where], features[arm], bets[arm])
+        self.weigh([*by_arm])
         self.crown()
 
-    def test_bets(self, arm, examples, ease):
+    def test_bets(self, arm, examples):
         """Control, its least value and the adaptive bet of each draw, from what was told before the round."""
-        said = self.weights[arm, 0] * self.row + self.weights[arm, 1] * ease
+        said = np.array(self.rows_of(range(self.N))) @ self.weights[arm]
         seen = {d[0] for d in self.draws[arm]}
         start = [e for e in range(self.N) if e not in seen]
         least = min(said[e] for e in start)
-        adaptive = self.adaptive_bet(arm, ease)
+        adaptive = 0.0 if self.champion is None else self.adaptive_bet(arm)
         bets = []
         for e in examples:
             left = [f for f in range(self.N) if f not in seen]
             mean = sum(said[f] for f in left) / len(left)
-            bets.append((said[e] - mean, max(mean - least, 0.0) + 1e-9, adaptive))
+            is_weighed = bool(self.weights[arm].any())
+            bets.append((said[e] - mean, max(mean - least, 0.0) + 1e-9 * is_weighed, adaptive))
             seen.add(e)
         return bets
 
-    def adaptive_bet(self, arm, ease):
+    def adaptive_bet(self, arm):
         x = np.array([d[1] for d in self.draws[arm]])
         f = np.array(self.features[arm])
         w, n = self.weights[arm], len(x)
         residual = (x - x.mean()) - (f - f.mean(axis=0)) @ w
         variance = ((residual**2).sum() + 0.1) / (n + 1)
-        estimate = x.mean() - (f.mean(axis=0) - [self.row.mean(), ease.mean()]) @ w
+        estimate = x.mean() - (f.mean(axis=0) - np.mean(self.rows_of(range(self.N)), axis=0)) @ w
         return min(max(self.T - estimate, 1.4 * np.sqrt(variance / n)) / variance, 5.0)
 
     def weigh(self, arms):
-        """Ridge regression of an arm's scores on the features, with 20 draws' worth of all arms'."""
-        squares, across, count = {}, {}, 0
-        for arm, rows in self.features.items():
+        """Ridge regression of an arm's scores on the features, with up to 20 draws' worth of all arms'."""
+        squares, across, count, size = {}, {}, 0, self.weights.shape[1]
+        for arm, rows in enumerate(self.features):
+            if not rows:
+                continue
             f = np.array(rows)
             x = np.array([d[1] for d in self.draws[arm]])
             squares[arm] = (f - f.mean(axis=0)).T @ (f - f.mean(axis=0))
             across[arm] = (f - f.mean(axis=0)).T @ (x - x.mean())
             count += len(x)
-        share = 20.0 / count
+        share = min(20.0, sum(bool(r) for r in self.told_residuals)) / max(count, 1)
         for arm in arms:
-            a = squares[arm] + share * sum(squares.values()) + 0.1 * np.eye(2)
-            b = across[arm] + share * sum(across.values()) + 0.1 * np.array([0.3, 0.3])
+            a = squares[arm] + share * sum(squares.values()) + 0.1 * np.eye(size)
+            b = across[arm] + share * sum(across.values()) + 0.1 * np.array([0.3, 0.3, 0.0])[:size]
             self.weights[arm] = np.linalg.solve(a, b)
 
     def crown(self):
@@ -146,7 +148,8 @@ class LiteralChampion:
             rows = []
             for e, *_, residual in self.draws[arm]:
                 others = list(self.told_residuals[e])
-                rows.append([self.row[e], (sum(others) - residual) / (1.0 + len(others) - 1.0)])
+                ease = (sum(others) - residual) / (1.0 + len(others) - 1.0)
+                rows.append([self.row[e], ease, *([] if self.past is None else [self.past[e]])])
             self.features[arm] = rows
         if arms:
             self.weigh(arms)
@@ -190,3 +193,21 @@ class LiteralChampion:
                 tested *= 1.0 + min(bet, most) * gain
         entered = np.mean(fixed) if entered is None else entered
         return 0.5 * np.mean(fixed) + 0.5 * entered * tested
+
+
+def literal_past(history):
+    """How much better than they do on average the 100 best rows of a history did on each example."""
+    usual = []
+    for column in history.T:
+        told = [x for x in column if not np.isnan(x)]
+        usual.append((sum(told) + np.nanmean(history)) / (len(told) + 1))
+    lead = []
+    for row in history:
+        there = [(x, y) for x, y in zip(row, usual, strict=True) if not np.isnan(x)]
+        lead.append(sum(x - y for x, y in there) / (len(there) + 1))
+    best = sorted(range(len(history)), key=lambda row: -lead[row])[:100]
+    found = []
+    for column in history.T:
+        surplus = [column[row] - np.nanmean(history[row]) for row in best if not np.isnan(column[row])]
+        found.append(sum(surplus) / (len(surplus) + 1))
+    return np.array(found)

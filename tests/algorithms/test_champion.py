@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from property_settings import tries
 from selector_worlds import BestMeanWorld
 
+from algorithms.champion.controls import Controls
+from algorithms.champion.draws import Grouped
 from algorithms.champion.mode import mode_of
 from algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from algorithms.errors import InvalidParameter
 from algorithms.protocols import Batch, round_rng
 from algorithms.registry import create_selector
 
@@ -198,6 +201,71 @@ def test_without_delta_it_goes_on_to_the_end_and_is_exact():
     selector, rounds = ended(rows(40, 20, n=50), delta=None)
     assert sum(len(batch) for batch, _ in rounds) == 100
     assert (selector.decision().reason, selector.decision().claim) == ("exhausted", EXACT)
+
+
+def alike(seed, n_arms, n_examples, spread=0.3):
+    """Arms that find the same examples hard."""
+    rng = np.random.default_rng(seed)
+    skill = rng.normal(0.0, spread, (n_arms, 1))
+    return rng.normal(size=(n_arms, n_examples)) < rng.normal(0.0, 2.0, n_examples) + skill
+
+
+def test_a_history_of_arms_alike_saves_comparisons_and_another_costs_next_to_nothing():
+    totals = np.zeros(3)
+    for seed in range(12):
+        scores = alike(seed, 80, 800).astype(float)
+        histories = (None, scores[40:], scores[40:, ::-1])  # the last one is about other examples
+        for place, history in enumerate(histories):
+            _, rounds = ended(scores[:40], seed=seed, start="champion", batch_size=32, history=history)
+            totals[place] += sum(len(batch) for batch, _ in rounds)
+    assert totals[1] < 0.93 * totals[0]
+    assert totals[2] < 1.06 * totals[0]
+
+
+def test_told_the_same_batches_it_is_the_same_with_a_history():
+    scores = alike(1, 12, 200).astype(float)
+    history = np.where(np.random.default_rng(2).random((30, 200)) < 0.3, NAN, alike(3, 30, 200))
+    params = {"delta": 0.05, "batch_size": 12, "history": history}
+    original, rounds = ended(scores, **params)
+    again = create_selector("champion", n_arms=12, n_examples=200, **params)
+    for number, (batch, outcomes) in enumerate(rounds):
+        if number % 3 == 0:
+            assert again.ask(round_rng(0, number)) == batch
+        again.tell(batch, outcomes)
+    np.testing.assert_array_equal(again.wealths, original.wealths)
+    np.testing.assert_array_equal(again.evidence.controls.weights, original.evidence.controls.weights)
+
+
+@pytest.mark.parametrize(
+    ("history", "problem"),
+    [
+        (np.zeros((3, 9)), r"history must be of shape \(M, 10\), a column for each example, got \(3, 9\)"),
+        (np.full((2, 10), 1.5), r"history must be scores in \[0, 1\], NaN where there is none, got 1.5"),
+        (np.full((2, 10), NAN), "history must be a table with a score in it, got nan"),
+    ],
+)
+def test_a_history_that_is_none_is_refused(history, problem):
+    with pytest.raises(InvalidParameter, match=problem):
+        create_selector("champion", n_arms=2, n_examples=10, history=history)
+
+
+@given(data=st.data())
+@tries(60)
+def test_controls_are_never_below_their_bound_and_of_mean_0_over_what_is_left(data):
+    n = data.draw(st.integers(2, 12))
+    value = st.floats(-1.0, 1.0)
+    controls = Controls(1, n, np.array(data.draw(st.lists(value, min_size=n, max_size=n))))
+    controls.weights[0] = data.draw(st.lists(st.floats(-3.0, 3.0), min_size=3, max_size=3))
+    untold = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    untold[0] = True
+    left = np.flatnonzero(untold)
+    said = [
+        controls.before(Grouped.of(np.zeros(1, np.int64), left[[place]], np.zeros(1)), untold[np.newaxis])
+        for place in range(len(left))
+    ]
+    control, most = (np.concatenate(part) for part in zip(*said, strict=True))
+    np.testing.assert_allclose(control.mean(), 0.0, atol=1e-12)
+    assert (control >= -most).all()
 
 
 def test_rounds_are_about_as_large_as_wanted():

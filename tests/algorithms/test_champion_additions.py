@@ -180,7 +180,7 @@ ADDED = np.array([0.0, 1.0, 0.0, 0.6, 0.4])  # as good as the first one, which b
 
 def wealth_of_added(order, *, uses_first_draw=False):
     """Of an arm added after a race of two others, told in this order; with a flaw, its first draw is seen."""
-    evidence = Evidence(2, N, Mode(0.5, 1, leaves=True), np.inf, 0.0)
+    evidence = Evidence(2, N, Mode(0.5, 1, leaves=True), np.inf, 0.0, None)
     for example in (3, 1):
         batch = Grouped.of(np.arange(2), np.full(2, example), FIRST[:, example])
         evidence.tell_columns(batch, np.arange(2), FIRST[:, [example]])

@@ -8,6 +8,7 @@ import pytest
 
 from algorithms.champion import evidence as evidence_module
 from algorithms.champion import wealth as wealth_module
+from algorithms.champion.controls import PAST, Controls
 from algorithms.champion.draws import Grouped
 from algorithms.champion.evidence import Evidence
 from algorithms.champion.mode import Mode
@@ -23,10 +24,13 @@ SCORES = np.array(
 )
 TESTED, LAST = 1, 6
 ORDERS = list(permutations(range(N)))
+HELPFUL, HOSTILE = (-0.4, 0.5, -0.5, 0.2, 0.0), (0.5, -0.5, 0.6, -0.3, -0.1)
+"""What a history says of the examples: as the arm tested does, or the opposite."""
 
 
-def new_evidence(weight=0.5, epsilon=0.0):
-    return Evidence(len(SCORES), N, Mode(weight, 1, leaves=True), np.inf, epsilon)
+def new_evidence(past=None):
+    past = None if past is None else np.array(past)
+    return Evidence(len(SCORES), N, Mode(0.5, 1, leaves=True), np.inf, 0.0, past)
 
 
 def tell(evidence, arm, examples, scores=SCORES):
@@ -49,12 +53,12 @@ def rest_of(evidence, arm):
     return [example for example in range(N) if example not in told]
 
 
-def played(order, columns, flaw=None):
+def played(order, columns, flaw=None, past=None):
     """A campaign with a race, a search and tests; the wealth of the arm tested, from the first test on.
 
     When the row is filled, and how many draws make a batch, depends on the scores of the arm tested.
     """
-    evidence, left, wealths = new_evidence(), list(order), []
+    evidence, left, wealths = new_evidence(past), list(order), []
 
     def draw(size):
         if flaw == "shared order":  # another arm is ahead on the very examples
@@ -84,45 +88,49 @@ def played(order, columns, flaw=None):
     return evidence, wealths
 
 
-def final_wealths(columns, flaw=None):
-    return np.array([played(order, columns, flaw)[1][-1] for order in ORDERS])
+def final_wealths(columns, flaw=None, past=None):
+    return np.array([played(order, columns, flaw, past)[1][-1] for order in ORDERS])
 
 
 @cache
-def fair_paths(columns):
+def fair_paths(columns, past=None):
     """Of every order, the wealths."""
-    return [played(order, columns)[1] for order in ORDERS]
+    return [played(order, columns, past=past)[1] for order in ORDERS]
 
 
+@pytest.mark.parametrize("past", [None, HELPFUL, HOSTILE], ids=["none", "helpful", "hostile"])
 @pytest.mark.parametrize("columns", [0, 1, 3])
-def test_at_its_own_mean_an_arm_has_a_mean_wealth_of_1(columns):
-    wealths = np.array([path[-1] for path in fair_paths(columns)])
+def test_at_its_own_mean_an_arm_has_a_mean_wealth_of_1(columns, past):
+    wealths = np.array([path[-1] for path in fair_paths(columns, past)])
     assert wealths.std() > 0.01
     np.testing.assert_allclose(wealths.mean(), 1.0, rtol=1e-12)
 
 
-def test_it_has_so_whenever_it_is_stopped_by_what_was_seen():
+@pytest.mark.parametrize("past", [None, HOSTILE], ids=["none", "hostile"])
+def test_it_has_so_whenever_it_is_stopped_by_what_was_seen(past):
     for level in (0.9, 1.05, 1.2):
-        paths = fair_paths(1)
+        paths = fair_paths(1, past)
         stopped = [next((wealth for wealth in path if wealth >= level), path[-1]) for path in paths]
         np.testing.assert_allclose(np.mean(stopped), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("delta", [0.8, 0.6, 0.45])
+@pytest.mark.parametrize("past", [None, HELPFUL, HOSTILE], ids=["none", "helpful", "hostile"])
 @pytest.mark.parametrize("columns", [0, 3])
-def test_it_is_ever_ruled_out_in_at_most_a_share_delta_of_all_orders(delta, columns):
-    highest = np.array([max(path) for path in fair_paths(columns)])
+def test_it_is_ever_ruled_out_in_at_most_a_share_delta_of_all_orders(delta, columns, past):
+    highest = np.array([max(path) for path in fair_paths(columns, past)])
     assert (highest >= 1.0 / delta).mean() <= delta
 
 
-def test_a_lower_level_never_makes_more_wealth():
+@pytest.mark.parametrize("past", [None, HELPFUL, HOSTILE], ids=["none", "helpful", "hostile"])
+def test_a_lower_level_never_makes_more_wealth(past):
     arms = np.array([TESTED])
     for order in ORDERS[::5]:
-        evidence, wealths = played(order[:-1] + order[-1:], 1)
+        evidence, wealths = played(order, 1, past=past)
         found = []
         for total in (1.0, 1.5, 1.9, evidence.total):
             evidence.total = total
-            evidence._bet_again(arms)
+            evidence._bet_again(arms, evidence.draws.history(arms))
             found.append(float(evidence.wealths(arms)[0]))
         np.testing.assert_allclose(found[-1], wealths[-1], rtol=1e-12)
         assert (np.diff(found) >= -1e-12).all()
@@ -156,3 +164,28 @@ def test_opponents_that_are_chosen_after_their_scores_are_seen_are_caught(monkey
 
 def test_orders_that_arms_at_different_places_share_are_caught():
     assert abs(final_wealths(1, "shared order").mean() - 1.0) > 0.005
+
+
+def test_a_history_whose_mean_is_taken_over_all_examples_is_caught(monkeypatch):
+    before = Controls.before
+
+    def uncentred(self, batch, untold):
+        return before(self, batch, np.ones_like(untold))
+
+    monkeypatch.setattr(Controls, "before", uncentred)
+    assert abs(final_wealths(1, past=HELPFUL).mean() - 1.0) > 0.005
+
+
+def test_weights_of_a_history_that_are_chosen_after_the_scores_are_seen_are_caught(monkeypatch):
+    before = Controls.before
+
+    def peeking(self, batch, untold):
+        chosen, said = self.weights.copy(), self._features[PAST, batch.examples]
+        scores = batch.scores - SCORES[TESTED].mean()
+        self.weights[batch.arms, PAST] += np.sign((said * scores).sum()) * 0.5
+        found = before(self, batch, untold)
+        self.weights[:] = chosen
+        return found
+
+    monkeypatch.setattr(Controls, "before", peeking)
+    assert abs(final_wealths(1, past=HELPFUL).mean() - 1.0) > 0.005

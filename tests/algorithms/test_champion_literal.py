@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from literal_champion import LiteralChampion
+from literal_champion import LiteralChampion, literal_past
 
 from algorithms.protocols import round_rng
 from algorithms.registry import create_selector
@@ -27,13 +27,16 @@ def world(seed, n_arms, n_examples, unscored):
         (2, 6, 35, {"start": "champion", "batch_size": 4}),
         (3, 15, 50, {"start": "race", "batch_size": 30}),
         (4, 4, 60, {"start": "auto", "batch_size": 24}),
+        (5, 5, 60, {"start": "auto", "batch_size": 12, "history": world(9, 20, 60, unscored=0.3)}),
+        (6, 6, 40, {"start": "champion", "batch_size": 4, "history": world(9, 130, 40, unscored=0.6)}),
     ],
 )
 def test_wealths_are_those_of_the_formulas_written_out(seed, n_arms, n_examples, params):
     scores = world(seed, n_arms, n_examples, unscored=0.05)
     selector = create_selector("champion", n_arms=n_arms, n_examples=n_examples, delta=NEVER, **params)
     weight = selector.evidence.mode.weight
-    literal = LiteralChampion(n_arms, n_examples, weight, params.get("epsilon", 0.0))
+    past = literal_past(params["history"]) if "history" in params else None
+    literal = LiteralChampion(n_arms, n_examples, weight, params.get("epsilon", 0.0), past)
     n_compared, round_ = 0, 0
     while len(batch := selector.ask(round_rng(seed, round_))):
         outcomes = scores[batch.arms, batch.examples]

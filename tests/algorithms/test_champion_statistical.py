@@ -7,6 +7,7 @@ from selector_worlds import BestMeanWorld
 
 from algorithms.champion import evidence as evidence_module
 from algorithms.champion import wealth as wealth_module
+from algorithms.champion.controls import PAST, Controls
 from algorithms.champion.race import Race
 
 DELTA, RUNS = 0.2, 80
@@ -62,12 +63,19 @@ WORLDS = (
 )
 
 
-def wrong_answers(worlds=WORLDS, runs=RUNS, **params):
+def opposite(scores):
+    """A history that found easy what these arms find hard."""
+    return 1.0 - np.concatenate([scores, scores])
+
+
+def wrong_answers(worlds=WORLDS, runs=RUNS, history_of=None, **params):
     """Whether a campaign claims an arm that is not the best, missing scores counting 0; worlds in turn."""
     for seed in range(runs):
         scores = worlds[seed % len(worlds)](np.random.default_rng([31, seed]))
         problem = BestMeanWorld(n_arms=len(scores), n_examples=scores.shape[1])
         problem.scores = scores
+        if history_of is not None:
+            params["history"] = history_of(scores)
         selector = problem.selector("champion", delta=DELTA, batch_size=10, max_unscored=1.0, **params)
         for _ in problem.rounds(selector, seed=seed):
             pass
@@ -81,6 +89,23 @@ def wrong_answers(worlds=WORLDS, runs=RUNS, **params):
 def test_answers_are_wrong_in_at_most_a_share_delta_of_campaigns(start):
     # Alarm at 36 of 80: a true rate of 0.7 is seen with probability above 0.99999.
     assert not fails_too_often(wrong_answers(start=start), RUNS, DELTA)
+
+
+@pytest.mark.parametrize("history_of", [opposite, lambda scores: scores[:1]], ids=["hostile", "the best row"])
+def test_they_are_so_with_any_history(history_of):
+    assert not fails_too_often(wrong_answers(start="champion", history_of=history_of), RUNS, DELTA)
+
+
+def test_the_check_catches_a_history_whose_mean_is_not_taken_off(monkeypatch):
+    before = Controls.before
+
+    def uncentred(self, batch, untold):
+        control, most = before(self, batch, untold)
+        return control + np.abs(self.weights[batch.rows, PAST]), most
+
+    monkeypatch.setattr(Controls, "before", uncentred)
+    found = wrong_answers([alike], start="champion", history_of=lambda scores: scores[:1])
+    assert fails_too_often(found, RUNS, DELTA)
 
 
 def best_dies(rng):

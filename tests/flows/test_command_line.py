@@ -214,6 +214,33 @@ def test_pulse_learns_from_an_earlier_campaign_and_its_history_is_part_of_its_id
     assert "has no parameter 'history'" in one_message(idle)
 
 
+def test_champion_learns_from_an_earlier_campaign_and_goes_on_as_if_it_had_not_been_stopped(finished):
+    learned = [
+        *("--set", "selector.name=champion"),
+        *("--set", "selector.params={start: champion}"),
+        *("--set", "history=['campaign:survivor']"),
+    ]
+    assert winnow(finished, "validate", "campaign.yaml", *learned).returncode == 0
+    for budget in (64, 120):  # beyond the common examples, which no history is bet on
+        stopped = ["--fork", "stopped", *learned, "--set", f"stopping.budget={budget}"]
+        assert winnow(finished, "run", "campaign.yaml", *stopped).returncode in (0, 3)
+    whole = ["--fork", "whole", *learned, "--set", "stopping.budget=120"]
+    assert winnow(finished, "run", "campaign.yaml", *whole).returncode in (0, 3)
+    asked = "SELECT r.number, r.arms, r.examples FROM rounds r JOIN campaigns c ON c.id = r.campaign_id "
+    rounds = {
+        name: processes.rows(finished, asked + f"WHERE c.name = '{name}' ORDER BY r.number")
+        for name in ("stopped", "whole")
+    }
+    assert len(rounds["whole"]) > 8
+    n_before = sum(1 for _ in rounds["stopped"]) - len(rounds["whole"])
+    assert n_before <= 1  # the budget of 64 may have cut a round short
+    shown = json.loads(winnow(finished, "show", "whole", "--json").stdout)
+    assert shown["spec"]["history"] == ["campaign:survivor"]
+    other = winnow(finished, "validate", "campaign.yaml", "--set", "selector.name=race", *learned[4:])
+    assert other.returncode == 2
+    assert "has no parameter 'history'" in one_message(other)
+
+
 @pytest.mark.parametrize("view", ["leaderboard", "comparisons", "rounds", "curve", "coverage"])
 def test_views_say_the_same_in_every_format(finished, view):
     as_json = json.loads(winnow(finished, "query", "survivor", view, "--json").stdout)

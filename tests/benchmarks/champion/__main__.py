@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.champion import speed
+from tests.benchmarks.champion import speed, with_history
 from tests.benchmarks.champion.runs import ENTRANTS, Run, digest, fill, read, shares
 from tests.benchmarks.champion.worlds import PROTOTYPES, Table, tables
 from tests.benchmarks.tables import Row, told, write
@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this long")
     parser.add_argument("--only", default="", help="tables with this in their name")
     parser.add_argument("--speed", action="store_true", help="measure how long champion itself takes, too")
+    parser.add_argument("--histories", type=int, default=0, help="campaigns with a history and without")
     parser.add_argument("--entrant", action="append", help="may be repeated; all by default")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -32,6 +33,8 @@ def main() -> None:
     fill(file, worlds, entrants, options.seeds, options.minutes)
     runs = read(file)
     found = {"speed": told(speed.measure(options.data))} if options.speed else {}
+    if options.histories:
+        found["history"] = told(with_history.measure(options.data, options.histories))
     found |= {"shares": told(_of_tables(worlds, runs)), "ratios": told(_ratios(worlds, runs))}
     write("champion", TITLES, found, options.out)
 
@@ -89,6 +92,7 @@ def _geometric(ours: dict[str, float], theirs: dict[str, float]) -> str:
 
 TITLES = {
     "speed": "Time and memory of the selector",
+    "history": "Comparisons to a stop at delta = 0.05, mean over campaigns and its standard error",
     "shares": "Percent of the grid to a stop at delta = 0.05, mean over seeds and its standard error",
     "ratios": "Geometric means of ratios",
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from algorithms.protocols import round_rng
 from algorithms.registry import create_selector
-from tests.benchmarks.score_worlds import drawn, leaderboard_factors, published_subset
+from tests.benchmarks.score_worlds import dense_variant, drawn, leaderboard_factors, published_subset
 from tests.benchmarks.tables import Row
 
 
@@ -21,6 +21,8 @@ def measure(data: Path) -> Iterator[Row]:
     if (data / "leaderboard_factors.npz").exists():
         table = drawn(*leaderboard_factors(data), np.random.default_rng(1))
         yield _timed("1000 x 12032, gap 0.02", published_subset(table, 0.02).scores)
+        dense = dense_variant(*leaderboard_factors(data), table, np.random.default_rng(2))
+        yield _timed("1000 x 12032, dense", dense.scores)
 
 
 def _timed(name: str, scores: np.ndarray) -> Row:
@@ -40,6 +42,7 @@ def _timed(name: str, scores: np.ndarray) -> Row:
         "comparisons": f"{comparisons} in {len(seconds)} rounds",
         "to the stop": f"{sum(seconds):.2f} s",
         "median ask and tell": f"{1e3 * np.median(seconds):.2f} ms",
+        "a comparison": f"{1e6 * sum(seconds) / comparisons:.0f} us",
         "longest": f"{1e3 * max(seconds):.0f} ms",
         "peak of the process": f"{_peak():.0f} MiB with its table",
     }

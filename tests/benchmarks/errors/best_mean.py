@@ -101,6 +101,7 @@ def scene(
     *,
     swapped: bool = False,
     guessed: bool = False,
+    opposed: bool = False,
     **params: object,
 ) -> Scene:
     """A table, and a selector at its start.
@@ -113,12 +114,15 @@ def scene(
         swapped: Whether scores are told under the names of other arms, on purpose.
         guessed: Whether unscored outputs are told as others of their arm, on purpose: what leaving them out
             comes to.
+        opposed: Whether there is a history, in which easy examples are those that are hard for the arms.
         params: Parameters of the selector's own.
     """
     table = WORLDS[world](rng)
     told = table.told[::-1] if swapped else table.told
     if guessed:
         told = np.array([np.where(np.isnan(row), rng.choice(row[~np.isnan(row)]), row) for row in told])
+    if opposed:
+        params["history"] = 1.0 - np.concatenate([table.true, table.true])
     return Scene(
         create_selector(
             selector,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify
 from tests.benchmarks.errors.cells import Cell
@@ -30,9 +31,10 @@ def all_cells(runs: int, whole_runs: int) -> list[Cell]:
     ]
 
 
-BEST_MEAN: Mapping[str, tuple[str, float, Mapping[str, str]]] = {
+BEST_MEAN: Mapping[str, tuple[str, float, Mapping[str, Any]]] = {
     "champion": ("champion", 1.0, {}),
     "champion, start champion": ("champion", OTHERS_SHARE, {"start": "champion"}),
+    "champion, hostile history": ("champion", OTHERS_SHARE, {"start": "champion", "opposed": True}),
     "race": ("race", OTHERS_SHARE, {}),
     "ucb-e": ("ucb-e", 1.0, {}),
     "ucb-e as published": ("ucb-e", OTHERS_SHARE, {"variant": "paper"}),
