@@ -7,7 +7,7 @@ solves those that it finds easiest: as many as its mean says.
 import numpy as np
 from scipy.stats import multivariate_normal, norm
 
-from algorithms.arrays import FloatArray
+from winnow.algorithms.arrays import FloatArray
 
 
 def assumed_scores(

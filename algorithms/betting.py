@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.arrays import FloatArray, IntArray
 
 Rows = IntArray | slice
 

@@ -21,8 +21,8 @@ from typing import Protocol
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.errors import InvalidParameter
 
 MOST_STAKED = 0.75  # share of the capital that one draw may cost; below 1, so that capital stays positive
 LEAST_MEAN = 1e-12  # a smaller mu caps no bet: no draw below it is left to lose on

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, IntArray
+from winnow.algorithms.arrays import BoolArray, IntArray
 
 LEAST_TOLD_TO_DROP = 8  # fewer pairs say too little about the share of unscored ones
 

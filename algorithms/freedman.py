@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter
 
 
 def freedman_radius(pulls: int, n_examples: int, variance: float, alpha: float) -> float:

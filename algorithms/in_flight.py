@@ -4,8 +4,8 @@ from collections import deque
 
 import numpy as np
 
-from algorithms.errors import ToldOutOfOrder
-from algorithms.protocols import Batch
+from winnow.algorithms.errors import ToldOutOfOrder
+from winnow.algorithms.protocols import Batch
 
 Pair = tuple[int, ...]
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
+from winnow.algorithms.arrays import FloatArray
 
 MOST_STAKED = 0.75  # of the capital that one value may cost; below 1, so that capital stays positive
 HALVINGS = 40  # of the unit interval: ends are exact to 1e-12, and rounded outward by that

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.confidence import Control, EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.confidence import Control, EndLevels, FinitePopulationIntervals, Wealth
 
 ROUNDING = (
     1e-9  # of sbar, which comes from sums kept over many draws: it may not let the capital turn negative

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.decision import Decision
-from algorithms.errors import MalformedBatch, UnusableContexts
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import MalformedBatch, UnusableContexts
 
 if TYPE_CHECKING:
-    from algorithms.route.policy import Policy
+    from winnow.algorithms.route.policy import Policy
 
 
 def frozen_integers(field: str, values: ArrayLike) -> IntArray:

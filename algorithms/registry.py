@@ -16,60 +16,60 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 import numpy as np
 
-from algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
-from algorithms.protocols import Selector
-from algorithms.strangers import in_words
+from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
+from winnow.algorithms.protocols import Selector
+from winnow.algorithms.strangers import in_words
 
 ENTRY_POINT_GROUP = "winnow.selectors"
 
 SETTINGS = {
-    "best-mean": "algorithms.best_mean.setting:Setting",
-    "best-duel": "algorithms.best_duel.setting:Setting",
-    "certify": "algorithms.certify.setting:Setting",
-    "route": "algorithms.route.setting:Setting",
+    "best-mean": "winnow.algorithms.best_mean.setting:Setting",
+    "best-duel": "winnow.algorithms.best_duel.setting:Setting",
+    "certify": "winnow.algorithms.certify.setting:Setting",
+    "route": "winnow.algorithms.route.setting:Setting",
 }
 """What the selectors of an objective are given: sizes and common parameters, by objective."""
 
 SELECTORS = {
     "best-mean": {
-        "champion": "algorithms.champion.selector:Champion",
-        "filled-subset": "algorithms.best_mean.filled_subset:FilledSubset",
-        "gate": "algorithms.gate.selector:Gate",
-        "halving": "algorithms.best_mean.halving:Halving",
-        "lrf": "algorithms.best_mean.lrf:Lrf",
-        "naive-pooling": "algorithms.best_mean.naive_pooling:NaivePooling",
-        "pulse": "algorithms.best_mean.pulse:Pulse",
-        "race": "algorithms.champion.selector:RaceOnly",
-        "row-mean": "algorithms.best_mean.row_mean:RowMean",
-        "ucb-e": "algorithms.best_mean.ucb_e:UcbE",
-        "ucb-e-lrf": "algorithms.best_mean.ucb_e_lrf:UcbELrf",
-        "ucb-e-lrf-score-only": "algorithms.best_mean.ucb_e_lrf_score_only:UcbELrfScoreOnly",
+        "champion": "winnow.algorithms.champion.selector:Champion",
+        "filled-subset": "winnow.algorithms.best_mean.filled_subset:FilledSubset",
+        "gate": "winnow.algorithms.gate.selector:Gate",
+        "halving": "winnow.algorithms.best_mean.halving:Halving",
+        "lrf": "winnow.algorithms.best_mean.lrf:Lrf",
+        "naive-pooling": "winnow.algorithms.best_mean.naive_pooling:NaivePooling",
+        "pulse": "winnow.algorithms.best_mean.pulse:Pulse",
+        "race": "winnow.algorithms.champion.selector:RaceOnly",
+        "row-mean": "winnow.algorithms.best_mean.row_mean:RowMean",
+        "ucb-e": "winnow.algorithms.best_mean.ucb_e:UcbE",
+        "ucb-e-lrf": "winnow.algorithms.best_mean.ucb_e_lrf:UcbELrf",
+        "ucb-e-lrf-score-only": "winnow.algorithms.best_mean.ucb_e_lrf_score_only:UcbELrfScoreOnly",
     },
     "best-duel": {
-        "eps-greedy": "algorithms.best_duel.eps_greedy:EpsGreedy",
-        "llm-po": "algorithms.best_duel.llm_po:LlmPo",
-        "llm-po-bt": "algorithms.best_duel.llm_po_bt:LlmPoBt",
-        "random-pair": "algorithms.best_duel.random_pair:RandomPair",
-        "round-robin": "algorithms.best_duel.round_robin:RoundRobin",
-        "rucb": "algorithms.best_duel.rucb:Rucb",
-        "thompson": "algorithms.best_duel.thompson:Thompson",
+        "eps-greedy": "winnow.algorithms.best_duel.eps_greedy:EpsGreedy",
+        "llm-po": "winnow.algorithms.best_duel.llm_po:LlmPo",
+        "llm-po-bt": "winnow.algorithms.best_duel.llm_po_bt:LlmPoBt",
+        "random-pair": "winnow.algorithms.best_duel.random_pair:RandomPair",
+        "round-robin": "winnow.algorithms.best_duel.round_robin:RoundRobin",
+        "rucb": "winnow.algorithms.best_duel.rucb:Rucb",
+        "thompson": "winnow.algorithms.best_duel.thompson:Thompson",
     },
     "certify": {
-        "autoeval": "algorithms.certify.naive_autoeval:AutoEval",
-        "eval": "algorithms.certify.naive_eval:Eval",
-        "r-autoeval": "algorithms.certify.r_autoeval:RAutoEval",
-        "r-autoeval-plus": "algorithms.certify.r_autoeval_plus:RAutoEvalPlus",
-        "r-eval": "algorithms.certify.r_eval:REval",
+        "autoeval": "winnow.algorithms.certify.naive_autoeval:AutoEval",
+        "eval": "winnow.algorithms.certify.naive_eval:Eval",
+        "r-autoeval": "winnow.algorithms.certify.r_autoeval:RAutoEval",
+        "r-autoeval-plus": "winnow.algorithms.certify.r_autoeval_plus:RAutoEvalPlus",
+        "r-eval": "winnow.algorithms.certify.r_eval:REval",
     },
     "route": {
-        "kernel-ucb": "algorithms.route.kernel_ucb:KernelUcb",
-        "lin-ucb": "algorithms.route.lin_ucb:LinUcb",
-        "naive-krr": "algorithms.route.naive_krr:NaiveKrr",
-        "pak-ucb": "algorithms.route.pak_ucb:PakUcb",
-        "random": "algorithms.route.random_arm:RandomArm",
-        "rff-ucb": "algorithms.route.rff_ucb:RffUcb",
-        "sup-pak-ucb": "algorithms.route.sup_pak_ucb:SupPakUcb",
-        "sup-rff-ucb": "algorithms.route.sup_rff_ucb:SupRffUcb",
+        "kernel-ucb": "winnow.algorithms.route.kernel_ucb:KernelUcb",
+        "lin-ucb": "winnow.algorithms.route.lin_ucb:LinUcb",
+        "naive-krr": "winnow.algorithms.route.naive_krr:NaiveKrr",
+        "pak-ucb": "winnow.algorithms.route.pak_ucb:PakUcb",
+        "random": "winnow.algorithms.route.random_arm:RandomArm",
+        "rff-ucb": "winnow.algorithms.route.rff_ucb:RffUcb",
+        "sup-pak-ucb": "winnow.algorithms.route.sup_pak_ucb:SupPakUcb",
+        "sup-rff-ucb": "winnow.algorithms.route.sup_rff_ucb:SupRffUcb",
     },
 }
 """Where our selectors live, by objective and name."""

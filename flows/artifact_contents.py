@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import outcome_records
-from storage.records import CampaignRecord
-from tasks.answer.words import headline, subject
-from tasks.printable import printable
-from tasks.status import CampaignStatus, campaign_status
-from tasks.views import ask
+from winnow.storage import outcome_records
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.answer.words import headline, subject
+from winnow.tasks.printable import printable
+from winnow.tasks.status import CampaignStatus, campaign_status
+from winnow.tasks.views import ask
 
 MOST_ROWS = 50
 """Candidates in the table; `winnow query NAME leaderboard` has all."""

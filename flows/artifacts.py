@@ -10,10 +10,10 @@ import time
 from contextvars import copy_context
 from uuid import UUID
 
-from algorithms.decision import Decision
-from flows import artifact_contents as contents
-from storage.records import RoundRecord
-from tasks.running import RunningCampaign
+from winnow.algorithms.decision import Decision
+from winnow.flows import artifact_contents as contents
+from winnow.storage.records import RoundRecord
+from winnow.tasks.running import RunningCampaign
 
 PACE = 5.0
 """Seconds between two updates."""

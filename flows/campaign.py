@@ -10,17 +10,17 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
-from flows.storage_urls import reveal
-from flows.watching import Watcher, current_watcher
-from storage.database import open_database
-from storage.schema import require_schema
-from tasks.campaigns import reopen_campaign
-from tasks.deciding import decide_round
-from tasks.engines.errors import is_transient
-from tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
-from tasks.planning import plan_round, stored_plan
-from tasks.recording import record_round
-from tasks.running import RunningCampaign, running
+from winnow.flows.storage_urls import reveal
+from winnow.flows.watching import Watcher, current_watcher
+from winnow.storage.database import open_database
+from winnow.storage.schema import require_schema
+from winnow.tasks.campaigns import reopen_campaign
+from winnow.tasks.deciding import decide_round
+from winnow.tasks.engines.errors import is_transient
+from winnow.tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
+from winnow.tasks.planning import plan_round, stored_plan
+from winnow.tasks.recording import record_round
+from winnow.tasks.running import RunningCampaign, running
 
 LONG_ROUND = 0.3
 """Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 5% of it."""

@@ -1,10 +1,10 @@
 """A campaign's answer in one line, for logs and for lists of campaigns that were run one after the other."""
 
-from flows.reading import reading
-from storage import campaign_records, history_views
-from tasks.answer.model import Answer
-from tasks.answer.words import headline, subject
-from tasks.status import campaign_status
+from winnow.flows.reading import reading
+from winnow.storage import campaign_records, history_views
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.words import headline, subject
+from winnow.tasks.status import campaign_status
 
 
 def campaign_line(storage: str, name: str) -> str:

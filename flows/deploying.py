@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flows.automations import go_on_after_crashes, mark_silent_runs
-from flows.prefect_server import require_answer
-from flows.schedules import When
-from tasks.errors import SpecError
+from winnow.flows.automations import go_on_after_crashes, mark_silent_runs
+from winnow.flows.prefect_server import require_answer
+from winnow.flows.schedules import When
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
@@ -49,7 +49,7 @@ def deployment_of(scheduled: Scheduled, **where: Any) -> "RunnerDeployment":  # 
     from prefect.client.schemas.actions import DeploymentScheduleCreate
     from prefect.deployments.runner import EntrypointType, RunnerDeployment
 
-    from flows.scheduled import scheduled_campaign
+    from winnow.flows.scheduled import scheduled_campaign
 
     return RunnerDeployment.from_flow(
         scheduled_campaign,
@@ -77,7 +77,7 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
     from prefect.deployments.runner import EntrypointType, RunnerDeployment
     from prefect.settings import PREFECT_API_URL
 
-    from flows.scheduled import resume_all
+    from winnow.flows.scheduled import resume_all
 
     url = PREFECT_API_URL.value()
     if not url:

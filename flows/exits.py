@@ -4,10 +4,10 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from infra.demo.errors import DemoError
-from storage.errors import StorageError
-from tasks.errors import SpecError, WinnowError
-from tasks.printable import printable
+from winnow.infra.demo.errors import DemoError
+from winnow.storage.errors import StorageError
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.printable import printable
 
 DECIDED = 0
 ERROR = 1

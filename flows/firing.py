@@ -6,22 +6,22 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
-from flows.campaign_lines import campaign_line
-from flows.going_on import Say, go_on_with_all, run_flow, status_of, unfinished_campaigns
-from flows.interrupts import Interrupts
-from flows.launching import store_campaign
-from flows.reading import reading
-from flows.storage_urls import url_of_a_worker
-from flows.trusting import Trust, approving
-from flows.zombies import mark_zombies
-from storage import campaign_records
-from storage.database import open_database
-from storage.errors import LeaseHeld
-from storage.records import CampaignRecord
-from storage.schema import ensure_schema
-from tasks.campaign_files import check_campaign_file
-from tasks.spec import CampaignSpec
-from tasks.spec_file import parse_spec, read_spec_file
+from winnow.flows.campaign_lines import campaign_line
+from winnow.flows.going_on import Say, go_on_with_all, run_flow, status_of, unfinished_campaigns
+from winnow.flows.interrupts import Interrupts
+from winnow.flows.launching import store_campaign
+from winnow.flows.reading import reading
+from winnow.flows.storage_urls import url_of_a_worker
+from winnow.flows.trusting import Trust, approving
+from winnow.flows.zombies import mark_zombies
+from winnow.storage import campaign_records
+from winnow.storage.database import open_database
+from winnow.storage.errors import LeaseHeld
+from winnow.storage.records import CampaignRecord
+from winnow.storage.schema import ensure_schema
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.spec_file import parse_spec, read_spec_file
 
 How = Literal["done", "skipped", "stopped"]
 """How a firing ended: its campaign is settled, another one takes its place, or somebody asked it to stop."""

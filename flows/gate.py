@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
-from tasks.errors import WinnowError
+from winnow.tasks.errors import WinnowError
 
 TOKEN_VARIABLE = "WINNOW_TOKEN"
 """Holds a token of the user's own: on a command line every user of the machine could read it."""

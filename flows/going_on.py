@@ -3,19 +3,19 @@
 import traceback
 from collections.abc import Callable
 
-from flows import exits
-from flows.campaign_lines import campaign_line
-from flows.interrupts import Interrupts
-from flows.progress import progress_display
-from flows.reading import reading
-from flows.storage_urls import hide
-from flows.trusting import Trust, require_stored_trust
-from flows.watching import watched_by
-from flows.zombies import tags_of_this_process
-from storage import campaign_records
-from storage.errors import LeaseHeld, StorageError
-from tasks.errors import SpecError, WinnowError
-from tasks.status import CampaignStatus, campaign_status
+from winnow.flows import exits
+from winnow.flows.campaign_lines import campaign_line
+from winnow.flows.interrupts import Interrupts
+from winnow.flows.progress import progress_display
+from winnow.flows.reading import reading
+from winnow.flows.storage_urls import hide
+from winnow.flows.trusting import Trust, require_stored_trust
+from winnow.flows.watching import watched_by
+from winnow.flows.zombies import tags_of_this_process
+from winnow.storage import campaign_records
+from winnow.storage.errors import LeaseHeld, StorageError
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.status import CampaignStatus, campaign_status
 
 Say = Callable[[str], None]
 
@@ -122,7 +122,7 @@ def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:
     from httpx import HTTPError
     from prefect import tags
 
-    from flows.campaign import run_campaign
+    from winnow.flows.campaign import run_campaign
 
     try:
         with progress_display(interrupts) as watcher, watched_by(watcher), tags(*tags_of_this_process()):

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from flows.log_lines import notice
+from winnow.flows.log_lines import notice
 
 AT_ONCE = (signal.SIGTERM, signal.SIGHUP)
 """A service manager ends us, or the terminal is gone: neither waits for a round."""

@@ -3,25 +3,25 @@
 from contextlib import closing
 from pathlib import Path
 
-from flows import exits
-from flows.going_on import exit_code, go_on_with_all, run_flow, status_of, unfinished_campaigns
-from flows.interrupts import Interrupts
-from flows.log_lines import notice
-from flows.prefect_server import PrefectServerFailed, prefect_server
-from flows.reading import reading
-from flows.round_log import log_answer
-from flows.summary import print_summary
-from flows.trusting import Trust, require_stored_trust
-from flows.zombies import mark_zombies
-from storage import campaign_records, leases
-from storage.database import open_database
-from storage.errors import LeaseHeld, LeaseLost
-from storage.schema import ensure_schema
-from storage.urls import shown_url
-from tasks.campaigns import open_campaign
-from tasks.leasing import now
-from tasks.liveness import is_gone, this_process, watch
-from tasks.objectives.checked import CheckedCampaign
+from winnow.flows import exits
+from winnow.flows.going_on import exit_code, go_on_with_all, run_flow, status_of, unfinished_campaigns
+from winnow.flows.interrupts import Interrupts
+from winnow.flows.log_lines import notice
+from winnow.flows.prefect_server import PrefectServerFailed, prefect_server
+from winnow.flows.reading import reading
+from winnow.flows.round_log import log_answer
+from winnow.flows.summary import print_summary
+from winnow.flows.trusting import Trust, require_stored_trust
+from winnow.flows.zombies import mark_zombies
+from winnow.storage import campaign_records, leases
+from winnow.storage.database import open_database
+from winnow.storage.errors import LeaseHeld, LeaseLost
+from winnow.storage.schema import ensure_schema
+from winnow.storage.urls import shown_url
+from winnow.tasks.campaigns import open_campaign
+from winnow.tasks.leasing import now
+from winnow.tasks.liveness import is_gone, this_process, watch
+from winnow.tasks.objectives.checked import CheckedCampaign
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
 

@@ -16,10 +16,10 @@ from typing import Any
 from pythonjsonlogger.core import merge_record_extra
 from pythonjsonlogger.json import JsonFormatter
 
-from flows.exits import exit_code_of
-from flows.output import tell
-from tasks.plugins import PluginFailed
-from tasks.printable import printable
+from winnow.flows.exits import exit_code_of
+from winnow.flows.output import tell
+from winnow.tasks.plugins import PluginFailed
+from winnow.tasks.printable import printable
 
 ROOT = logging.getLogger("winnow")
 

@@ -10,13 +10,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
-from flows.reading import reading
-from storage import campaign_records, unscored_views
-from storage.errors import StorageError
-from storage.loads import loads_by_model
-from storage.records import CampaignRecord
-from tasks.answer.model import Outcome
-from tasks.status import State, campaign_status
+from winnow.flows.reading import reading
+from winnow.storage import campaign_records, unscored_views
+from winnow.storage.errors import StorageError
+from winnow.storage.loads import loads_by_model
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.answer.model import Outcome
+from winnow.tasks.status import State, campaign_status
 
 STATES: tuple[State, ...] = get_args(State)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.errors import WinnowError
-from tasks.printable import printable
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.printable import printable
 
 Format = Literal["table", "csv", "json", "jsonl", "parquet"]
 Row = Mapping[str, Any]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from flows.simulation_plot import CACHE, COLOURS, MARKERS
+from winnow.algorithms.arrays import FloatArray
+from winnow.flows.simulation_plot import CACHE, COLOURS, MARKERS
 
 WIDTH, HEIGHT = 2.4, 1.9
 """Of a panel, in inches."""

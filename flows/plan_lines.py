@@ -2,9 +2,9 @@
 
 import textwrap
 
-from tasks.budgets import amount
-from tasks.forecast.gaps import POWER
-from tasks.forecast.plan import Amounts, Plan
+from winnow.tasks.budgets import amount
+from winnow.tasks.forecast.gaps import POWER
+from winnow.tasks.forecast.plan import Amounts, Plan
 
 WIDTH = 80
 KEY_WIDTH = 13

@@ -14,8 +14,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.orphans import exit_with_parent
-from tasks.errors import WinnowError
+from winnow.flows.orphans import exit_with_parent
+from winnow.tasks.errors import WinnowError
 
 DRAIN_TIMEOUT = 10.0
 """Seconds; events are only Prefect's picture of a run, never worth more."""
@@ -92,7 +92,7 @@ def prefect_server(log: Path, *, schedules: bool = False) -> Generator[None, Non
     with log.open("wb") as output:
         server = subprocess.Popen(
             # -P: a folder named `flows` where the user stands must not shadow ours.
-            [sys.executable, "-P", "-m", "flows.prefect_server", str(port)],
+            [sys.executable, "-P", "-m", "winnow.flows.prefect_server", str(port)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

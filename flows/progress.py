@@ -10,15 +10,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from algorithms.decision import Decision
-from flows.artifacts import Artifacts, server_is_the_users
-from flows.interrupts import Interrupts
-from flows.log_lines import json_context
-from flows.output import tell
-from flows.round_log import RoundLog
-from flows.watching import Together, Watcher
-from storage.records import RoundRecord
-from tasks.running import RunningCampaign
+from winnow.algorithms.decision import Decision
+from winnow.flows.artifacts import Artifacts, server_is_the_users
+from winnow.flows.interrupts import Interrupts
+from winnow.flows.log_lines import json_context
+from winnow.flows.output import tell
+from winnow.flows.round_log import RoundLog
+from winnow.flows.watching import Together, Watcher
+from winnow.storage.records import RoundRecord
+from winnow.tasks.running import RunningCampaign
 
 TOP = 10
 """Candidates shown in the live table."""

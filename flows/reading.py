@@ -16,8 +16,8 @@ def reading(storage: str) -> "Generator[Session, None, None]":
         StorageError: If there is none, or it is of another release.
     """
     # Imported here, so that `--help` of the commands that read need not wait for SQLAlchemy.
-    from storage.database import open_database
-    from storage.schema import require_schema
+    from winnow.storage.database import open_database
+    from winnow.storage.schema import require_schema
 
     with closing(open_database(storage, read_only=True)) as database:
         require_schema(database)

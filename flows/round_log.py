@@ -4,14 +4,14 @@ import logging
 import math
 from dataclasses import asdict
 
-from algorithms.decision import Decision
-from flows.interrupts import Interrupts
-from flows.log_lines import RunContext
-from storage import loads, round_records, unscored_views, views
-from storage.records import RoundRecord
-from tasks.answer.words import headline, subject
-from tasks.running import RunningCampaign
-from tasks.status import CampaignStatus
+from winnow.algorithms.decision import Decision
+from winnow.flows.interrupts import Interrupts
+from winnow.flows.log_lines import RunContext
+from winnow.storage import loads, round_records, unscored_views, views
+from winnow.storage.records import RoundRecord
+from winnow.tasks.answer.words import headline, subject
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.status import CampaignStatus
 
 LOGGER = logging.getLogger("winnow.campaign")
 

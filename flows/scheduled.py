@@ -1,7 +1,8 @@
 """The flows that Prefect starts by itself: a firing of a schedule, and going on after a crash.
 
-A worker finds them by the names `flows.scheduled.scheduled_campaign` and `flows.scheduled.resume_all`. What
-they end with is a Prefect state, whose message is what a user would have read in a terminal.
+A worker finds them by the names `winnow.flows.scheduled.scheduled_campaign` and
+`winnow.flows.scheduled.resume_all`. What they end with is a Prefect state, whose message is what a user would
+have read in a terminal.
 """
 
 import logging
@@ -15,15 +16,15 @@ from prefect.context import FlowRunContext
 from prefect.runtime import flow_run as this_run
 from prefect.states import Cancelled, Completed, Failed, State
 
-from flows import exits
-from flows.firing import fire, plan_firing, read_settled
-from flows.going_on import go_on_with_all, unfinished_campaigns
-from flows.interrupts import Interrupts
-from flows.late_firings import take_their_place
-from flows.storage_urls import url_of_a_worker
-from flows.trusting import Trust
-from flows.zombies import mark_zombies, tags_of_this_process
-from tasks.spec import DEFAULT_STORAGE
+from winnow.flows import exits
+from winnow.flows.firing import fire, plan_firing, read_settled
+from winnow.flows.going_on import go_on_with_all, unfinished_campaigns
+from winnow.flows.interrupts import Interrupts
+from winnow.flows.late_firings import take_their_place
+from winnow.flows.storage_urls import url_of_a_worker
+from winnow.flows.trusting import Trust
+from winnow.flows.zombies import mark_zombies, tags_of_this_process
+from winnow.tasks.spec import DEFAULT_STORAGE
 
 
 class Told:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from tasks.errors import SpecError
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
     from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule

@@ -8,7 +8,7 @@ from contextlib import suppress
 import psutil
 from prefect.runner import Runner
 
-from flows.deploying import Scheduled, deployment_of
+from winnow.flows.deploying import Scheduled, deployment_of
 
 POLL_S = 5.0
 """Seconds between two looks at what is due; firings that are due sooner are prepared in advance."""

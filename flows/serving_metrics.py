@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from flows.gate import Gate, bearer
+from winnow.flows.gate import Gate, bearer
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.simulation_results import Curve
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.simulation_results import Curve
 
 CACHE = Path(".winnow") / "cache" / "matplotlib"
 """Where matplotlib keeps its list of fonts, which it would otherwise put in the home folder."""

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.metrics import hardness, true_means
-from flows.output import print_json, print_rows
-from flows.picks_plot import save_picks
-from flows.simulation_plot import save_plot
-from flows.stops_plot import Stops, save_stops
-from tasks.errors import WinnowError
-from tasks.preference_tables import PreferenceTable
-from tasks.route_results import average_picks, parts
-from tasks.route_worlds import ORACLE, RouteWorld
-from tasks.score_tables import ScoreTable
-from tasks.simulation import Run
-from tasks.simulation_results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.metrics import hardness, true_means
+from winnow.flows.output import print_json, print_rows
+from winnow.flows.picks_plot import save_picks
+from winnow.flows.simulation_plot import save_plot
+from winnow.flows.stops_plot import Stops, save_stops
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.preference_tables import PreferenceTable
+from winnow.tasks.route_results import average_picks, parts
+from winnow.tasks.route_worlds import ORACLE, RouteWorld
+from winnow.tasks.score_tables import ScoreTable
+from winnow.tasks.simulation import Run
+from winnow.tasks.simulation_results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
 
 if TYPE_CHECKING:
-    from tasks.simulation_types import PromptTypes
+    from winnow.tasks.simulation_types import PromptTypes
 
 RUNS, PICTURE = "runs.parquet", "curve.png"
 PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"

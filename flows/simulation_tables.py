@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from numpy.random import default_rng
 
-from flows.simulation_report import FILLING, Subject, preference_subject, route_subject, score_subject
-from tasks.errors import SpecError
-from tasks.preference_tables import load_preference_table
-from tasks.route_worlds import RouteWorld
-from tasks.score_tables import ScoreTable, load_ended_table, load_score_table, require_same_examples
-from tasks.simulation import Contestant
-from tasks.worlds import DuelWorld, ScoreWorld, World
+from winnow.flows.simulation_report import FILLING, Subject, preference_subject, route_subject, score_subject
+from winnow.tasks.errors import SpecError
+from winnow.tasks.preference_tables import load_preference_table
+from winnow.tasks.route_worlds import RouteWorld
+from winnow.tasks.score_tables import ScoreTable, load_ended_table, load_score_table, require_same_examples
+from winnow.tasks.simulation import Contestant
+from winnow.tasks.worlds import DuelWorld, ScoreWorld, World
 
 MOST_MISSING = 0.5
 """Share of unscored pairs beyond which selectors drop a candidate, unless told otherwise."""
@@ -72,8 +72,8 @@ def _scores(contestants: Sequence[Contestant], given: Given) -> Simulated:
 
 
 def _routes(given: Given) -> Simulated:
-    from tasks.simulation_contexts import embedded_contexts, read_contexts
-    from tasks.simulation_types import read_types
+    from winnow.tasks.simulation_contexts import embedded_contexts, read_contexts
+    from winnow.tasks.simulation_types import read_types
 
     _require_no_history("routes", given)
     if (given.contexts is None) == (given.embed is None):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from storage.errors import QueryRefused, StorageError
+from winnow.storage.errors import QueryRefused, StorageError
 
 START_TIMEOUT = 60.0
 """Seconds until a process that does not begin is given up; a busy machine may need many of them."""
@@ -49,7 +49,7 @@ def answered(
     """
     process = subprocess.Popen(
         # -P: a folder named `flows` where the user stands must not shadow ours.
-        [sys.executable, "-P", "-m", "flows.sql_child"],
+        [sys.executable, "-P", "-m", "winnow.flows.sql_child"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         # A terminal's Ctrl-C reaches this process alone, which then ends that one.

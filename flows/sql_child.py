@@ -18,10 +18,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from flows.orphans import exit_with_parent
-from flows.reading import reading
-from storage.errors import QueryRefused, StorageError
-from storage.statements import bound_cells, give_up_after, run_sql
+from winnow.flows.orphans import exit_with_parent
+from winnow.flows.reading import reading
+from winnow.storage.errors import QueryRefused, StorageError
+from winnow.storage.statements import bound_cells, give_up_after, run_sql
 
 TEMPORARY_FILE = 1 << 30
 """Bytes of a file that sorting may fill on the disk."""

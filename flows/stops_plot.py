@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.proportion import proportion_interval
-from flows.simulation_plot import CACHE, COLOURS
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.proportion import proportion_interval
+from winnow.flows.simulation_plot import CACHE, COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

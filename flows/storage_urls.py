@@ -2,8 +2,8 @@
 
 import os
 
-from storage.urls import shown_url
-from tasks.errors import SpecError
+from winnow.storage.urls import shown_url
+from winnow.tasks.errors import SpecError
 
 _HIDDEN: dict[str, str] = {}
 

@@ -1,8 +1,8 @@
 """The answer of a campaign in a few sentences, with what it cost and where everything is."""
 
-from storage.urls import shown_url
-from tasks.answer.words import answer_lines, headline
-from tasks.status import CampaignStatus
+from winnow.storage.urls import shown_url
+from winnow.tasks.answer.words import answer_lines, headline
+from winnow.tasks.status import CampaignStatus
 
 KEY_WIDTH = 10
 

@@ -5,15 +5,15 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from flows.output import print_rows
-from flows.summary import print_summary
-from storage import certify_views, duel_views, views
-from storage.records import CampaignRecord
-from tasks.certifying import evidence
-from tasks.certifying.certificate import UNRELIABLE
-from tasks.routing import standing
-from tasks.status import campaign_status
-from tasks.strengths import strengths
+from winnow.flows.output import print_rows
+from winnow.flows.summary import print_summary
+from winnow.storage import certify_views, duel_views, views
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.certifying import evidence
+from winnow.tasks.certifying.certificate import UNRELIABLE
+from winnow.tasks.routing import standing
+from winnow.tasks.status import campaign_status
+from winnow.tasks.strengths import strengths
 
 Row = dict[str, Any]
 Section = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import typer
 
-from flows.output import tell
-from flows.reading import reading
-from storage import campaign_records
-from tasks.campaign_files import Approve
-from tasks.campaigns import stored_spec
-from tasks.errors import SpecError
-from tasks.spec import CampaignSpec
-from tasks.spec_file import SpecFile
-from tasks.trust import Permission, permissions
+from winnow.flows.output import tell
+from winnow.flows.reading import reading
+from winnow.storage import campaign_records
+from winnow.tasks.campaign_files import Approve
+from winnow.tasks.campaigns import stored_spec
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.spec_file import SpecFile
+from winnow.tasks.trust import Permission, permissions
 
 TRUSTED = "trusted"
 

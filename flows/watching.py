@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from algorithms.decision import Decision
-from storage.records import RoundRecord
-from tasks.running import RunningCampaign
+from winnow.algorithms.decision import Decision
+from winnow.storage.records import RoundRecord
+from winnow.tasks.running import RunningCampaign
 
 
 class Watcher(Protocol):

@@ -7,10 +7,10 @@ it learns nothing. Every flow run of ours is therefore tagged with its process, 
 from contextlib import suppress
 from dataclasses import asdict
 
-from flows.reading import reading
-from storage import leases
-from storage.records import Holder
-from tasks.liveness import is_dead, is_gone, this_process
+from winnow.flows.reading import reading
+from winnow.storage import leases
+from winnow.storage.records import Holder
+from winnow.tasks.liveness import is_dead, is_gone, this_process
 
 TAG = "winnow"
 """What every flow run of ours is tagged with."""

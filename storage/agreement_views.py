@@ -5,8 +5,8 @@ from collections import Counter
 from sqlalchemy import and_, case, func, select
 from sqlalchemy.orm import Session
 
-from storage.models import Candidate, Comparison, Game, Round
-from storage.views import Row
+from winnow.storage.models import Candidate, Comparison, Game, Round
+from winnow.storage.views import Row
 
 Sides = tuple[int, int]
 """Whom each of two judges prefers: 1 the first candidate, -1 the second, 0 neither."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from storage import dataset_records
-from storage.models import Arrival, Campaign, Example
-from storage.records import NewExample
+from winnow.storage import dataset_records
+from winnow.storage.models import Arrival, Campaign, Example
+from winnow.storage.records import NewExample
 
 
 def add_arrival(

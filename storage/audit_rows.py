@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session, aliased
 
-from storage import arrivals
-from storage.models import Comparison, Dataset, Example, Game, Generation, Prompt, Round
-from storage.sides import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
+from winnow.storage import arrivals
+from winnow.storage.models import Comparison, Dataset, Example, Game, Generation, Prompt, Round
+from winnow.storage.sides import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
 
 ROWS_AT_ONCE = 1_000
 

@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, exists, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
-from storage.errors import QueryRefused
-from storage.models import Candidate, Comparison, Example, Game, Generation, Label, Prompt, Round
-from storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
-from storage.views import Row
+from winnow.storage.errors import QueryRefused
+from winnow.storage.models import Candidate, Comparison, Example, Game, Generation, Label, Prompt, Round
+from winnow.storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.views import Row
 
 REPLY = aliased(Generation)
 

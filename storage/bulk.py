@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import JSON, Connection, Dialect, Table
 
-from storage.columns import AnyText, storable
-from storage.driving import errors_of, run, run_many
+from winnow.storage.columns import AnyText, storable
+from winnow.storage.driving import errors_of, run, run_many
 
 Convert = Callable[[Any], Any]
 

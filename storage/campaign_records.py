@@ -8,17 +8,17 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from storage.errors import CampaignNotFound
-from storage.models import (
+from winnow.storage.errors import CampaignNotFound
+from winnow.storage.models import (
     Campaign,
     Candidate,
 )
-from storage.records import (
+from winnow.storage.records import (
     CampaignRecord,
     NewCandidate,
     NewDecision,
 )
-from storage.round_records import next_round_number
+from winnow.storage.round_records import next_round_number
 
 
 def campaigns(session: Session) -> list[CampaignRecord]:

@@ -7,9 +7,9 @@ from dataclasses import asdict, fields
 from sqlalchemy import Select, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
-from storage.bulk import insert_row
-from storage.models import Campaign, Canary, Comparison, Game, Generation, Pin, Round, table_of
-from storage.records import CanaryRecord, NewCanary
+from winnow.storage.bulk import insert_row
+from winnow.storage.models import Campaign, Canary, Comparison, Game, Generation, Pin, Round, table_of
+from winnow.storage.records import CanaryRecord, NewCanary
 
 REFERENCES = ("first", "changed")
 """Verdicts of the canaries that later ones are compared with."""

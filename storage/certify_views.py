@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from sqlalchemy.orm import Session
 
-from storage import views
-from storage.models import Comparison, Generation, Prompt
-from storage.views import Row
+from winnow.storage import views
+from winnow.storage.models import Comparison, Generation, Prompt
+from winnow.storage.views import Row
 
 
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:

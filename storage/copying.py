@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import Table, func, select, text
 from sqlalchemy.orm import Session
 
-from storage.bulk import insert_rows
-from storage.columns import storable
-from storage.database import Database
-from storage.errors import CopyRefused
-from storage.models import Base
-from storage.schema import ensure_schema, require_schema
+from winnow.storage.bulk import insert_rows
+from winnow.storage.columns import storable
+from winnow.storage.database import Database
+from winnow.storage.errors import CopyRefused
+from winnow.storage.models import Base
+from winnow.storage.schema import ensure_schema, require_schema
 
 ROWS_AT_ONCE = 5_000
 """Rows fetched together."""

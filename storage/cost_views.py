@@ -3,9 +3,9 @@
 from sqlalchemy import func, select, union_all
 from sqlalchemy.orm import Session
 
-from storage.loads import loads_by_model
-from storage.models import Candidate, Comparison, Generation, Round
-from storage.views import Row
+from winnow.storage.loads import loads_by_model
+from winnow.storage.models import Candidate, Comparison, Generation, Round
+from winnow.storage.views import Row
 
 NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
 NO_LOADS = {"loads": 0, "load_seconds": 0.0}

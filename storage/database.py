@@ -9,12 +9,12 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import Session
 
-from storage import network_files
-from storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable
-from storage.postgresql_engine import READS, postgresql_engine
-from storage.sqlite_engine import WRITES, is_busy, sqlite_engine
-from storage.urls import shown_url
-from storage.write_lock import why_file_is_locked, why_server_is_locked
+from winnow.storage import network_files
+from winnow.storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable
+from winnow.storage.postgresql_engine import READS, postgresql_engine
+from winnow.storage.sqlite_engine import WRITES, is_busy, sqlite_engine
+from winnow.storage.urls import shown_url
+from winnow.storage.write_lock import why_file_is_locked, why_server_is_locked
 
 BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""

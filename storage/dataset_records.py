@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from storage.models import (
+from winnow.storage.models import (
     Dataset,
     Example,
 )
-from storage.records import (
+from winnow.storage.records import (
     NewExample,
 )
 

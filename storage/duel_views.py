@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from storage.models import Candidate, Comparison, Example, Game, Generation, Prompt, Round
-from storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
-from storage.views import Row, stream
+from winnow.storage.models import Candidate, Comparison, Example, Game, Generation, Prompt, Round
+from winnow.storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.views import Row, stream
 
 
 def comparisons(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from storage.models import Embedding
+from winnow.storage.models import Embedding
 
 DIGESTS_PER_QUERY = 500
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from storage.models import (
+from winnow.storage.models import (
     Candidate,
     Comparison,
     Dataset,
@@ -17,8 +17,8 @@ from storage.models import (
     Round,
     Tally,
 )
-from storage.sides import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
-from storage.views import Row, stream
+from winnow.storage.sides import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.views import Row, stream
 
 
 def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from storage.models import FileDigest
+from winnow.storage.models import FileDigest
 
 
 class FileState(NamedTuple):

@@ -9,18 +9,18 @@ from operator import attrgetter
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from storage.bulk import in_portions, insert_rows
-from storage.columns import storable
-from storage.errors import TextsLost
-from storage.lookups import ids_with, rows_with
-from storage.models import (
+from winnow.storage.bulk import in_portions, insert_rows
+from winnow.storage.columns import storable
+from winnow.storage.errors import TextsLost
+from winnow.storage.lookups import ids_with, rows_with
+from winnow.storage.models import (
     Generation,
     Round,
     table_of,
 )
-from storage.pins import pin
-from storage.prompts import digest_of, ensure_prompts
-from storage.records import (
+from winnow.storage.pins import pin
+from winnow.storage.prompts import digest_of, ensure_prompts
+from winnow.storage.records import (
     NewGeneration,
     StoredText,
 )

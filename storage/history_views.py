@@ -5,10 +5,10 @@ from typing import Any
 from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
 
-from storage.errors import FamilyNotFound
-from storage.models import Campaign, Candidate, Dataset, Decision, Generation, Round
-from storage.reuse_views import reuse
-from storage.views import Row
+from winnow.storage.errors import FamilyNotFound
+from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Generation, Round
+from winnow.storage.reuse_views import reuse
+from winnow.storage.views import Row
 
 
 def campaigns(session: Session) -> list[Row]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from storage.leases import find
-from storage.models import Campaign, Candidate, Comparison, Example, Label, Lease, Round
-from storage.records import LeaseRecord
+from winnow.storage.leases import find
+from winnow.storage.models import Campaign, Candidate, Comparison, Example, Label, Lease, Round
+from winnow.storage.records import LeaseRecord
 
 OBJECTIVE = "certify"
 """The one objective that reads labels."""

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
-from storage.models import Load
-from storage.records import NewLoad
+from winnow.storage.models import Load
+from winnow.storage.records import NewLoad
 
 Row = dict[str, Any]
 

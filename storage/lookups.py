@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from storage.driving import run
+from winnow.storage.driving import run
 
 
 def rows_with(

@@ -5,9 +5,9 @@ from typing import Any
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from storage.database import Database
-from storage.models import Base, Comparison, Decision, Round, Tally
-from storage.tallies import SIDES
+from winnow.storage.database import Database
+from winnow.storage.models import Base, Comparison, Decision, Round, Tally
+from winnow.storage.tallies import SIDES
 
 
 def problems(session: Session) -> list[str]:

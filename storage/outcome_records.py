@@ -8,9 +8,9 @@ from operator import attrgetter
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
-from storage.bulk import insert_rows
-from storage.campaign_records import candidate_ids
-from storage.models import (
+from winnow.storage.bulk import insert_rows
+from winnow.storage.campaign_records import candidate_ids
+from winnow.storage.models import (
     Campaign,
     Candidate,
     Comparison,
@@ -19,14 +19,14 @@ from storage.models import (
     Round,
     table_of,
 )
-from storage.pins import unpin_recorded
-from storage.records import (
+from winnow.storage.pins import unpin_recorded
+from winnow.storage.records import (
     DecisionRecord,
     NewComparison,
     NewDecision,
     NewGame,
 )
-from storage.tallies import add_to_tallies, decide
+from winnow.storage.tallies import add_to_tallies, decide
 
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
 BY_THE_BEST = ("best", "tied", "not-better")

@@ -3,7 +3,7 @@
 from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from storage.models import Candidate, Comparison, Example
+from winnow.storage.models import Candidate, Comparison, Example
 
 
 def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float | None]:

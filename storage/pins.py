@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from storage.driving import run
+from winnow.storage.driving import run
 
 
 def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) -> None:

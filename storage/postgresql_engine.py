@@ -23,10 +23,10 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from storage.driving import run
-from storage.errors import StorageUnavailable
-from storage.sqlite_engine import WRITES
-from storage.write_lock import LOCKED_BY_WRITERS
+from winnow.storage.driving import run
+from winnow.storage.errors import StorageUnavailable
+from winnow.storage.sqlite_engine import WRITES
+from winnow.storage.write_lock import LOCKED_BY_WRITERS
 
 READS = "winnow_reads"
 """Execution option of a connection whose transactions read: one snapshot for the whole of each."""

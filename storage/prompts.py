@@ -5,10 +5,10 @@ from hashlib import sha256
 
 from sqlalchemy import Connection
 
-from storage.bulk import insert_rows
-from storage.columns import storable
-from storage.lookups import ids_with
-from storage.models import Prompt, table_of
+from winnow.storage.bulk import insert_rows
+from winnow.storage.columns import storable
+from winnow.storage.lookups import ids_with
+from winnow.storage.models import Prompt, table_of
 
 
 def digest_of(text: str) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, text, true, update
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from storage.errors import LeaseHeld
-from storage.leases import find, is_live
-from storage.models import (
+from winnow.storage.errors import LeaseHeld
+from winnow.storage.leases import find, is_live
+from winnow.storage.models import (
     Arrival,
     Campaign,
     Canary,
@@ -29,7 +29,7 @@ from storage.models import (
     Round,
     Tally,
 )
-from storage.records import LeaseRecord
+from winnow.storage.records import LeaseRecord
 
 # Foreign keys that only deleting looks up; no query of a campaign would use an index on them.
 _LOOKED_UP = {

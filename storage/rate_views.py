@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from storage.models import Generation
+from winnow.storage.models import Generation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

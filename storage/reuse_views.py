@@ -15,8 +15,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from storage.models import Campaign, Candidate, Comparison, Game, Generation, Round
-from storage.views import Row
+from winnow.storage.models import Campaign, Candidate, Comparison, Game, Generation, Round
+from winnow.storage.views import Row
 
 CANDIDATE, JUDGE = "candidate", "judge"
 

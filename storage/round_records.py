@@ -7,14 +7,14 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from storage.bulk import insert_row
-from storage.models import (
+from winnow.storage.bulk import insert_row
+from winnow.storage.models import (
     Comparison,
     Decision,
     Round,
     table_of,
 )
-from storage.records import (
+from winnow.storage.records import (
     RoundRecord,
     ToldRound,
 )

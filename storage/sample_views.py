@@ -5,9 +5,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.orm import Session
 
-from storage.models import Comparison, Example, Round
-from storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
-from storage.views import Row
+from winnow.storage.models import Comparison, Example, Round
+from winnow.storage.sides import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.views import Row
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
 """High outcomes, low ones, ties of duels, and none."""

@@ -5,8 +5,8 @@ from pathlib import Path
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from storage.database import Database
-from storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
+from winnow.storage.database import Database
+from winnow.storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -77,7 +77,7 @@ def current_revision(database: Database) -> str | None:
 def _migrate(database: Database) -> None:
     from alembic import command
 
-    from storage.migrations.settings import alembic_config
+    from winnow.storage.migrations.settings import alembic_config
 
     try:
         command.upgrade(alembic_config(database), "head")

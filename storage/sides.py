@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Select
 from sqlalchemy.orm import aliased
 
-from storage.models import Candidate, Comparison, Example, Generation, Prompt, Round
+from winnow.storage.models import Candidate, Comparison, Example, Generation, Prompt, Round
 
 A, B = aliased(Candidate), aliased(Candidate)
 TEXT_A, TEXT_B = aliased(Generation), aliased(Generation)

@@ -13,8 +13,8 @@ from sqlalchemy import Result, text
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.orm import Session
 
-from storage.database import cause
-from storage.errors import QueryRefused
+from winnow.storage.database import cause
+from winnow.storage.errors import QueryRefused
 
 ROWS_AT_ONCE = 100
 """Each may be large."""

@@ -11,11 +11,11 @@ from dataclasses import fields
 
 from sqlalchemy import Connection
 
-from storage.bulk import insert_row
-from storage.driving import run
-from storage.errors import ConflictingRecord
-from storage.models import Decision, table_of
-from storage.records import NewComparison, NewDecision
+from winnow.storage.bulk import insert_row
+from winnow.storage.driving import run
+from winnow.storage.errors import ConflictingRecord
+from winnow.storage.models import Decision, table_of
+from winnow.storage.records import NewComparison, NewDecision
 
 SIDES = """
     SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome AS points,

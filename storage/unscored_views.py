@@ -5,8 +5,8 @@ from itertools import takewhile
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from storage.models import Candidate, Comparison, Round, Tally
-from storage.views import Row
+from winnow.storage.models import Candidate, Comparison, Round, Tally
+from winnow.storage.views import Row
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
-from storage.campaign_records import candidate_names
-from storage.loads import load_totals
-from storage.models import (
+from winnow.storage.campaign_records import candidate_names
+from winnow.storage.loads import load_totals
+from winnow.storage.models import (
     Campaign,
     Candidate,
     Comparison,
@@ -20,7 +20,7 @@ from storage.models import (
     Round,
     Tally,
 )
-from storage.outcome_records import latest_decision
+from winnow.storage.outcome_records import latest_decision
 
 Row = dict[str, Any]
 

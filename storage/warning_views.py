@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from storage.models import Candidate, Tally
-from storage.views import ROWS_AT_ONCE
+from winnow.storage.models import Candidate, Tally
+from winnow.storage.views import ROWS_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

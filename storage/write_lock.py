@@ -11,7 +11,7 @@ import sys
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from storage.processes import STOPPED, look_up
+from winnow.storage.processes import STOPPED, look_up
 
 LOCKED_BY_WRITERS = "alembic_version"
 """The table that writers lock in PostgreSQL. It is in every database of ours, and only migrations write to

@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage.agreement_views import Sides, judge_sides
-from storage.records import CampaignRecord
+from winnow.storage.agreement_views import Sides, judge_sides
+from winnow.storage.records import CampaignRecord
 
 Row = dict[str, Any]
 

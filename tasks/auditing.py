@@ -10,25 +10,25 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from storage import campaign_records
-from storage.audit_rows import (
+from winnow.storage import campaign_records
+from winnow.storage.audit_rows import (
     RecordedComparison,
     RecordedExample,
     RecordedGame,
     RecordedText,
     recorded_comparisons,
 )
-from storage.columns import storable
-from storage.records import CampaignRecord, NewCandidate
-from tasks.campaigns import stored_spec
-from tasks.candidates import StoredCandidate
-from tasks.datasets import Example
-from tasks.duelling import duel_on, duel_seed, plan_call
-from tasks.engines.protocol import GenerationFailure
-from tasks.errors import WinnowError
-from tasks.generating import PlannedGeneration, plan_text
-from tasks.pair_judges.protocol import GameCall, GameReply, PairJudge, Reply
-from tasks.pair_judges.registry import create_pair_judge, pair_judge_code
+from winnow.storage.columns import storable
+from winnow.storage.records import CampaignRecord, NewCandidate
+from winnow.tasks.campaigns import stored_spec
+from winnow.tasks.candidates import StoredCandidate
+from winnow.tasks.datasets import Example
+from winnow.tasks.duelling import duel_on, duel_seed, plan_call
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.generating import PlannedGeneration, plan_text
+from winnow.tasks.pair_judges.protocol import GameCall, GameReply, PairJudge, Reply
+from winnow.tasks.pair_judges.registry import create_pair_judge, pair_judge_code
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.candidates import Candidate
-from tasks.errors import SpecError
-from tasks.spec import CampaignSpec
-from tasks.suggestions import unknown_name
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.suggestions import unknown_name
 
 GATE = "gate"
 """The selector that compares candidates with a baseline in the place of finding the best."""

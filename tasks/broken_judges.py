@@ -9,12 +9,12 @@ on judges its texts again and makes none a second time.
 from collections.abc import Sequence
 from itertools import takewhile
 
-from storage import unscored_views
-from storage.records import NewComparison
-from tasks.errors import WinnowError
-from tasks.judges.scores import JUDGE_FAILED
-from tasks.plugins import remedy
-from tasks.running import RunningCampaign
+from winnow.storage import unscored_views
+from winnow.storage.records import NewComparison
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.judges.scores import JUDGE_FAILED
+from winnow.tasks.plugins import remedy
+from winnow.tasks.running import RunningCampaign
 
 MOST_IN_A_ROW = 10
 """Failures in a row from which on a judge is held to be broken, if they are not of one candidate."""

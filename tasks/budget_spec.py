@@ -11,8 +11,8 @@ from pydantic import (
     model_validator,
 )
 
-from tasks.budget_kinds import KINDS, Kind
-from tasks.sections import Section
+from winnow.tasks.budget_kinds import KINDS, Kind
+from winnow.tasks.sections import Section
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 Amount = Annotated[float, Field(gt=0.0)]

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import labels, spending
-from storage.loads import loads_by_model
-from storage.records import CampaignRecord
-from tasks.budget_kinds import Kind, limits_of, own_kind
-from tasks.engines.providers import REMOTE
-from tasks.engines.sharing import WIDTH_ARGS
+from winnow.storage import labels, spending
+from winnow.storage.loads import loads_by_model
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.budget_kinds import Kind, limits_of, own_kind
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.sharing import WIDTH_ARGS
 
 SECONDS_PER_HOUR = 3600.0
 TOKENS_PER_PRICE = 1_000_000

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
-from storage import campaign_records
-from storage.database import open_database
-from storage.errors import StorageError
-from storage.schema import require_schema
-from tasks.checking import check_campaign
-from tasks.errors import SpecError
-from tasks.file_digests import recall_digests
-from tasks.hub_cache import Revisions, pinned, revisions_of
-from tasks.objectives.checked import CheckedCampaign
-from tasks.spec import CampaignSpec
-from tasks.spec_file import SpecFile, parse_spec, read_spec_file
+from winnow.storage import campaign_records
+from winnow.storage.database import open_database
+from winnow.storage.errors import StorageError
+from winnow.storage.schema import require_schema
+from winnow.tasks.checking import check_campaign
+from winnow.tasks.errors import SpecError
+from winnow.tasks.file_digests import recall_digests
+from winnow.tasks.hub_cache import Revisions, pinned, revisions_of
+from winnow.tasks.objectives.checked import CheckedCampaign
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.spec_file import SpecFile, parse_spec, read_spec_file
 
 Approve = Callable[[SpecFile, CampaignSpec], None]
 """Refuses, by a SpecError, a campaign that does what nobody has allowed."""

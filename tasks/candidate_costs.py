@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.candidates import Candidate
-from tasks.errors import SpecError
-from tasks.spec import CampaignSpec
-from tasks.suggestions import unknown_name
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.suggestions import unknown_name
 
 CHAMPION = "champion"
 """The selector that can look for the cheapest candidate that is good enough."""

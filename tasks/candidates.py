@@ -5,13 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
-from storage.records import NewCandidate
-from tasks.engines.protocol import ModelRef, Sampling
-from tasks.errors import SpecError
-from tasks.identity import fingerprint_model
-from tasks.models import model_ref, sampling_of
-from tasks.server_keys import SERVER_KEYS
-from tasks.spec import (
+from winnow.storage.records import NewCandidate
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.errors import SpecError
+from winnow.tasks.identity import fingerprint_model
+from winnow.tasks.models import model_ref, sampling_of
+from winnow.tasks.server_keys import SERVER_KEYS
+from winnow.tasks.spec import (
     CampaignSpec,
     Exclusion,
     GenerateConfig,
@@ -19,8 +19,8 @@ from tasks.spec import (
     ModelSpec,
     NamedGenerateConfig,
 )
-from tasks.suggestions import unknown_name
-from tasks.templates import Template, compile_template, render
+from winnow.tasks.suggestions import unknown_name
+from winnow.tasks.templates import Template, compile_template, render
 
 MOST_CANDIDATES = 1_000_000
 """So many, before exclusions, that no campaign compares them."""

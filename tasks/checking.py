@@ -3,19 +3,19 @@
 from dataclasses import replace
 from functools import partial
 
-from algorithms.errors import AlgorithmError
-from algorithms.registry import describe, third_party
-from tasks.candidates import Candidate
-from tasks.datasets import Dataset, Example, load_dataset
-from tasks.engines.sharing import devices_wanted
-from tasks.errors import SpecError
-from tasks.objectives.checked import CheckedCampaign, common_params
-from tasks.objectives.registry import CLASSES
-from tasks.plugins import PluginFailed
-from tasks.source_code import code_digests
-from tasks.spec import CampaignSpec, DatasetSpec
-from tasks.suggestions import unknown_name
-from tasks.trial_renders import try_templates
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.registry import describe, third_party
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.datasets import Dataset, Example, load_dataset
+from winnow.tasks.engines.sharing import devices_wanted
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.checked import CheckedCampaign, common_params
+from winnow.tasks.objectives.registry import CLASSES
+from winnow.tasks.plugins import PluginFailed
+from winnow.tasks.source_code import code_digests
+from winnow.tasks.spec import CampaignSpec, DatasetSpec
+from winnow.tasks.suggestions import unknown_name
+from winnow.tasks.trial_renders import try_templates
 
 
 def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> CheckedCampaign:

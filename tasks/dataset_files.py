@@ -10,8 +10,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tasks.errors import DatasetError
-from tasks.suggestions import did_you_mean, unknown_name
+from winnow.tasks.errors import DatasetError
+from winnow.tasks.suggestions import did_you_mean, unknown_name
 
 PATH_KEY = "dataset.path"
 

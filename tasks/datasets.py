@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tasks.dataset_files import PATH_KEY, PlacedRow, Row, read_rows
-from tasks.errors import DatasetError
-from tasks.suggestions import unknown_name
+from winnow.tasks.dataset_files import PATH_KEY, PlacedRow, Row, read_rows
+from winnow.tasks.errors import DatasetError
+from winnow.tasks.suggestions import unknown_name
 
 ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from algorithms.decision import Decision
-from algorithms.errors import ImpossibleState
-from storage.records import NewComparison, RoundRecord
-from tasks.errors import ContradictoryState
-from tasks.running import RunningCampaign
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import ImpossibleState
+from winnow.storage.records import NewComparison, RoundRecord
+from winnow.tasks.errors import ContradictoryState
+from winnow.tasks.running import RunningCampaign
 
 
 def decide_round(

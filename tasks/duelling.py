@@ -7,17 +7,17 @@ a generation, in groups, before the next calls are planned, so that a resumed ro
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from storage.columns import storable
-from storage.records import NewComparison, NewGame, RoundRecord, StoredText
-from tasks.datasets import Example
-from tasks.engines.protocol import GenerationFailure, Request
-from tasks.generating import PlannedGeneration, Texts, have_texts
-from tasks.identity import generation_key, request_content, request_seed
-from tasks.judges.scores import JUDGE_FAILED
-from tasks.pair_judges.outcomes import verdict_of
-from tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairJudge, PairVerdict, Reply
-from tasks.plugins import PluginFailed
-from tasks.running import RunningCampaign
+from winnow.storage.columns import storable
+from winnow.storage.records import NewComparison, NewGame, RoundRecord, StoredText
+from winnow.tasks.datasets import Example
+from winnow.tasks.engines.protocol import GenerationFailure, Request
+from winnow.tasks.generating import PlannedGeneration, Texts, have_texts
+from winnow.tasks.identity import generation_key, request_content, request_seed
+from winnow.tasks.judges.scores import JUDGE_FAILED
+from winnow.tasks.pair_judges.outcomes import verdict_of
+from winnow.tasks.pair_judges.protocol import Duel, Game, GameCall, GameReply, PairJudge, PairVerdict, Reply
+from winnow.tasks.plugins import PluginFailed
+from winnow.tasks.running import RunningCampaign
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.budget_spec import PriceSpec
-from tasks.sections import Section
+from winnow.tasks.budget_spec import PriceSpec
+from winnow.tasks.sections import Section
 
 
 class ExecutionSpec(Section):

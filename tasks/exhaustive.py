@@ -4,11 +4,11 @@ It has a name of its own, so that the first one stays as it is, and the same mod
 and seed, so that it takes over every text the first one made.
 """
 
-from tasks.checking import check_campaign
-from tasks.errors import SpecError
-from tasks.objectives.checked import CheckedCampaign
-from tasks.same_scores import exhaustive_name
-from tasks.spec import SelectorSpec, StoppingSpec
+from winnow.tasks.checking import check_campaign
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.checked import CheckedCampaign
+from winnow.tasks.same_scores import exhaustive_name
+from winnow.tasks.spec import SelectorSpec, StoppingSpec
 
 LONGEST_NAME = 100
 

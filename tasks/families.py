@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import campaign_records, history_views
-from tasks.status import campaign_status
+from winnow.storage import campaign_records, history_views
+from winnow.tasks.status import campaign_status
 
 COLUMNS = (
     "campaign",

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.candidates import Candidate
-from tasks.errors import SpecError
-from tasks.spec import CampaignSpec
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import CampaignSpec
 
 NEEDS_FEATURES = "llm-po-bt"
 FEATURES = "features"

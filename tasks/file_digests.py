@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a policy is served where there is no database
-    from storage.database import Database
+    from winnow.storage.database import Database
 
 LARGE = 2**20
 """Bytes from which a file's digest is remembered."""
@@ -52,7 +52,7 @@ def file_digest(path: Path) -> str:
 
 def recall_digests(database: "Database") -> None:
     """Take over what a database remembers."""
-    from storage.file_digests import stored_digests
+    from winnow.storage.file_digests import stored_digests
 
     with database.reading() as session:
         _remembered.update(stored_digests(session).items())
@@ -60,7 +60,7 @@ def recall_digests(database: "Database") -> None:
 
 def keep_digests(database: "Database") -> None:
     """Have a database remember what was read since the last time."""
-    from storage.file_digests import FileState, store_digests
+    from winnow.storage.file_digests import FileState, store_digests
 
     if _new:
         with database.writing() as session:

@@ -1,6 +1,6 @@
 """What a campaign found as pandas frames, for notebooks.
 
-    from tasks.frames import campaigns, family, frame, sql_frame
+    from winnow.tasks.frames import campaigns, family, frame, sql_frame
 
     campaigns("sqlite:///winnow.db")
     family("sqlite:///winnow.db", "sum-prompts")
@@ -17,10 +17,10 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tasks.columns import Kind, cell, guessed_kind, kinds_of
-from tasks.errors import SpecError
-from tasks.suggestions import unknown_name
-from tasks.views import VIEWS, ask
+from winnow.tasks.columns import Kind, cell, guessed_kind, kinds_of
+from winnow.tasks.errors import SpecError
+from winnow.tasks.suggestions import unknown_name
+from winnow.tasks.views import VIEWS, ask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def frame(
         StorageError: If the database cannot be read, or has no such campaign.
         SpecError: If there is no such view or candidate, or the campaign cannot answer it.
     """
-    from storage import campaign_records
+    from winnow.storage import campaign_records
 
     if view not in VIEWS:
         raise SpecError(unknown_name("view", view, VIEWS))
@@ -67,7 +67,7 @@ def campaigns(storage: str) -> "pd.DataFrame":
     Raises:
         StorageError: If the database cannot be read.
     """
-    from storage.history_views import campaigns
+    from winnow.storage.history_views import campaigns
 
     with _reading(storage) as session:
         return _typed(campaigns(session), "history")
@@ -79,7 +79,7 @@ def family(storage: str, name: str) -> "pd.DataFrame":
     Raises:
         StorageError: If the database cannot be read, or has no such family.
     """
-    from tasks.families import family_rows
+    from winnow.tasks.families import family_rows
 
     with _reading(storage) as session:
         return _typed(family_rows(session, name), "history")
@@ -96,7 +96,7 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    from storage.statements import run_sql
+    from winnow.storage.statements import run_sql
 
     with _reading(storage) as session:
         columns, found = run_sql(session, statement)
@@ -126,8 +126,8 @@ def _series(values: list[Any], kind: Kind | None) -> "pd.Series[Any]":
 
 @contextmanager
 def _reading(storage: str) -> "Generator[Session, None, None]":
-    from storage.database import open_database
-    from storage.schema import require_schema
+    from winnow.storage.database import open_database
+    from winnow.storage.schema import require_schema
 
     with closing(open_database(storage, read_only=True)) as database:
         require_schema(database)

@@ -4,20 +4,20 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 
-from storage import generation_records, loads
-from storage.columns import storable
-from storage.leases import writing_under
-from storage.records import NewGeneration, NewLoad, RoundRecord, StoredText
-from tasks.canaries.asking import meet_servers
-from tasks.engines.asking import Ask
-from tasks.engines.load_times import LoadTime
-from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
-from tasks.errors import TemplateError
-from tasks.identity import generation_key, request_content, request_seed, sha256
-from tasks.leasing import now
-from tasks.meetings import meetings_of
-from tasks.reuse import reusable_texts
-from tasks.running import RunningCampaign
+from winnow.storage import generation_records, loads
+from winnow.storage.columns import storable
+from winnow.storage.leases import writing_under
+from winnow.storage.records import NewGeneration, NewLoad, RoundRecord, StoredText
+from winnow.tasks.canaries.asking import meet_servers
+from winnow.tasks.engines.asking import Ask
+from winnow.tasks.engines.load_times import LoadTime
+from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.identity import generation_key, request_content, request_seed, sha256
+from winnow.tasks.leasing import now
+from winnow.tasks.meetings import meetings_of
+from winnow.tasks.reuse import reusable_texts
+from winnow.tasks.running import RunningCampaign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.datasets import Dataset
-from tasks.errors import SpecError
-from tasks.score_tables import ScoreTable, load_ended_table
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.errors import SpecError
+from winnow.tasks.score_tables import ScoreTable, load_ended_table
 
 
 def load_history(sources: Sequence[str], storage: str, dataset: Dataset) -> FloatArray | None:

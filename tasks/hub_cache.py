@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.engines.providers import REMOTE
-from tasks.spec import CampaignSpec, JudgeSpec, ModelSpec
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.spec import CampaignSpec, JudgeSpec, ModelSpec
 
 Revisions = Mapping[str, str | None]
 """By the place of a model in the stored spec; see `revisions_of`."""

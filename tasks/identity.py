@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.engines.protocol import ModelRef, Sampling
-from tasks.engines.providers import REMOTE
-from tasks.file_digests import file_digest
-from tasks.server_keys import server_url
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.file_digests import file_digest
+from winnow.tasks.server_keys import server_url
 
 
 def canonical_json(value: Any) -> str:  # noqa: ANN401 -- any JSON value

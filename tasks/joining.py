@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from storage.records import NewCandidate
-from tasks.objectives.checked import CheckedCampaign
+from winnow.storage.records import NewCandidate
+from winnow.tasks.objectives.checked import CheckedCampaign
 
 GROWING = (
     "models",

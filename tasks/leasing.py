@@ -5,11 +5,11 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from storage import leases
-from storage.database import Database
-from storage.errors import CampaignDeleted, LeaseLost, StorageUnavailable
-from storage.records import LeaseRecord
-from tasks.liveness import is_gone, this_process, watch
+from winnow.storage import leases
+from winnow.storage.database import Database
+from winnow.storage.errors import CampaignDeleted, LeaseLost, StorageUnavailable
+from winnow.storage.records import LeaseRecord
+from winnow.tasks.liveness import is_gone, this_process, watch
 
 LIFETIME = dt.timedelta(seconds=60)
 """Without a heartbeat for this long a lease may be taken over."""

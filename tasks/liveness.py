@@ -14,10 +14,10 @@ import time
 import uuid
 from pathlib import Path
 
-from storage import leases
-from storage.database import Database
-from storage.processes import DEAD, look_up
-from storage.records import Holder, LeaseRecord
+from winnow.storage import leases
+from winnow.storage.database import Database
+from winnow.storage.processes import DEAD, look_up
+from winnow.storage.records import Holder, LeaseRecord
 
 LOGGER = logging.getLogger("winnow.leases")
 

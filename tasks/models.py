@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from tasks.engines.adapters import adapter_rank
-from tasks.engines.protocol import ModelRef, Sampling
-from tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE
-from tasks.errors import SpecError
-from tasks.server_keys import key_in, key_variable
-from tasks.spec import GenerateConfig, ModelSpec
-from tasks.suggestions import unknown_name
+from winnow.tasks.engines.adapters import adapter_rank
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE
+from winnow.tasks.errors import SpecError
+from winnow.tasks.server_keys import key_in, key_variable
+from winnow.tasks.spec import GenerateConfig, ModelSpec
+from winnow.tasks.suggestions import unknown_name
 
 HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
 """Provider -> the temperature above which it refuses every request."""

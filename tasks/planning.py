@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.protocols import Batch, round_rng
-from storage import round_records
-from storage.leases import writing_under
-from storage.records import RoundRecord
-from tasks.leasing import now
-from tasks.running import RunningCampaign
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.storage import round_records
+from winnow.storage.leases import writing_under
+from winnow.storage.records import RoundRecord
+from winnow.tasks.leasing import now
+from winnow.tasks.running import RunningCampaign
 
 Ask = Callable[[np.random.Generator], Batch]
 

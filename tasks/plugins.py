@@ -14,9 +14,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from algorithms.strangers import in_words
-from tasks.errors import WinnowError
-from tasks.leasing import now
+from winnow.algorithms.strangers import in_words
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.leasing import now
 
 FILE = "plugins.log"
 """Within a campaign's log folder."""

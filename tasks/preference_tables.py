@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from storage import campaign_records, duel_views
-from storage.database import open_database
-from storage.schema import require_schema
-from tasks.array_files import DAMAGED
-from tasks.score_tables import CAMPAIGN, ScoreTableError, read_table
+from winnow.algorithms.arrays import FloatArray
+from winnow.storage import campaign_records, duel_views
+from winnow.storage.database import open_database
+from winnow.storage.schema import require_schema
+from winnow.tasks.array_files import DAMAGED
+from winnow.tasks.score_tables import CAMPAIGN, ScoreTableError, read_table
 
 SUM = 1e-6
 """How far the preferences of two candidates over each other may be from adding up to 1."""

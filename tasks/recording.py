@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from algorithms.arrays import FloatArray
-from algorithms.decision import Bets, Decision, Differences
-from storage import generation_records, outcome_records
-from storage.leases import writing_under
-from storage.records import NewComparison, NewDecision, RoundRecord
-from tasks.leasing import now
-from tasks.meetings import meetings_of
-from tasks.running import RunningCampaign
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.decision import Bets, Decision, Differences
+from winnow.storage import generation_records, outcome_records
+from winnow.storage.leases import writing_under
+from winnow.storage.records import NewComparison, NewDecision, RoundRecord
+from winnow.tasks.leasing import now
+from winnow.tasks.meetings import meetings_of
+from winnow.tasks.running import RunningCampaign
 
 LARGEST = 1e300
 """JSON has no infinity, which is what a wealth becomes that is larger than any float."""

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
-from storage import generation_records
-from storage.records import RoundRecord, StoredText
-from tasks.identity import sha256
-from tasks.reuse_spec import MaxAge, Reuse
+from winnow.storage import generation_records
+from winnow.storage.records import RoundRecord, StoredText
+from winnow.tasks.identity import sha256
+from winnow.tasks.reuse_spec import MaxAge, Reuse
 
 if TYPE_CHECKING:  # it asks here what is stored
-    from tasks.generating import PlannedGeneration
-    from tasks.running import RunningCampaign
+    from winnow.tasks.generating import PlannedGeneration
+    from winnow.tasks.running import RunningCampaign
 
 
 def reusable_texts(

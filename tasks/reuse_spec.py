@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
 
-from tasks.sections import Section
+from winnow.tasks.sections import Section
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 

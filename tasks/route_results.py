@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.route.metrics import cumulative_regret, optimal_pick_ratio, pick_shares
-from tasks.route_worlds import RouteWorld
-from tasks.simulation import Run
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.route.metrics import cumulative_regret, optimal_pick_ratio, pick_shares
+from winnow.tasks.route_worlds import RouteWorld
+from winnow.tasks.simulation import Run
 
 WINDOWS = 10
 """Parts of a stream whose shares of picks are shown."""

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.metrics import true_means
-from algorithms.protocols import Batch, Router, Selector
-from tasks.routing.selector import PromptRouter
-from tasks.simulation import Run
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.metrics import true_means
+from winnow.algorithms.protocols import Batch, Router, Selector
+from winnow.tasks.routing.selector import PromptRouter
+from winnow.tasks.simulation import Run
 
 ORDER = 2
 """Tells the generator of a stream's order from those of `tasks.worlds.NOISE` and of a round."""

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.arrays import FloatArray
-from algorithms.protocols import Batch, Selector
-from storage import arrivals, campaign_records, dataset_records, round_records
-from storage.database import Database
-from storage.records import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
-from tasks.allowance import Allowance
-from tasks.budgets import Ledger, Spending
-from tasks.canaries.contacts import Contacts
-from tasks.engines.placement import placed
-from tasks.engines.pool import EnginePool
-from tasks.leasing import holding
-from tasks.meetings import Meetings, meetings_of
-from tasks.plugins import plugin_log
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.protocols import Batch, Selector
+from winnow.storage import arrivals, campaign_records, dataset_records, round_records
+from winnow.storage.database import Database
+from winnow.storage.records import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
+from winnow.tasks.allowance import Allowance
+from winnow.tasks.budgets import Ledger, Spending
+from winnow.tasks.canaries.contacts import Contacts
+from winnow.tasks.engines.placement import placed
+from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.leasing import holding
+from winnow.tasks.meetings import Meetings, meetings_of
+from winnow.tasks.plugins import plugin_log
 
 if TYPE_CHECKING:  # it knows the steps of a campaign that runs
-    from tasks.objectives.checked import CheckedCampaign
+    from winnow.tasks.objectives.checked import CheckedCampaign
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.arrays import FloatArray, IntArray
-from storage import campaign_records, dataset_records, outcome_records, round_records
-from storage.database import open_database
-from storage.records import CampaignRecord
-from storage.schema import require_schema
-from tasks.array_files import DAMAGED
-from tasks.dataset_files import read_rows
-from tasks.errors import DatasetError, SpecError
-from tasks.same_scores import exhaustive_name, has_the_same_scores
-from tasks.suggestions import did_you_mean, unknown_name
-from tasks.warnings import OUT
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.storage import campaign_records, dataset_records, outcome_records, round_records
+from winnow.storage.database import open_database
+from winnow.storage.records import CampaignRecord
+from winnow.storage.schema import require_schema
+from winnow.tasks.array_files import DAMAGED
+from winnow.tasks.dataset_files import read_rows
+from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.same_scores import exhaustive_name, has_the_same_scores
+from winnow.tasks.suggestions import did_you_mean, unknown_name
+from winnow.tasks.warnings import OUT
 
 CAMPAIGN = "campaign:"
 NAME_KEYS = ("candidates", "models", "prompts", "names")

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from storage.columns import storable
-from storage.records import NewComparison, RoundRecord, StoredText
-from tasks.engines.protocol import GenerationFailure
-from tasks.generating import Texts
-from tasks.judges.protocol import Judge
-from tasks.running import RunningCampaign
+from winnow.storage.columns import storable
+from winnow.storage.records import NewComparison, RoundRecord, StoredText
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.generating import Texts
+from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.running import RunningCampaign
 
 
 def score_outputs(

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.decision import Decision
-from algorithms.errors import AlgorithmError
-from algorithms.protocols import Batch, Selector
-from algorithms.registry import create_selector, third_party
-from tasks.plugins import Plugin, calling
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.protocols import Batch, Selector
+from winnow.algorithms.registry import create_selector, third_party
+from winnow.tasks.plugins import Plugin, calling
 
 
 def campaign_selector(name: str, *, n_arms: int, n_examples: int, **params: object) -> Selector:

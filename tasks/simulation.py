@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.decision import Decision, Reason
-from algorithms.errors import AlgorithmError
-from algorithms.metrics import NOBODY
-from algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
-from algorithms.registry import create_selector, describe
-from algorithms.strangers import in_words
-from tasks.errors import SpecError, WinnowError
-from tasks.plugins import PluginFailed
-from tasks.selectors import campaign_selector
-from tasks.worlds import World
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.decision import Decision, Reason
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.metrics import NOBODY
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
+from winnow.algorithms.registry import create_selector, describe
+from winnow.algorithms.strangers import in_words
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.plugins import PluginFailed
+from winnow.tasks.selectors import campaign_selector
+from winnow.tasks.worlds import World
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """How many threads a process's matrix products take; read once, when numpy is imported."""

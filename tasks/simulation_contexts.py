@@ -12,19 +12,19 @@ from contextlib import closing
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from storage import dataset_records
-from storage.database import Database, open_database
-from storage.records import CampaignRecord
-from tasks.campaigns import stored_dataset
-from tasks.datasets import Dataset
-from tasks.embedding.precomputed import read_vectors
-from tasks.embedding.prompts import check_embedder
-from tasks.embedding.protocol import of_unit_length
-from tasks.errors import SpecError, WinnowError
-from tasks.score_tables import CAMPAIGN, ScoreTable
-from tasks.spec import EmbedderSpec
-from tasks.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
+from winnow.algorithms.arrays import FloatArray
+from winnow.storage import dataset_records
+from winnow.storage.database import Database, open_database
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.campaigns import stored_dataset
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.embedding.precomputed import read_vectors
+from winnow.tasks.embedding.prompts import check_embedder
+from winnow.tasks.embedding.protocol import of_unit_length
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.score_tables import CAMPAIGN, ScoreTable
+from winnow.tasks.spec import EmbedderSpec
+from winnow.tasks.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
 
 
 def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.best_duel.evidence import worst_preferences
-from algorithms.metrics import (
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.best_duel.evidence import worst_preferences
+from winnow.algorithms.metrics import (
     arms_not_worse,
     arms_within_gap,
     best_arms,
@@ -17,11 +17,11 @@ from algorithms.metrics import (
     ndcg,
     true_means,
 )
-from tasks.errors import SpecError
-from tasks.route_results import optimal_picks_by, outscore_by, regret_by
-from tasks.route_worlds import RouteWorld
-from tasks.simulation import Run
-from tasks.worlds import DuelWorld, ScoreWorld, World
+from winnow.tasks.errors import SpecError
+from winnow.tasks.route_results import optimal_picks_by, outscore_by, regret_by
+from winnow.tasks.route_worlds import RouteWorld
+from winnow.tasks.simulation import Run
+from winnow.tasks.worlds import DuelWorld, ScoreWorld, World
 
 Metric = Literal[
     "accuracy",

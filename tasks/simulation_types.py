@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import IntArray
-from storage import dataset_records
-from storage.database import open_database
-from tasks.dataset_files import read_rows
-from tasks.errors import DatasetError, SpecError
-from tasks.score_tables import CAMPAIGN, ScoreTable
-from tasks.suggestions import unknown_name
-from tasks.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
+from winnow.algorithms.arrays import IntArray
+from winnow.storage import dataset_records
+from winnow.storage.database import open_database
+from winnow.tasks.dataset_files import read_rows
+from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.score_tables import CAMPAIGN, ScoreTable
+from winnow.tasks.suggestions import unknown_name
+from winnow.tasks.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
 
 ROWS = (".csv", ".json", ".jsonl", ".parquet")
 

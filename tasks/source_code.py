@@ -22,10 +22,8 @@ from weakref import WeakKeyDictionary
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 
-OURS = tuple(
-    Path(__file__).resolve().parents[1] / name
-    for name in ("algorithms", "flows", "infra", "storage", "tasks")
-)
+PACKAGE = Path(__file__).parents[1]  # not resolved: in a checkout its folders are links to others
+OURS = tuple((PACKAGE / name).resolve() for name in (".", "algorithms", "flows", "infra", "storage", "tasks"))
 
 PYTHONS = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
 

@@ -19,13 +19,13 @@ from pydantic import (
     model_validator,
 )
 
-from tasks.budget_kinds import Kind, limits_of, own_kind
-from tasks.budget_spec import Budget, BudgetSpec, refuse_unfit
-from tasks.engines.providers import REMOTE
-from tasks.execution_spec import ExecutionSpec
-from tasks.reuse_spec import Reuse
-from tasks.sections import Section
-from tasks.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
+from winnow.tasks.budget_kinds import Kind, limits_of, own_kind
+from winnow.tasks.budget_spec import Budget, BudgetSpec, refuse_unfit
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.execution_spec import ExecutionSpec
+from winnow.tasks.reuse_spec import Reuse
+from winnow.tasks.sections import Section
+from winnow.tasks.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""

@@ -11,10 +11,10 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tasks.errors import SpecError, SpecMistakes
-from tasks.printable import one_line
-from tasks.server_keys import SECRET
-from tasks.spec import CampaignSpec
+from winnow.tasks.errors import SpecError, SpecMistakes
+from winnow.tasks.printable import one_line
+from winnow.tasks.server_keys import SECRET
+from winnow.tasks.spec import CampaignSpec
 
 MOST_BYTES = 16 * 2**20
 """Of a campaign's file, and of what it comes to once every alias is written out."""

@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from storage import campaign_records, leases, outcome_records, round_records, views
-from storage.records import CampaignRecord, DecisionRecord
-from tasks.answer.derive import answer_of, beyond_the_benchmark, reason_of
-from tasks.answer.model import Answer
-from tasks.budget_kinds import limits_of, own_kind
-from tasks.budgets import Ledger, Spending, overspent
-from tasks.certifying.certificate import Certificate, certificate_of
-from tasks.leasing import now
-from tasks.liveness import how_left, seems_gone
-from tasks.routing.standing import Standing, standing_of
-from tasks.warnings import CampaignWarning, campaign_warnings
+from winnow.storage import campaign_records, leases, outcome_records, round_records, views
+from winnow.storage.records import CampaignRecord, DecisionRecord
+from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, reason_of
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.budget_kinds import limits_of, own_kind
+from winnow.tasks.budgets import Ledger, Spending, overspent
+from winnow.tasks.certifying.certificate import Certificate, certificate_of
+from winnow.tasks.leasing import now
+from winnow.tasks.liveness import how_left, seems_gone
+from winnow.tasks.routing.standing import Standing, standing_of
+from winnow.tasks.warnings import CampaignWarning, campaign_warnings
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """What a campaign is doing; how it ended is its answer's outcome:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.best_duel.strengths import bradley_terry_strengths
-from storage import campaign_records, duel_views
-from storage.records import CampaignRecord
+from winnow.algorithms.best_duel.strengths import bradley_terry_strengths
+from winnow.storage import campaign_records, duel_views
+from winnow.storage.records import CampaignRecord
 
 Row = dict[str, Any]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from storage import campaign_records
-from storage.database import Database
-from storage.records import CampaignRecord
-from storage.schema import require_schema
-from tasks.array_files import DAMAGED
-from tasks.errors import SpecError
-from tasks.score_tables import CAMPAIGN, ScoreTable
-from tasks.suggestions import did_you_mean
+from winnow.storage import campaign_records
+from winnow.storage.database import Database
+from winnow.storage.records import CampaignRecord
+from winnow.storage.schema import require_schema
+from winnow.tasks.array_files import DAMAGED
+from winnow.tasks.errors import SpecError
+from winnow.tasks.score_tables import CAMPAIGN, ScoreTable
+from winnow.tasks.suggestions import did_you_mean
 
 ARRAYS = (".npy", ".npz")
 

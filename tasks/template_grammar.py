@@ -11,8 +11,8 @@ from typing import NoReturn
 
 from jinja2 import nodes
 
-from tasks.errors import TemplateError
-from tasks.suggestions import unknown_name
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.suggestions import unknown_name
 
 TARGET = "target"
 MAX_LOOP_DEPTH = 2

@@ -17,8 +17,8 @@ from jinja2 import meta, nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from tasks.errors import TemplateError
-from tasks.template_grammar import FILTERS, check_grammar, check_variables
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.template_grammar import FILTERS, check_grammar, check_variables
 
 MAX_CHARACTERS = 1_000_000  # longer than any context window today
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from tasks.datasets import Example
+from winnow.tasks.datasets import Example
 
 MOST = 20_000
 """Prompts that are tried of all, beside those of each template's first, last and longest example."""

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from storage.urls import without_password
-from tasks.engines.providers import REMOTE
-from tasks.server_keys import DEFAULT_VARIABLE, OPENAI_URL, key_variable, server_url
-from tasks.spec import CampaignSpec
+from winnow.storage.urls import without_password
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.server_keys import DEFAULT_VARIABLE, OPENAI_URL, key_variable, server_url
+from winnow.tasks.spec import CampaignSpec
 
 _HARMLESS = """
     attention_backend convert device dtype kv_cache_dtype load_format max_model_len quantization

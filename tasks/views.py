@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tasks.errors import SpecError
-from tasks.suggestions import did_you_mean
+from winnow.tasks.errors import SpecError
+from winnow.tasks.suggestions import did_you_mean
 
 if TYPE_CHECKING:  # the command line reads the names alone
     from sqlalchemy.orm import Session
 
-    from storage.records import CampaignRecord
+    from winnow.storage.records import CampaignRecord
 
 Row = dict[str, Any]
 
@@ -18,34 +18,34 @@ ANY = "any objective"
 
 VIEWS: dict[str, dict[str, str]] = {
     "leaderboard": {
-        ANY: "storage.views:leaderboard",
-        "certify": "storage.certify_views:leaderboard",
+        ANY: "winnow.storage.views:leaderboard",
+        "certify": "winnow.storage.certify_views:leaderboard",
     },
     "comparisons": {
-        ANY: "storage.views:comparisons",
-        "best-duel": "storage.duel_views:comparisons",
-        "certify": "storage.certify_views:comparisons",
+        ANY: "winnow.storage.views:comparisons",
+        "best-duel": "winnow.storage.duel_views:comparisons",
+        "certify": "winnow.storage.certify_views:comparisons",
     },
-    "rounds": {ANY: "storage.views:rounds"},
-    "curve": {ANY: "storage.views:curve"},
-    "eliminations": {"best-mean": "storage.views:eliminations"},
-    "coverage": {ANY: "storage.views:coverage"},
-    "costs": {ANY: "storage.cost_views:costs"},
-    "reuse": {ANY: "storage.reuse_views:reuse"},
-    "history": {ANY: "storage.history_views:history"},
-    "head-to-head": {"best-duel": "storage.duel_views:head_to_head"},
-    "strengths": {"best-duel": "tasks.strengths:strengths"},
-    "games": {"best-duel": "storage.duel_views:games"},
-    "judges": {"best-duel": "storage.duel_views:judges"},
-    "verdicts": {"best-duel": "storage.duel_views:verdicts"},
+    "rounds": {ANY: "winnow.storage.views:rounds"},
+    "curve": {ANY: "winnow.storage.views:curve"},
+    "eliminations": {"best-mean": "winnow.storage.views:eliminations"},
+    "coverage": {ANY: "winnow.storage.views:coverage"},
+    "costs": {ANY: "winnow.storage.cost_views:costs"},
+    "reuse": {ANY: "winnow.storage.reuse_views:reuse"},
+    "history": {ANY: "winnow.storage.history_views:history"},
+    "head-to-head": {"best-duel": "winnow.storage.duel_views:head_to_head"},
+    "strengths": {"best-duel": "winnow.tasks.strengths:strengths"},
+    "games": {"best-duel": "winnow.storage.duel_views:games"},
+    "judges": {"best-duel": "winnow.storage.duel_views:judges"},
+    "verdicts": {"best-duel": "winnow.storage.duel_views:verdicts"},
     "agreement": {
-        "best-duel": "tasks.agreement:agreement",
-        "certify": "storage.agreement_views:human_agreement",
+        "best-duel": "winnow.tasks.agreement:agreement",
+        "certify": "winnow.storage.agreement_views:human_agreement",
     },
-    "e-values": {"certify": "tasks.certifying.evidence:e_values"},
-    "weights": {"certify": "tasks.certifying.evidence:weights"},
-    "labels": {"certify": "tasks.certifying.evidence:label_rows"},
-    "picks": {"route": "tasks.routing.standing:picks"},
+    "e-values": {"certify": "winnow.tasks.certifying.evidence:e_values"},
+    "weights": {"certify": "winnow.tasks.certifying.evidence:weights"},
+    "labels": {"certify": "winnow.tasks.certifying.evidence:label_rows"},
+    "picks": {"route": "winnow.tasks.routing.standing:picks"},
 }
 """Functions of a session and a campaign, imported when they are asked: some need more than the others."""
 
@@ -95,14 +95,14 @@ def ask(
         filters = {}
     module, _, name = path.partition(":")
     # Storage knows campaigns by their ids.
-    subject = campaign.id if module.startswith("storage.") else campaign
+    subject = campaign.id if module.startswith("winnow.storage.") else campaign
     rows: Iterable[Row] = getattr(import_module(module), name)(session, subject, **filters)
     return rows
 
 
 def _require_candidate(session: "Session", campaign: "CampaignRecord", candidate: str) -> None:
     # Imported here: the names of the views alone need no database.
-    from storage.campaign_records import candidate_names
+    from winnow.storage.campaign_records import candidate_names
 
     names = candidate_names(session, campaign.id)
     if candidate not in names:

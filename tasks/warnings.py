@@ -6,9 +6,9 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from storage import campaign_records, outcome_records, warning_views
-from storage.records import CampaignRecord, DecisionRecord
-from storage.warning_views import Counts
+from winnow.storage import campaign_records, outcome_records, warning_views
+from winnow.storage.records import CampaignRecord, DecisionRecord
+from winnow.storage.warning_views import Counts
 
 Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example"]
 """What a warning is about:

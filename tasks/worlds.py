@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.protocols import Batch, Selector
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.protocols import Batch, Selector
 
 NOISE = 1
 """Tells the generator of a round's outcomes from the one that the selector draws from."""

@@ -71,8 +71,8 @@ def postgresql():
 @pytest.fixture(scope="session")
 def postgresql_template(postgresql):
     """The name of a database there that has all tables and no rows."""
-    from storage.database import open_database
-    from storage.schema import ensure_schema
+    from winnow.storage.database import open_database
+    from winnow.storage.schema import ensure_schema
 
     url = postgresql.new_database()
     database = open_database(url)

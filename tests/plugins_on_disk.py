@@ -9,9 +9,9 @@ NAME = "acme_plugins"
 CODE = '''
 import os
 
-from algorithms.best_mean.row_mean import RowMean
-from tasks.judges.protocol import Verdict
-from tasks.pair_judges.protocol import PairVerdict
+from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.pair_judges.protocol import PairVerdict
 
 
 class Unprintable(BaseException):

@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-from tasks.campaigns import open_campaign, reopen_campaign
-from tasks.checking import check_campaign
-from tasks.deciding import decide_round
-from tasks.objectives.steps import generate_round, judge_round
-from tasks.planning import plan_round
-from tasks.recording import record_round
-from tasks.running import running
-from tasks.spec import CampaignSpec
+from winnow.tasks.campaigns import open_campaign, reopen_campaign
+from winnow.tasks.checking import check_campaign
+from winnow.tasks.deciding import decide_round
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.planning import plan_round
+from winnow.tasks.recording import record_round
+from winnow.tasks.running import running
+from winnow.tasks.spec import CampaignSpec
 
 N_EXAMPLES = 6
 

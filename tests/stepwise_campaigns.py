@@ -6,16 +6,16 @@ from contextlib import contextmanager
 
 import yaml
 
-from storage import campaign_records, pruning
-from tasks.campaign_files import check_campaign_file
-from tasks.campaigns import open_campaign, reopen_campaign
-from tasks.deciding import decide_round
-from tasks.leasing import now
-from tasks.liveness import is_gone
-from tasks.objectives.steps import generate_round, judge_round
-from tasks.planning import plan_round
-from tasks.recording import record_round
-from tasks.running import running
+from winnow.storage import campaign_records, pruning
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.campaigns import open_campaign, reopen_campaign
+from winnow.tasks.deciding import decide_round
+from winnow.tasks.leasing import now
+from winnow.tasks.liveness import is_gone
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.planning import plan_round
+from winnow.tasks.recording import record_round
+from winnow.tasks.running import running
 
 N_EXAMPLES = 8
 

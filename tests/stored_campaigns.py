@@ -6,9 +6,15 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from storage import campaign_records, dataset_records, generation_records, outcome_records, round_records
-from storage.database import open_database
-from storage.records import (
+from winnow.storage import (
+    campaign_records,
+    dataset_records,
+    generation_records,
+    outcome_records,
+    round_records,
+)
+from winnow.storage.database import open_database
+from winnow.storage.records import (
     CampaignRecord,
     NewCanary,
     NewCandidate,
@@ -18,7 +24,7 @@ from storage.records import (
     NewGame,
     NewGeneration,
 )
-from storage.schema import ensure_schema
+from winnow.storage.schema import ensure_schema
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
 

@@ -10,20 +10,20 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 MAY_IMPORT = {
-    "algorithms": {"algorithms", "numpy", "scipy", "torch"},
-    "storage": {"storage", "sqlalchemy", "alembic", "psycopg"},
+    "algorithms": {"winnow.algorithms", "numpy", "scipy", "torch"},
+    "storage": {"winnow.storage", "sqlalchemy", "alembic", "psycopg"},
     "tasks": {
-        "tasks", "algorithms", "storage",
+        "winnow.tasks", "winnow.algorithms", "winnow.storage",
         "anyio", "httpx", "jinja2", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core",
         "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers", "vllm", "yaml",
     },
     "flows": {
-        "flows", "tasks", "algorithms", "storage", "infra",
+        "winnow", "winnow.flows", "winnow.tasks", "winnow.algorithms", "winnow.storage", "winnow.infra",
         "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas",
         "plotly", "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich",
         "sqlalchemy", "starlette", "streamlit", "typer", "uvicorn", "yaml",
     },
-    "infra": {"infra", "tokenizers", "torch", "transformers"},
+    "infra": {"winnow.infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
 
 ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm_worker.py"}
@@ -37,15 +37,20 @@ ONE_FOLDER_ONLY = {
 
 
 def imported(path):
-    """Top-level names of all imports of a file, those inside functions included."""
+    """Top-level names of all imports of a file, those in functions too; of ours the folder as well."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
+            names |= {shortened(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute here"
-            names.add(node.module.partition(".")[0])
+            names.add(shortened(node.module))
     return names
+
+
+def shortened(name):
+    top, *rest = name.split(".")
+    return ".".join([top, *rest[:1]]) if top == "winnow" else top
 
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
@@ -73,6 +78,48 @@ def test_is_imported_in_one_folder_only(package):
     assert importers == {ONE_FOLDER_ONLY[package]}
 
 
+IMPORT_EVERYTHING = """
+import importlib, pkgutil, sys
+from pathlib import Path
+import winnow
+for each in pkgutil.walk_packages(winnow.__path__, "winnow."):
+    if not (each.name.endswith(SCRIPTS) or ".versions." in each.name):
+        importlib.import_module(each.name)
+paths = [getattr(each, "__file__", None) for each in list(sys.modules.values())]
+files = [Path(path).resolve() for path in paths if path]
+ours = [file for file in files if file.is_relative_to(ROOT) and ".venv" not in file.parts]
+print(len(ours), len(set(ours)))
+"""
+SCRIPTS = (".migrations.env", ".engines.vllm_worker", ".dashboard.app")
+"""Modules that are run, by Alembic, Streamlit or as a process, and not imported."""
+
+
+def test_every_module_has_one_name():
+    # In a checkout the folders lie beside the package as well: what imports them from there has them twice.
+    code = f"from pathlib import Path; ROOT, SCRIPTS = Path({str(ROOT)!r}), {SCRIPTS!r}{IMPORT_EVERYTHING}"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    modules, files = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, check=True
+    ).stdout.split()[-2:]
+    assert int(modules) > 300
+    assert modules == files
+
+
+@pytest.mark.parametrize("name", ["create_selector", "Router", "open", "select", "__version__"])
+def test_what_the_package_offers_is_loaded_when_it_is_used(name):
+    code = f"import sys, winnow; light = 'numpy' not in sys.modules; winnow.{name}; print(light)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "True"
+
+
+def test_a_name_that_the_package_lacks_is_said_as_of_any_module():
+    import winnow
+
+    assert set(dir(winnow)) == set(winnow.__all__)
+    with pytest.raises(AttributeError, match="module 'winnow' has no attribute 'nothing'"):
+        winnow.nothing  # noqa: B018
+
+
 def test_no_code_lives_outside_the_known_folders():
     folders = {path.parent.relative_to(ROOT).parts[0] for path in ROOT.glob("[a-z]*/**/*.py")}
     assert folders == {*MAY_IMPORT, "tests"}
@@ -81,7 +128,7 @@ def test_no_code_lives_outside_the_known_folders():
 @pytest.mark.parametrize("command", [["--help"], ["status", "--help"], ["selectors"], ["judges"]])
 def test_a_quick_command_imports_nothing_slow(command):
     code = (
-        "import sys; from flows.main import main; sys.argv = ['winnow', *sys.argv[1:]]\n"
+        "import sys; from winnow.flows.main import main; sys.argv = ['winnow', *sys.argv[1:]]\n"
         "try: main()\n"
         "finally: print(sorted({'httpx', 'torch', 'vllm', 'prefect', 'transformers', 'pandas'}"
         " & set(sys.modules)), file=sys.stderr)"

@@ -109,16 +109,16 @@ def _nothing_remembered():
 @pytest.mark.parametrize(
     ("module", "old", "new", "begins_anew"),
     [
-        ("algorithms.best_mean.standing", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {"ucb-e", "pulse"}),
-        ("algorithms.best_mean.pulse", "self._a = a", "self._a = 2 * a", {"pulse"}),
-        ("algorithms.best_duel.round_robin", "argmin", "argmax", {"round-robin"}),
-        ("algorithms.registry", "class Parameter", "class Parameters", set()),
-        ("algorithms.route.policy", "class Policy", "class Politics", set()),
-        ("algorithms.best_mean.standing", "# means this close are equal", "# other words", set()),
-        ("algorithms.best_mean.pulse", "PULSE: UCB-E on estimates", "PULSE: something else", set()),
+        ("winnow.algorithms.best_mean.standing", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {"ucb-e", "pulse"}),
+        ("winnow.algorithms.best_mean.pulse", "self._a = a", "self._a = 2 * a", {"pulse"}),
+        ("winnow.algorithms.best_duel.round_robin", "argmin", "argmax", {"round-robin"}),
+        ("winnow.algorithms.registry", "class Parameter", "class Parameters", set()),
+        ("winnow.algorithms.route.policy", "class Policy", "class Politics", set()),
+        ("winnow.algorithms.best_mean.standing", "# means this close are equal", "# other words", set()),
+        ("winnow.algorithms.best_mean.pulse", "PULSE: UCB-E on estimates", "PULSE: something else", set()),
         ("tests.benchmarks.errors.certify", "ABOVE = 1e-6", "ABOVE = 1e-5", {"r-autoeval-plus"}),
         ("tests.benchmarks.errors.page", "WIDTH = 110", "WIDTH = 100", set()),
-        ("algorithms.champion.wealth", "import numpy as np", "import numpy", set()),
+        ("winnow.algorithms.champion.wealth", "import numpy as np", "import numpy", set()),
     ],
 )
 def test_runs_begin_anew_where_their_code_is_another_and_nowhere_else(

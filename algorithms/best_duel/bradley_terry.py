@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.low_rank.logistic import sigmoid
 
 SMALL_DECREMENT = 1e-10  # nats; what is left after the last step is of the order of its square
 MOST_STEPS = 100

@@ -20,9 +20,9 @@ that is used.
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood, shorten
-from algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood, shorten
+from winnow.algorithms.low_rank.logistic import sigmoid
 
 RIDGE = 1e-4  # keeps the search from running away where some arms always win
 SMALL_DECREMENT = 1e-6  # nats

@@ -6,20 +6,24 @@ from functools import cached_property
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_duel.bradley_terry import Fit, Tally, fit_bradley_terry, log_likelihood
-from algorithms.best_duel.bradley_terry_bounds import half_space_suprema, half_space_values
-from algorithms.best_duel.bradley_terry_intervals import extreme_log_odds
-from algorithms.best_duel.bradley_terry_misfit import is_misfit, log_unstructured_mixture, strength_points
-from algorithms.best_duel.bradley_terry_mixture import laplace_log_mixture, log_mixture
-from algorithms.best_duel.count_evidence import CountEvidence
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.evidence import evidence_delta, worst_preferences
-from algorithms.best_duel.feature_space import arm_points, differences
-from algorithms.best_duel.setting import Setting
-from algorithms.decision import Claim
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, fit_bradley_terry, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry_bounds import half_space_suprema, half_space_values
+from winnow.algorithms.best_duel.bradley_terry_intervals import extreme_log_odds
+from winnow.algorithms.best_duel.bradley_terry_misfit import (
+    is_misfit,
+    log_unstructured_mixture,
+    strength_points,
+)
+from winnow.algorithms.best_duel.bradley_terry_mixture import laplace_log_mixture, log_mixture
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.evidence import evidence_delta, worst_preferences
+from winnow.algorithms.best_duel.feature_space import arm_points, differences
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.decision import Claim
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.logistic import sigmoid
 
 MISFIT_SHARE = 0.1  # of delta, for refuting the model; the rest is for naming a wrong arm
 GROWTH = 1.02  # the fit is tested again when there are 2% more duels

@@ -20,10 +20,10 @@ import math
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood
-from algorithms.best_duel.bradley_terry_bounds import least_log_odds, quick_least_log_odds
-from algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry_bounds import least_log_odds, quick_least_log_odds
+from winnow.algorithms.low_rank.logistic import sigmoid
 
 MOST_SEARCHED = 1_000  # differences, beside two for each arm
 ABOUT = 0.05  # log-odds within which a guess may be wrong of which minimum is the greatest

@@ -24,10 +24,10 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.special import betaln
 
-from algorithms.arrays import FloatArray
-from algorithms.best_duel.bradley_terry import Fit, Tally, log_likelihood
-from algorithms.best_duel.bradley_terry_bounds import supremum
-from algorithms.best_duel.bradley_terry_mixture import log_mixture
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry_bounds import supremum
+from winnow.algorithms.best_duel.bradley_terry_mixture import log_mixture
 
 
 def strength_points(n_arms: int) -> FloatArray:

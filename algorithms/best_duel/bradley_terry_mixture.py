@@ -32,9 +32,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.best_duel.bradley_terry import Fit, Tally, information, shorten, softplus
-from algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, shorten, softplus
+from winnow.algorithms.low_rank.logistic import sigmoid
 
 SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 SMALL_DECREMENT = 1e-4  # nats; an unfinished search makes the bound lower by about as much

@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.evidence import evidence_delta
-from algorithms.best_duel.finite_bets import ROUNDING
-from algorithms.best_duel.pair_wealths import PairWealths
-from algorithms.best_duel.preference_intervals import PreferenceIntervals
-from algorithms.best_duel.setting import Setting
-from algorithms.best_duel.standings import Standings
-from algorithms.best_duel.winner_tests import error_bound, log_e_values, own_duels_level, product_level
-from algorithms.decision import EXACT, Assumption, Claim, Raise
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.evidence import evidence_delta
+from winnow.algorithms.best_duel.finite_bets import ROUNDING
+from winnow.algorithms.best_duel.pair_wealths import PairWealths
+from winnow.algorithms.best_duel.preference_intervals import PreferenceIntervals
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.best_duel.winner_tests import error_bound, log_e_values, own_duels_level, product_level
+from winnow.algorithms.decision import EXACT, Assumption, Claim, Raise
 
 NOBODY: IntArray = np.empty(0, dtype=np.int64)
 

@@ -5,7 +5,7 @@ from typing import cast, overload
 import numpy as np
 from scipy.special import rel_entr, xlogy
 
-from algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.arrays import FloatArray, IntArray
 
 BISECTIONS = 40  # of an interval shorter than 1: to 1e-12
 

@@ -10,11 +10,11 @@ from collections import Counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_duel.example_draws import ExampleDraws
-from algorithms.best_duel.setting import Setting
-from algorithms.dropping import LEAST_TOLD_TO_DROP
-from algorithms.errors import (
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_duel.example_draws import ExampleDraws
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.dropping import LEAST_TOLD_TO_DROP
+from winnow.algorithms.errors import (
     ArmAgainstItself,
     MalformedBatch,
     OutcomeOutOfRange,
@@ -22,8 +22,8 @@ from algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
-from algorithms.in_flight import InFlight
-from algorithms.protocols import Batch
+from winnow.algorithms.in_flight import InFlight
+from winnow.algorithms.protocols import Batch
 
 NONE_LEFT = 2**62  # more duels than any campaign has: no pair is chosen for having had so few
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.errors import InvalidParameter
 
 SMALLEST_SHARE = 1e-8  # of the largest singular value or distance; below it there is only rounding
 ROUNDING = 1e-12  # of a column's largest value; a column that varies less is constant

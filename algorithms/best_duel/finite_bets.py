@@ -7,8 +7,8 @@ of t duels told so far the arm gained S.
 import numpy as np
 from scipy.special import betainc, betaincinv
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_duel.half_mixture import beta_parameters
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_duel.half_mixture import beta_parameters
 
 NODES = 8  # bets for each Beta distribution of the half mixture
 MOST_STAKED = 0.9  # share of the wealth that one duel may cost

@@ -6,7 +6,7 @@ Of N duels with outcomes x in [0, 1], G is their sum and L = N - G; m is the `le
 import numpy as np
 from scipy.special import betainc, betaln
 
-from algorithms.arrays import FloatArray
+from winnow.algorithms.arrays import FloatArray
 
 SCALES = (0.5, 4.0, 32.0, 256.0)
 """Half the sizes a + b of the Beta distributions in the mixture, so that one is right for a clear preference

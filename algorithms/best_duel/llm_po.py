@@ -5,20 +5,20 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import IntArray
-from algorithms.best_duel.count_evidence import CountEvidence
-from algorithms.best_duel.duel_record import NONE_LEFT
-from algorithms.best_duel.setting import Setting
-from algorithms.best_duel.standings import Standings
-from algorithms.best_duel.stopping import Stopping
-from algorithms.best_duel.unstructured_allocation import (
+from winnow.algorithms.arrays import IntArray
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
+from winnow.algorithms.best_duel.duel_record import NONE_LEFT
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.best_duel.stopping import Stopping
+from winnow.algorithms.best_duel.unstructured_allocation import (
     likeliest_best,
     optimal_shares,
     settling_shares,
 )
-from algorithms.decision import Decision
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class LlmPo:

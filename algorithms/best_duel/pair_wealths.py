@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.finite_bets import FiniteBets
-from algorithms.best_duel.half_mixture import HalfMixture
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.finite_bets import FiniteBets
+from winnow.algorithms.best_duel.half_mixture import HalfMixture
 
 
 class PairWealths:

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from scipy.special import betaln, entr
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_duel.divergence import kl_lower_bounds
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.confidence import FinitePopulationIntervals
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_duel.divergence import kl_lower_bounds
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.confidence import FinitePopulationIntervals
 
 
 class PreferenceIntervals:

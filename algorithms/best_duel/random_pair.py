@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.best_duel.duel_record import integers
-from algorithms.best_duel.setting import Setting
-from algorithms.best_duel.stopping import Stopping
-from algorithms.decision import Decision
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.best_duel.duel_record import integers
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.stopping import Stopping
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class RandomPair:

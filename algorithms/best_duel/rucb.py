@@ -5,12 +5,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_duel.setting import Setting
-from algorithms.best_duel.stopping import Stopping
-from algorithms.decision import Decision
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.stopping import Stopping
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class Rucb:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

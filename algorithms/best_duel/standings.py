@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_duel.divergence import bernoulli_kl
-from algorithms.best_duel.evidence import worst_preferences
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_duel.divergence import bernoulli_kl
+from winnow.algorithms.best_duel.evidence import worst_preferences
 
 
 class Standings:

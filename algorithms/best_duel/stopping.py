@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.evidence import evidence_of, in_force
-from algorithms.best_duel.setting import Setting
-from algorithms.decision import (
+from winnow.algorithms.arrays import BoolArray
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.evidence import evidence_of, in_force
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.decision import (
     HEURISTIC,
     NOTHING_CLAIMED,
     ArmStatus,
@@ -19,7 +19,7 @@ from algorithms.decision import (
     Reason,
     statuses,
 )
-from algorithms.protocols import Batch
+from winnow.algorithms.protocols import Batch
 
 
 class Stopping:

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.stats import norm
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_duel.bradley_terry import fit_bradley_terry
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_duel.bradley_terry import fit_bradley_terry
 
 RIDGE = 0.01  # hardly felt, but keeps an arm that never lost from being infinitely strong
 LEVEL = 0.95

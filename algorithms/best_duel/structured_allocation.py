@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_duel.feature_space import SMALLEST_SHARE, arm_points, differences
-from algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_duel.feature_space import SMALLEST_SHARE, arm_points, differences
+from winnow.algorithms.low_rank.logistic import sigmoid
 
 SMALLEST_GAP = 1e-3  # of the largest; a rival whose estimate ties with the best would else have all duels
 STEADINESS = 1e-12  # of the trace, added to H: pairs without duels leave some directions empty

@@ -4,12 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_duel.count_evidence import CountEvidence
-from algorithms.best_duel.setting import Setting
-from algorithms.best_duel.stopping import Stopping
-from algorithms.decision import Decision
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.stopping import Stopping
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class Thompson:

@@ -50,7 +50,7 @@ import math
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.arrays import BoolArray, FloatArray
 
 
 def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray | None = None) -> FloatArray:

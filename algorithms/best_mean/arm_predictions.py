@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.low_rank.factor_model import Floats
-from algorithms.prediction_powered import PredictedDraws
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.low_rank.factor_model import Floats
+from winnow.algorithms.prediction_powered import PredictedDraws
 
 
 @dataclass(slots=True)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.best_mean.score_matrix import ScoreMatrix
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.als import EnsembleAls
-from algorithms.protocols import Batch
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.als import EnsembleAls
+from winnow.algorithms.protocols import Batch
 
 FIT_SEED = 0x5C0E5  # of what the fits drop, together with the number of pairs told
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_mean.standing import ROUNDING
-from algorithms.decision import ArmStatus, Decision
-from algorithms.errors import ImpossibleState
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.decision import ArmStatus, Decision
+from winnow.algorithms.errors import ImpossibleState
 
 SETTLED: tuple[ArmStatus, ...] = ("best", "tied", "chosen", "not-better")
 """What an arm can be only where something is claimed."""

@@ -20,9 +20,9 @@ Low-Rank Factorization", Lemma 2.
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_mean.arm_predictions import ArmPredictions
-from algorithms.prediction_powered import PRIOR_SQUARES, PRIOR_WEIGHT
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_mean.arm_predictions import ArmPredictions
+from winnow.algorithms.prediction_powered import PRIOR_SQUARES, PRIOR_WEIGHT
 
 
 class DifferenceMeans:

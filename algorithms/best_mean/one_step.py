@@ -15,8 +15,8 @@ themselves uniform draws that nothing has depended on.
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_mean.arm_predictions import ArmPredictions
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_mean.arm_predictions import ArmPredictions
 
 
 def control_weight(predicted: ArmPredictions, size: int, mean_residual: float) -> float:

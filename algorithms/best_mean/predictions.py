@@ -3,14 +3,14 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_mean.arm_predictions import ArmPredictions
-from algorithms.best_mean.setting import Setting
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
-from algorithms.low_rank.history import History, example_factors, model_for
-from algorithms.low_rank.joint_fit import fit_observations, weight_of_ridge
-from algorithms.low_rank.logistic import LOGISTIC
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_mean.arm_predictions import ArmPredictions
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
+from winnow.algorithms.low_rank.history import History, example_factors, model_for
+from winnow.algorithms.low_rank.joint_fit import fit_observations, weight_of_ridge
+from winnow.algorithms.low_rank.logistic import LOGISTIC
 
 RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores can tell apart only a few kinds of examples
 RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this one

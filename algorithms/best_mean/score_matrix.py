@@ -6,19 +6,19 @@ A round costs O(K + B), plus O(n) for each arm that is drawn from.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_mean.setting import Setting
-from algorithms.dropping import too_many_unscored
-from algorithms.errors import (
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.dropping import too_many_unscored
+from winnow.algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
     PairAlreadyTold,
     PairOutsideGrid,
     PairRepeated,
 )
-from algorithms.growing import with_more
-from algorithms.in_flight import InFlight
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.growing import with_more
+from winnow.algorithms.in_flight import InFlight
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class ScoreMatrix:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

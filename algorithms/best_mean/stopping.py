@@ -4,14 +4,14 @@ from typing import Literal
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_mean.consistency import check_possible
-from algorithms.best_mean.score_matrix import ScoreMatrix
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.standing import ROUNDING, Standing
-from algorithms.confidence import EndLevels, FinitePopulationIntervals
-from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason
-from algorithms.protocols import Batch
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.best_mean.consistency import check_possible
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.standing import ROUNDING, Standing
+from winnow.algorithms.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason
+from winnow.algorithms.protocols import Batch
 
 Variant = Literal["mended", "paper"]
 """How a selector asks and stops:

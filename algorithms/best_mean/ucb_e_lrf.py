@@ -5,15 +5,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_mean.completion import Completion
-from algorithms.best_mean.score_matrix import ScoreMatrix, highest
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping, Variant
-from algorithms.decision import Decision
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.als import EnsembleAls
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_mean.completion import Completion
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.stopping import Stopping, Variant
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.als import EnsembleAls
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 ROUNDING = 1e-9  # since 0.07 * 100 is more than 7
 

@@ -3,16 +3,16 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_mean.completion import Completion
-from algorithms.best_mean.pulls import Pulls
-from algorithms.best_mean.score_matrix import ScoreMatrix
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping, Variant
-from algorithms.decision import Decision
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.als import EnsembleAls
-from algorithms.protocols import Batch
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_mean.completion import Completion
+from winnow.algorithms.best_mean.pulls import Pulls
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.stopping import Stopping, Variant
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.als import EnsembleAls
+from winnow.algorithms.protocols import Batch
 
 
 class UcbELrfScoreOnly:

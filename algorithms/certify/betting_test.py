@@ -5,14 +5,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.certify.label_record import LabelRecord
-from algorithms.certify.losses import AUTOEVALUATED, HUMAN, UNLABELLED, effective_losses
-from algorithms.certify.one_sided import OneSidedTests
-from algorithms.certify.procedure import Findings, Procedure, by_arms
-from algorithms.certify.setting import Setting
-from algorithms.decision import Claim, Decision
-from algorithms.protocols import Batch
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.certify.label_record import LabelRecord
+from winnow.algorithms.certify.losses import AUTOEVALUATED, HUMAN, UNLABELLED, effective_losses
+from winnow.algorithms.certify.one_sided import OneSidedTests
+from winnow.algorithms.certify.procedure import Findings, Procedure, by_arms
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.decision import Claim, Decision
+from winnow.algorithms.protocols import Batch
 
 
 class BettingTest:

@@ -8,8 +8,8 @@ equation (25).
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.betting import (
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.betting import (
     Capital,
     Rows,
     StarCapital,
@@ -18,7 +18,7 @@ from algorithms.betting import (
     log_average,
     nodes_for,
 )
-from algorithms.certify.setting import Rule
+from winnow.algorithms.certify.setting import Rule
 
 
 class EValues:

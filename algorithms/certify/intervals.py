@@ -16,8 +16,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.betting import BLOCK
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.betting import BLOCK
 
 GRID_POINTS = 513
 

@@ -3,19 +3,19 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.certify.losses import MISSING
-from algorithms.certify.setting import Setting
-from algorithms.dropping import too_many_unscored
-from algorithms.errors import (
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.certify.losses import MISSING
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.dropping import too_many_unscored
+from winnow.algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
     PairAlreadyTold,
     PairOutsideGrid,
     PairRepeated,
 )
-from algorithms.in_flight import InFlight
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.in_flight import InFlight
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class LabelRecord:

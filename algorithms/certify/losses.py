@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
+from winnow.algorithms.arrays import FloatArray
 
 HUMAN, AUTOEVALUATED, UNLABELLED, MISSING = range(4)
 """Columns of the outcomes: the human loss l on a labelled example, the autoevaluator's loss a on it, u, the

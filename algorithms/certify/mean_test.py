@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray
-from algorithms.certify.label_record import LabelRecord
-from algorithms.certify.procedure import Findings, Procedure
-from algorithms.certify.setting import Setting
-from algorithms.decision import HEURISTIC, Decision
-from algorithms.protocols import Batch
+from winnow.algorithms.arrays import BoolArray
+from winnow.algorithms.certify.label_record import LabelRecord
+from winnow.algorithms.certify.procedure import Findings, Procedure
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.decision import HEURISTIC, Decision
+from winnow.algorithms.protocols import Batch
 
 
 class MeanTest:

@@ -1,8 +1,8 @@
 """AutoEval: trust the autoevaluator."""
 
-from algorithms.certify.losses import UNLABELLED
-from algorithms.certify.mean_test import MeanTest
-from algorithms.certify.setting import Setting
+from winnow.algorithms.certify.losses import UNLABELLED
+from winnow.algorithms.certify.mean_test import MeanTest
+from winnow.algorithms.certify.setting import Setting
 
 
 class AutoEval(MeanTest):

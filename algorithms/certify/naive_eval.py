@@ -1,8 +1,8 @@
 """Eval: trust the mean of the human losses."""
 
-from algorithms.certify.losses import HUMAN
-from algorithms.certify.mean_test import MeanTest
-from algorithms.certify.setting import Setting
+from winnow.algorithms.certify.losses import HUMAN
+from winnow.algorithms.certify.mean_test import MeanTest
+from winnow.algorithms.certify.setting import Setting
 
 
 class Eval(MeanTest):

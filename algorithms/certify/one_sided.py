@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.certify.e_values import EValues
-from algorithms.certify.intervals import UpperEnds
-from algorithms.certify.setting import Rule, Setting
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.certify.e_values import EValues
+from winnow.algorithms.certify.intervals import UpperEnds
+from winnow.algorithms.certify.setting import Rule, Setting
 
 
 class OneSidedTests:

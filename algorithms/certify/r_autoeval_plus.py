@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from algorithms.certify.betting_test import BettingTest
-from algorithms.certify.setting import Setting
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.certify.betting_test import BettingTest
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.errors import InvalidParameter
 
 
 class RAutoEvalPlus(BettingTest):

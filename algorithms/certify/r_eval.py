@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from algorithms.certify.betting_test import BettingTest
-from algorithms.certify.setting import Setting
+from winnow.algorithms.certify.betting_test import BettingTest
+from winnow.algorithms.certify.setting import Setting
 
 
 class REval(BettingTest):

@@ -7,8 +7,8 @@ delta) / max_s g_s (Theorems 2 and 3), which leaves out what learning the bet an
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.certify.losses import effective_losses
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.certify.losses import effective_losses
 
 HALVINGS = 60
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter
 
 Rule = Literal["star", "up", "wsr"]
 """By what the bets of the tests are made:

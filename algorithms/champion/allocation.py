@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.champion.evidence import Evidence
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.champion.evidence import Evidence
 
 BOLDNESS = 0.8  # a: of the bonus for what was seen little
 FILL_SHARE = 0.25  # phi: a row is filled outright once so much of it was asked

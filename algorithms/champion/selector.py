@@ -6,22 +6,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_mean.score_matrix import ScoreMatrix
-from algorithms.best_mean.setting import Setting
-from algorithms.champion.allocation import SMALLEST, plan
-from algorithms.champion.draws import Grouped
-from algorithms.champion.evidence import Evidence
-from algorithms.champion.mode import Start, mode_of
-from algorithms.champion.past import past_ease
-from algorithms.champion.switch import race_costs_more
-from algorithms.champion.thrift import Prefer, Thrift, thrift_of
-from algorithms.champion.verdict import Additions, Dropping, Verdict
-from algorithms.decision import Bets, Decision
-from algorithms.errors import InvalidParameter
-from algorithms.growing import with_more
-from algorithms.low_rank.history import History
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.champion.allocation import SMALLEST, plan
+from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.mode import Start, mode_of
+from winnow.algorithms.champion.past import past_ease
+from winnow.algorithms.champion.switch import race_costs_more
+from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
+from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
+from winnow.algorithms.decision import Bets, Decision
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.growing import with_more
+from winnow.algorithms.low_rank.history import History
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 COMPARISONS_PER_STEP = 32  # of the race, where rounds are smaller
 COLUMN_GROWTH = 0.05  # of the common examples told, where rounds hold many arms

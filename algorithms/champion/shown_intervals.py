@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.confidence import FinitePopulationIntervals
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.confidence import FinitePopulationIntervals
 
 
 class ShownIntervals:

@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.best_mean.setting import Setting
-from algorithms.confidence import Wealth
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.confidence import Wealth
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch
 
 ALL = slice(None)
 HOPELESS = 2.0  # standard errors below what is good enough: such arms are not tested

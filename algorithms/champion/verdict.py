@@ -6,16 +6,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_mean.consistency import check_possible
-from algorithms.best_mean.score_matrix import ScoreMatrix
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.standing import ROUNDING
-from algorithms.best_mean.stopping import interval_alpha, standing_of
-from algorithms.champion.evidence import Evidence
-from algorithms.champion.shown_intervals import ShownIntervals
-from algorithms.champion.thrift import Thrift
-from algorithms.decision import (
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.best_mean.consistency import check_possible
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
+from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.shown_intervals import ShownIntervals
+from winnow.algorithms.champion.thrift import Thrift
+from winnow.algorithms.decision import (
     EXACT,
     HEURISTIC,
     NOTHING_CLAIMED,
@@ -26,8 +26,8 @@ from algorithms.decision import (
     Reason,
     statuses,
 )
-from algorithms.growing import with_more
-from algorithms.protocols import Batch
+from winnow.algorithms.growing import with_more
+from winnow.algorithms.protocols import Batch
 
 Dropping = Literal["stated", "reserved"]
 """What an answer states with arms dropped: a higher probability of an error, or the same at a higher cost."""

@@ -10,11 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import interval_alpha
-from algorithms.confidence import FinitePopulationIntervals, Wealth
-from algorithms.decision import Differences
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.stopping import interval_alpha
+from winnow.algorithms.confidence import FinitePopulationIntervals, Wealth
+from winnow.algorithms.decision import Differences
 
 ALL = slice(None)
 

@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.protocols import Batch
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.protocols import Batch
 
 Pair = tuple[float, float]
 """The arm's score and the baseline's, NaN where unscored."""

@@ -3,17 +3,17 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, IntArray
-from algorithms.best_mean.consistency import check_possible
-from algorithms.best_mean.score_matrix import ScoreMatrix
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.standing import ROUNDING
-from algorithms.best_mean.stopping import intervals_of
-from algorithms.decision import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Decision, Reason, statuses
-from algorithms.errors import InvalidParameter
-from algorithms.gate.evidence import Evidence, Until
-from algorithms.gate.pairs import Pairs
-from algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.arrays import BoolArray, IntArray
+from winnow.algorithms.best_mean.consistency import check_possible
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.best_mean.stopping import intervals_of
+from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Decision, Reason, statuses
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.gate.evidence import Evidence, Until
+from winnow.algorithms.gate.pairs import Pairs
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class Gate:

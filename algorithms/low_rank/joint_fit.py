@@ -7,7 +7,7 @@ power iterations from cosines. No randomness is involved, and the same table giv
 import numpy as np
 from scipy.sparse import csr_array
 
-from algorithms.low_rank.factor_model import FactorModel, Floats, safe_shares
+from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, safe_shares
 
 POWER_ITERATIONS = 2
 SPARE_FACTORS = 8  # carried through the power iterations, then dropped: they make the others more exact

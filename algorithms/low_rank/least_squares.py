@@ -9,7 +9,7 @@ Factorization", whose estimator holds for any prediction in [0, 1]; the paper it
 
 import numpy as np
 
-from algorithms.low_rank.factor_model import FactorModel, Floats
+from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 
 
 def half_squared_error(scores: Floats, z: Floats) -> Floats:

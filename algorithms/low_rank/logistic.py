@@ -10,7 +10,7 @@ to the minimum, where the paper stops AdamW early.
 
 import numpy as np
 
-from algorithms.low_rank.factor_model import FactorModel, Floats
+from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 
 
 def sigmoid(z: Floats) -> Floats:

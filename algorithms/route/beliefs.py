@@ -5,9 +5,9 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.route.policy import Policy
-from algorithms.route.ridge import Ridge, WidenableRidge
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.route.ridge import Ridge, WidenableRidge
 
 R = TypeVar("R", bound=Ridge)
 W = TypeVar("W", bound=WidenableRidge)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.arrays import BoolArray
-from algorithms.route.beliefs import PerArmBeliefs
-from algorithms.route.linear_ridge import LinearRidge
-from algorithms.route.policy import Policy, policy_of
-from algorithms.route.random_features import RandomFeatures
-from algorithms.route.setting import Setting
+from winnow.algorithms.arrays import BoolArray
+from winnow.algorithms.route.beliefs import PerArmBeliefs
+from winnow.algorithms.route.linear_ridge import LinearRidge
+from winnow.algorithms.route.policy import Policy, policy_of
+from winnow.algorithms.route.random_features import RandomFeatures
+from winnow.algorithms.route.setting import Setting
 
 
 def fourier_beliefs(setting: Setting, features: RandomFeatures) -> PerArmBeliefs[LinearRidge]:

@@ -9,8 +9,8 @@ import math
 import numpy as np
 from scipy.linalg.blas import dtpsv
 
-from algorithms.arrays import FloatArray
-from algorithms.route.kernels import Kernel
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.route.kernels import Kernel
 
 FIRST_ROWS = 16
 

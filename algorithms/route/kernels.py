@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.route.setting import KernelName, Setting
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.route.setting import KernelName, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from algorithms.arrays import BoolArray
-from algorithms.route.beliefs import JointBeliefs
-from algorithms.route.linear_ridge import LinearRidge
-from algorithms.route.policy import Policy, policy_of
-from algorithms.route.setting import Setting
-from algorithms.route.ucb import Ucb
+from winnow.algorithms.arrays import BoolArray
+from winnow.algorithms.route.beliefs import JointBeliefs
+from winnow.algorithms.route.linear_ridge import LinearRidge
+from winnow.algorithms.route.policy import Policy, policy_of
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.ucb import Ucb
 
 
 class LinUcb(Ucb):

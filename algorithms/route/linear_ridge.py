@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg.blas import dspmv, dspr
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from algorithms.arrays import FloatArray
+from winnow.algorithms.arrays import FloatArray
 
 SCORES_PER_REFRESH = 2_000  # an inverse of 400 features takes about as long as 400 updates
 

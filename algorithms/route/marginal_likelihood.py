@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.route.kernels import Kernel
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.route.kernels import Kernel
 
 BANDWIDTHS = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """From contexts that are alike only where they all but agree to contexts that are all alike."""

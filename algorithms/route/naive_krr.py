@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from algorithms.errors import InvalidParameter
-from algorithms.route.kernel_beliefs import kernel_beliefs
-from algorithms.route.setting import Setting
-from algorithms.route.ucb import Ucb
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.kernel_beliefs import kernel_beliefs
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.ucb import Ucb
 
 
 class NaiveKrr(Ucb):

@@ -1,9 +1,9 @@
 """PAK-UCB: a kernel ridge regression per arm, and the arm whose score could be highest."""
 
-from algorithms.route.kernel_beliefs import kernel_beliefs
-from algorithms.route.setting import Setting
-from algorithms.route.tuned_beliefs import TunedBeliefs, is_tuned
-from algorithms.route.ucb import Ucb
+from winnow.algorithms.route.kernel_beliefs import kernel_beliefs
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.tuned_beliefs import TunedBeliefs, is_tuned
+from winnow.algorithms.route.ucb import Ucb
 
 
 class PakUcb(Ucb):

@@ -6,12 +6,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import unit_rows
-from algorithms.route.kernels import Kernel
-from algorithms.route.random_features import fourier
-from algorithms.route.setting import KernelName
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import unit_rows
+from winnow.algorithms.route.kernels import Kernel
+from winnow.algorithms.route.random_features import fourier
+from winnow.algorithms.route.setting import KernelName
 
 LARGEST = 1e100
 """Below it, numbers of a file are taken for finite: their products and powers are, too."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.route.policy import Policy, policy_of
-from algorithms.route.routing import Routing
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.route.policy import Policy, policy_of
+from winnow.algorithms.route.routing import Routing
 
 
 class RandomArm(Routing):

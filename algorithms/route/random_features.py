@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.errors import InvalidParameter
-from algorithms.route.setting import Setting
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.setting import Setting
 
 
 class RandomFeatures:

@@ -1,12 +1,12 @@
 """RFF-UCB: PAK-UCB with random Fourier features, at the same cost in every round."""
 
-from algorithms.route.beliefs import PerArmBeliefs
-from algorithms.route.fourier_beliefs import fourier_beliefs
-from algorithms.route.linear_ridge import LinearRidge
-from algorithms.route.random_features import RandomFeatures
-from algorithms.route.setting import Setting
-from algorithms.route.tuned_beliefs import TunedBeliefs, is_tuned
-from algorithms.route.ucb import Ucb
+from winnow.algorithms.route.beliefs import PerArmBeliefs
+from winnow.algorithms.route.fourier_beliefs import fourier_beliefs
+from winnow.algorithms.route.linear_ridge import LinearRidge
+from winnow.algorithms.route.random_features import RandomFeatures
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.tuned_beliefs import TunedBeliefs, is_tuned
+from winnow.algorithms.route.ucb import Ucb
 
 
 class RffUcb(Ucb):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from algorithms.arrays import FloatArray
+from winnow.algorithms.arrays import FloatArray
 
 
 class Ridge(Protocol):

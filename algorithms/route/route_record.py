@@ -6,10 +6,10 @@ A round of B prompts costs O(B K). Memory grows with the pairs told, not with th
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import BoolArray, FloatArray, IntArray
-from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Decision, Reason, statuses
-from algorithms.dropping import too_many_unscored
-from algorithms.errors import (
+from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Decision, Reason, statuses
+from winnow.algorithms.dropping import too_many_unscored
+from winnow.algorithms.errors import (
     ArmRemoved,
     MalformedBatch,
     NoArmToRemove,
@@ -20,9 +20,9 @@ from algorithms.errors import (
     PromptTaken,
     UnusableContexts,
 )
-from algorithms.in_flight import InFlight
-from algorithms.protocols import Batch, RoutedBatch, frozen_integers
-from algorithms.route.setting import Setting
+from winnow.algorithms.in_flight import InFlight
+from winnow.algorithms.protocols import Batch, RoutedBatch, frozen_integers
+from winnow.algorithms.route.setting import Setting
 
 ROUNDING = 1e-9
 

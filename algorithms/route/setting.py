@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter
 
 KernelName = Literal["linear", "poly3", "rbf"]
 

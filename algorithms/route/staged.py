@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.route.beliefs import Beliefs
-from algorithms.route.policy import Policy
-from algorithms.route.routing import Routing
-from algorithms.route.setting import Setting
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.route.beliefs import Beliefs
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.route.routing import Routing
+from winnow.algorithms.route.setting import Setting
 
 
 class Staged(Routing):

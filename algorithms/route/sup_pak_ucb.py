@@ -1,9 +1,9 @@
 """Sup-PAK-UCB: PAK-UCB in stages, the variant whose regret is proven."""
 
-from algorithms.errors import InvalidParameter
-from algorithms.route.kernel_beliefs import kernel_beliefs
-from algorithms.route.setting import Setting
-from algorithms.route.staged import Staged
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.kernel_beliefs import kernel_beliefs
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.staged import Staged
 
 
 class SupPakUcb(Staged):

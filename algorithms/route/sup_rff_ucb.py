@@ -1,10 +1,10 @@
 """Sup-RFF-UCB: RFF-UCB in stages."""
 
-from algorithms.errors import InvalidParameter
-from algorithms.route.fourier_beliefs import fourier_beliefs
-from algorithms.route.random_features import RandomFeatures
-from algorithms.route.setting import Setting
-from algorithms.route.staged import Staged
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.fourier_beliefs import fourier_beliefs
+from winnow.algorithms.route.random_features import RandomFeatures
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.staged import Staged
 
 
 class SupRffUcb(Staged):

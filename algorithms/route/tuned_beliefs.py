@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.route.beliefs import Beliefs
-from algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, Smoothness, most_probable
-from algorithms.route.policy import Policy
-from algorithms.route.setting import Setting
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.route.beliefs import Beliefs
+from winnow.algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, Smoothness, most_probable
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.route.setting import Setting
 
 FIRST_CHOICE, LAST_CHOICE = 64, 4_096
 """Scores told; each choice comes at twice as many as the one before. Nothing is chosen after the last one, so

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray
-from algorithms.protocols import unit_rows
-from algorithms.route.beliefs import Beliefs
-from algorithms.route.policy import Policy
-from algorithms.route.routing import Routing
-from algorithms.route.setting import Setting
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.protocols import unit_rows
+from winnow.algorithms.route.beliefs import Beliefs
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.route.routing import Routing
+from winnow.algorithms.route.setting import Setting
 
 
 class Ucb(Routing):

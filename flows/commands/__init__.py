@@ -1,8 +1,10 @@
 """The commands of `winnow`. Torch, vLLM and Prefect are imported inside the commands that need them."""
 
+from typing import Annotated
+
 import typer
 
-from flows.commands import (
+from winnow.flows.commands import (
     campaigns,
     catalogue,
     dashboards,
@@ -21,6 +23,15 @@ from flows.commands import (
     simulate,
 )
 
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        import winnow
+
+        typer.echo(f"winnow {winnow.__version__}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     name="winnow",
     help="Find the best of many language-model candidates with as few generations as possible.",
@@ -31,6 +42,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback()
+def main(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Find the best of many language-model candidates with as few generations as possible."""
+
+
 app.command()(init.init)
 app.command()(campaigns.validate)
 app.command()(plan.plan)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import (
+from winnow.flows.commands.options import (
     DEFAULT_STORAGE,
     LogFormatOption,
     LogLevelOption,
@@ -14,8 +14,8 @@ from flows.commands.options import (
     Storage,
     TrustOption,
 )
-from flows.log_lines import LogFormat, logged
-from tasks.errors import SpecError
+from winnow.flows.log_lines import LogFormat, logged
+from winnow.tasks.errors import SpecError
 
 Fork = Annotated[
     str | None,
@@ -38,8 +38,8 @@ def validate(spec: SpecPath, set_: Overrides = None) -> None:
 
     What running it would need to be allowed is listed.
     """
-    from tasks.campaign_files import check_campaign_file
-    from tasks.trust import permissions
+    from winnow.tasks.campaign_files import check_campaign_file
+    from winnow.tasks.trust import permissions
 
     checked = check_campaign_file(spec, set_ or [])
     print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
@@ -61,9 +61,9 @@ def run(
     log_level: LogLevelOption = None,
 ) -> None:
     """Run a campaign; one that was begun before goes on where it stopped."""
-    from flows.launching import run_stored_campaign, store_campaign
-    from flows.trusting import Trust, approving
-    from tasks.campaign_files import check_campaign_file
+    from winnow.flows.launching import run_stored_campaign, store_campaign
+    from winnow.flows.trusting import Trust, approving
+    from winnow.tasks.campaign_files import check_campaign_file
 
     overrides = list(set_ or [])
     if fork is not None:
@@ -73,7 +73,7 @@ def run(
     with logged(log_format, log_level):
         checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
         if exhaustive:
-            from tasks.exhaustive import exhaustive_campaign
+            from winnow.tasks.exhaustive import exhaustive_campaign
 
             checked = exhaustive_campaign(checked)
         store_campaign(checked)
@@ -96,8 +96,8 @@ def resume(
     if (name is not None) == all_:
         raise SpecError("name a campaign to go on with, or say --all")
 
-    from flows.launching import run_stored_campaign, run_unfinished_campaigns
-    from flows.trusting import Trust
+    from winnow.flows.launching import run_stored_campaign, run_unfinished_campaigns
+    from winnow.flows.trusting import Trust
 
     with logged(log_format, log_level):
         if name is None:

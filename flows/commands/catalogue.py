@@ -1,11 +1,11 @@
 """selectors, judges: what a spec may name."""
 
-from flows.commands.options import Json
+from winnow.flows.commands.options import Json
 
 
 def selectors(json: Json = False) -> None:
     """List the algorithms a campaign can use, with their parameters."""
-    from algorithms.registry import describe, selector_names
+    from winnow.algorithms.registry import describe, selector_names
 
     rows = []
     for name in selector_names():
@@ -25,8 +25,8 @@ def selectors(json: Json = False) -> None:
 
 def judges(json: Json = False) -> None:
     """List the judges a campaign can use, with their parameters."""
-    from tasks.judges import registry as of_outputs
-    from tasks.pair_judges import registry as of_pairs
+    from winnow.tasks.judges import registry as of_outputs
+    from winnow.tasks.pair_judges import registry as of_pairs
 
     entries = [("best-mean, certify", of_outputs.describe(name)) for name in of_outputs.judge_names()]
     entries += [("best-duel", of_pairs.describe(name)) for name in of_pairs.pair_judge_names()]
@@ -42,7 +42,7 @@ def judges(json: Json = False) -> None:
 
 
 def _print(rows: list[dict[str, str]], json: bool) -> None:
-    from flows.output import print_json
+    from winnow.flows.output import print_json
 
     if json:
         print_json(rows)

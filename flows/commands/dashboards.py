@@ -14,9 +14,9 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
-from flows.gate import Gate, in_url, new_token, reachable
-from tasks.errors import WinnowError
+from winnow.flows.commands.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from winnow.flows.gate import Gate, in_url, new_token, reachable
+from winnow.tasks.errors import WinnowError
 
 FIRST_PORT, PORTS = 8501, 20
 """Where a free port is looked for when none is named, and how many are tried."""
@@ -47,7 +47,7 @@ def view(
     The address that is printed holds a token, which a browser keeps for as long as it is open.
     """
     if find_spec("streamlit") is None:
-        raise WinnowError("view needs Streamlit, which is not installed; run: pip install 'winnow[view]'")
+        raise WinnowError("view needs Streamlit, which is not installed; run: pip install 'winnow-llm[view]'")
     secret = new_token() if token else None
     # Here, where a wrong name ends in a sentence: the server is another process.
     Gate.at(host, allowed=allow_host or (), token=secret)
@@ -76,13 +76,13 @@ def view(
 def _start(
     storage: str, host: str, port: int, allowed: Sequence[str], token: str | None
 ) -> subprocess.Popen[bytes]:
-    from flows.dashboard import STORAGE_VARIABLE, TOKEN_VARIABLE
+    from winnow.flows.dashboard import STORAGE_VARIABLE, TOKEN_VARIABLE
 
     environment = {**os.environ, STORAGE_VARIABLE: storage}
     environment.pop(TOKEN_VARIABLE, None)
     return subprocess.Popen(
         # -P: a folder named `flows` where the user stands must not shadow ours.
-        [sys.executable, "-P", "-m", "flows.dashboard.server", host, str(port), *allowed],
+        [sys.executable, "-P", "-m", "winnow.flows.dashboard.server", host, str(port), *allowed],
         # Closes when this process ends, even by kill -9, and that one ends with it.
         stdin=subprocess.PIPE,
         # A terminal's Ctrl-C reaches this process alone, which then ends that one.

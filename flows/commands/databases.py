@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, Json, Storage
-from tasks.errors import SpecError
+from winnow.flows.commands.options import DEFAULT_STORAGE, Json, Storage
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from tasks.auditing import Finding
+    from winnow.tasks.auditing import Finding
 
 app = typer.Typer(help="Look after a results database.", no_args_is_help=True)
 
@@ -22,8 +22,8 @@ UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 @app.command()
 def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
     """Create the tables, or bring an older database to this release's schema."""
-    from storage.database import open_database
-    from storage.schema import upgrade as upgrade_schema
+    from winnow.storage.database import open_database
+    from winnow.storage.schema import upgrade as upgrade_schema
 
     with closing(open_database(storage)) as database:
         before, after = upgrade_schema(database)
@@ -42,10 +42,10 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from the answers it was shown, and held against the texts that are stored. It ends with 1 where something
     is wrong, or could not be checked.
     """
-    from flows.reading import reading
-    from storage.maintenance import problems
-    from storage.urls import shown_url
-    from tasks.auditing import findings
+    from winnow.flows.reading import reading
+    from winnow.storage.maintenance import problems
+    from winnow.storage.urls import shown_url
+    from winnow.tasks.auditing import findings
 
     wrong, unchecked = 0, Unchecked()
     with reading(storage) as session:
@@ -99,9 +99,9 @@ class Unchecked:
 @app.command()
 def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Count the rows and bytes of each table, in all and per comparison."""
-    from flows.output import print_json, print_rows
-    from flows.reading import reading
-    from storage.maintenance import size_in_bytes, table_sizes
+    from winnow.flows.output import print_json, print_rows
+    from winnow.flows.reading import reading
+    from winnow.storage.maintenance import size_in_bytes, table_sizes
 
     with reading(storage) as session:
         rows, size = table_sizes(session), size_in_bytes(session)
@@ -123,8 +123,8 @@ def copy(
     target: Annotated[str, typer.Argument(metavar="TO", help="URL of an empty database, or a new file.")],
 ) -> None:
     """Copy a database to another place, from SQLite to PostgreSQL or back, and verify every row."""
-    from storage.copying import copy_database
-    from storage.database import open_database
+    from winnow.storage.copying import copy_database
+    from winnow.storage.database import open_database
 
     with closing(open_database(source, read_only=True)) as old, closing(open_database(target)) as new:
         copy_database(
@@ -136,9 +136,9 @@ def copy(
 @app.command()
 def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
     """Give back the room that deleted rows took; nobody else may use the database meanwhile."""
-    from storage.database import open_database
-    from storage.maintenance import vacuum as vacuum_database
-    from storage.schema import require_schema
+    from winnow.storage.database import open_database
+    from winnow.storage.maintenance import vacuum as vacuum_database
+    from winnow.storage.schema import require_schema
 
     with closing(open_database(storage)) as database:
         require_schema(database)
@@ -159,11 +159,11 @@ def prune(
     campaign has taken up, finished or not, also while it is being run. A campaign that is being run is not
     deleted: the command ends with an error that names its holder. Other campaigns may run meanwhile.
     """
-    from storage import campaign_records, pruning
-    from storage.database import open_database
-    from storage.schema import require_schema
-    from tasks.leasing import now
-    from tasks.liveness import is_gone, watch
+    from winnow.storage import campaign_records, pruning
+    from winnow.storage.database import open_database
+    from winnow.storage.schema import require_schema
+    from winnow.tasks.leasing import now
+    from winnow.tasks.liveness import is_gone, watch
 
     before = now() - age(older_than)
     with closing(open_database(storage)) as database:

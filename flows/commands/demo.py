@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import ObjectiveChoice
+from winnow.flows.commands.options import ObjectiveChoice
 
 DEMO_FOLDER = Path(".winnow") / "demo"
 
@@ -18,7 +18,7 @@ def demo(
     ] = ObjectiveChoice.best_mean,
 ) -> None:
     """Train small models, run a campaign on them through vLLM, print the winner; again: resume."""
-    from infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels, prepare_routes
+    from winnow.infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels, prepare_routes
 
     prepare = {
         ObjectiveChoice.best_mean: prepare_demo,
@@ -28,8 +28,8 @@ def demo(
     }
     spec = prepare[objective](folder, report=print)
 
-    from flows.launching import run_stored_campaign, store_campaign
-    from tasks.campaign_files import check_campaign_file
+    from winnow.flows.launching import run_stored_campaign, store_campaign
+    from winnow.tasks.campaign_files import check_campaign_file
 
     checked = check_campaign_file(str(spec))
     store_campaign(checked)

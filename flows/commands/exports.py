@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, CampaignName, Json, Storage
-from flows.reading import reading
-from tasks.errors import SpecError
+from winnow.flows.commands.options import DEFAULT_STORAGE, CampaignName, Json, Storage
+from winnow.flows.reading import reading
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from flows.export.tables import Format
+    from winnow.flows.export.tables import Format
 
 
 class FormatChoice(StrEnum):
@@ -47,9 +47,9 @@ def export(
     """
     from dataclasses import asdict
 
-    from flows.export.exporting import export as write_export
-    from flows.output import print_json
-    from storage import campaign_records
+    from winnow.flows.export.exporting import export as write_export
+    from winnow.flows.output import print_json
+    from winnow.storage import campaign_records
 
     chosen: Format = format_.value
     if spreadsheet and chosen != "csv":

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.campaigns import Fork
-from flows.commands.options import LogFormatOption, LogLevelOption, Overrides, SpecPath, TrustOption
-from flows.log_lines import LogFormat, logged
+from winnow.flows.commands.campaigns import Fork
+from winnow.flows.commands.options import LogFormatOption, LogLevelOption, Overrides, SpecPath, TrustOption
+from winnow.flows.log_lines import LogFormat, logged
 
 
 def gate(
@@ -37,12 +37,12 @@ def gate(
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
     neither yet.
     """
-    from flows.going_on import gate_code, status_of
-    from flows.launching import run_stored_campaign, store_campaign
-    from flows.trusting import Trust, approving
-    from tasks.baseline import GATE
-    from tasks.campaign_files import check_campaign_file
-    from tasks.errors import SpecError
+    from winnow.flows.going_on import gate_code, status_of
+    from winnow.flows.launching import run_stored_campaign, store_campaign
+    from winnow.flows.trusting import Trust, approving
+    from winnow.tasks.baseline import GATE
+    from winnow.tasks.campaign_files import check_campaign_file
+    from winnow.tasks.errors import SpecError
 
     overrides = list(set_ or [])
     if baseline is not None:

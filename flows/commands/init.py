@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import ObjectiveChoice
-from flows.commands.starters import STARTERS
-from tasks.errors import SpecError
+from winnow.flows.commands.options import ObjectiveChoice
+from winnow.flows.commands.starters import STARTERS
+from winnow.tasks.errors import SpecError
 
 
 def init(

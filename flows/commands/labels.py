@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, CampaignName, Storage
+from winnow.flows.commands.options import DEFAULT_STORAGE, CampaignName, Storage
 
 if TYPE_CHECKING:
-    from storage.database import Database
-    from storage.records import CampaignRecord
-    from tasks.certifying.labelling import Labelled
+    from winnow.storage.database import Database
+    from winnow.storage.records import CampaignRecord
+    from winnow.tasks.certifying.labelling import Labelled
 
 
 def label(
@@ -47,11 +47,17 @@ def label(
     """
     from contextlib import closing
 
-    from storage import campaign_records
-    from storage.database import open_database
-    from storage.schema import require_schema
-    from tasks.certifying.certificate import waits_for
-    from tasks.certifying.labelling import TERMINAL, Answers, read_labels, require_certifying, store_labels
+    from winnow.storage import campaign_records
+    from winnow.storage.database import open_database
+    from winnow.storage.schema import require_schema
+    from winnow.tasks.certifying.certificate import waits_for
+    from winnow.tasks.certifying.labelling import (
+        TERMINAL,
+        Answers,
+        read_labels,
+        require_certifying,
+        store_labels,
+    )
 
     with closing(open_database(storage)) as database:
         require_schema(database)
@@ -81,7 +87,7 @@ def _print(labelled: "Labelled", source: str) -> None:
 
 
 def _print_next(wanted: list[str], name: str, storage: str) -> None:
-    from storage.urls import shown_url
+    from winnow.storage.urls import shown_url
 
     if wanted:
         print(f"{name} waits for {len(wanted)} more labels; winnow query {name} labels lists them")
@@ -91,10 +97,10 @@ def _print_next(wanted: list[str], name: str, storage: str) -> None:
 
 def _ask(database: "Database", campaign: "CampaignRecord") -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
-    from storage import dataset_records
-    from tasks.certifying.certificate import waits_for
-    from tasks.certifying.labelling import TERMINAL, store_labels
-    from tasks.printable import printable
+    from winnow.storage import dataset_records
+    from winnow.tasks.certifying.certificate import waits_for
+    from winnow.tasks.certifying.labelling import TERMINAL, store_labels
+    from winnow.tasks.printable import printable
 
     with database.reading() as session:
         wanted = waits_for(session, campaign)

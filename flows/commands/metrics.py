@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
-from flows.gate import Gate, in_url, is_loopback, new_token
-from tasks.errors import WinnowError
+from winnow.flows.commands.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from winnow.flows.gate import Gate, in_url, is_loopback, new_token
+from winnow.tasks.errors import WinnowError
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -41,8 +41,8 @@ def metrics(
     """
     from prometheus_client import CollectorRegistry, generate_latest
 
-    from flows.metrics import CampaignMetrics
-    from flows.reading import reading
+    from winnow.flows.metrics import CampaignMetrics
+    from winnow.flows.reading import reading
 
     with reading(storage):
         pass  # a database that is not there is told at once
@@ -59,7 +59,7 @@ def metrics(
 def _serve(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> None:
     import sys
 
-    from flows.serving_metrics import metrics_server
+    from winnow.flows.serving_metrics import metrics_server
 
     try:
         server = metrics_server(registry, host, port, gate)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.log_lines import LogFormat, LogLevel
+from winnow.flows.log_lines import LogFormat, LogLevel
 
 Storage = Annotated[
     str,

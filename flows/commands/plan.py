@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import Json, Overrides, SpecPath
-from flows.exits import FORCED
-from tasks.errors import SpecError
+from winnow.flows.commands.options import Json, Overrides, SpecPath
+from winnow.flows.exits import FORCED
+from winnow.tasks.errors import SpecError
 
 
 def plan(
@@ -44,12 +44,12 @@ def plan(
     """
     from dataclasses import asdict
 
-    from flows.output import print_json
-    from flows.plan_lines import plan_lines
-    from tasks.campaign_files import check_campaign_file
-    from tasks.forecast.assumed import DEFAULT, read_assumption
-    from tasks.forecast.plan import plan_campaign
-    from tasks.score_tables import CAMPAIGN, load_score_table
+    from winnow.flows.output import print_json
+    from winnow.flows.plan_lines import plan_lines
+    from winnow.tasks.campaign_files import check_campaign_file
+    from winnow.tasks.forecast.assumed import DEFAULT, read_assumption
+    from winnow.tasks.forecast.plan import plan_campaign
+    from winnow.tasks.score_tables import CAMPAIGN, load_score_table
 
     given = [option for option in (assume, table, like) if option is not None]
     if len(given) > 1:

@@ -6,12 +6,12 @@ from typing import Annotated, get_args
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, Json, Storage
-from flows.output import Format, print_rows
-from flows.reading import reading
-from flows.sql_answers import MIB, Bounds, answered
-from tasks.errors import SpecError
-from tasks.views import VIEWS, ask
+from winnow.flows.commands.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.output import Format, print_rows
+from winnow.flows.reading import reading
+from winnow.flows.sql_answers import MIB, Bounds, answered
+from winnow.tasks.errors import SpecError
+from winnow.tasks.views import VIEWS, ask
 
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})
 
@@ -47,13 +47,13 @@ def query(
     changed, and how many generations were made anew and how many reused. A statement of SQL is answered by a
     process of its own, within --seconds and --mebibytes.
     """
-    from storage import campaign_records
+    from winnow.storage import campaign_records
 
     chosen: Format = "json" if json else format_.value
     if (sql is not None) + (family is not None) + (name is not None) > 1:
         raise SpecError("--sql asks the whole database and --family all of a family: give one or a NAME")
     if family is not None:
-        from tasks.families import family_rows
+        from winnow.tasks.families import family_rows
 
         with reading(storage) as session:
             print_rows(family_rows(session, family), chosen, output)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, Json, Storage
-from flows.reading import reading
+from winnow.flows.commands.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.reading import reading
 
 OptionalName = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign; all of them without it.")
@@ -16,11 +16,11 @@ OptionalName = Annotated[
 
 def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Say where a campaign stands, or all of them."""
-    from flows.output import print_json
-    from flows.summary import summary_lines
-    from storage import campaign_records
-    from storage.urls import shown_url
-    from tasks.status import campaign_status
+    from winnow.flows.output import print_json
+    from winnow.flows.summary import summary_lines
+    from winnow.storage import campaign_records
+    from winnow.storage.urls import shown_url
+    from winnow.tasks.status import campaign_status
 
     with reading(storage) as session:
         records = (
@@ -43,9 +43,9 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
 
 def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """List all campaigns of a database."""
-    from flows.output import print_json, print_rows
-    from storage import campaign_records
-    from tasks.status import campaign_status
+    from winnow.flows.output import print_json, print_rows
+    from winnow.storage import campaign_records
+    from winnow.tasks.status import campaign_status
 
     rows: list[dict[str, Any]] = []
     with reading(storage) as session:
@@ -81,10 +81,10 @@ def show(
     """Show a campaign's frozen definition and where it stands."""
     import yaml
 
-    from flows.output import print_json
-    from flows.summary import summary_lines
-    from storage import campaign_records
-    from tasks.status import campaign_status
+    from winnow.flows.output import print_json
+    from winnow.flows.summary import summary_lines
+    from winnow.storage import campaign_records
+    from winnow.tasks.status import campaign_status
 
     with reading(storage) as session:
         record = campaign_records.get_campaign(session, name)
@@ -119,16 +119,16 @@ def report(
     ] = None,
 ) -> None:
     """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
-    from storage import campaign_records
+    from winnow.storage import campaign_records
 
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         if html is None and png is None:
-            from flows.text_report import print_report
+            from winnow.flows.text_report import print_report
 
             print_report(session, campaign, storage)
             return
-        from flows.html_report.writing import write_report
+        from winnow.flows.html_report.writing import write_report
 
         written = write_report(session, campaign, html=html, png=png)
     for path in written:
@@ -138,8 +138,8 @@ def report(
 
 
 def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported late
-    from flows.summary import resume_command
-    from tasks.answer.words import answer_lines
+    from winnow.flows.summary import resume_command
+    from winnow.tasks.answer.words import answer_lines
 
     answer, best = status.answer, status.answer.of_best
     found = asdict(status)

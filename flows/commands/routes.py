@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, CampaignName, Json, Storage, TrustOption
-from tasks.errors import SpecError
+from winnow.flows.commands.options import DEFAULT_STORAGE, CampaignName, Json, Storage, TrustOption
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from storage.database import Database
-    from tasks.datasets import Example
-    from tasks.routing.answering import RoutedAnswer
+    from winnow.storage.database import Database
+    from winnow.tasks.datasets import Example
+    from winnow.tasks.routing.answering import RoutedAnswer
 
 
 def route(
@@ -37,12 +37,12 @@ def route(
     """Answer prompts that arrive by the candidate a campaign chooses, and learn from its score.
 
     The campaign is one with the objective route. An exported policy chooses in milliseconds, without a
-    database and without vLLM: tasks.routing.router.Router.load(DIR).choose(PROMPT).
+    database and without vLLM: winnow.Router.load(DIR).choose(PROMPT).
     """
     from contextlib import closing
 
-    from storage.database import open_database
-    from storage.schema import require_schema
+    from winnow.storage.database import open_database
+    from winnow.storage.schema import require_schema
 
     if sum(each is not None for each in (prompt, prompts, export)) != 1:
         raise SpecError("give one of --prompt TEXT, --prompts FILE and --export DIR")
@@ -51,15 +51,15 @@ def route(
     with closing(open_database(storage)) as database:
         require_schema(database)
         if export is not None:
-            from flows.output import tell
-            from tasks.routing.exporting import export_policy
+            from winnow.flows.output import tell
+            from winnow.tasks.routing.exporting import export_policy
 
             exported = export_policy(database, name, storage, export)
             print(f"{export}: the policy of {name}, learned from {exported.prompts} prompts")
             if exported.doubt is not None:
                 tell(f"warning: {exported.doubt}")
             return
-        from flows.trusting import Trust, require_stored_trust
+        from winnow.flows.trusting import Trust, require_stored_trust
 
         require_stored_trust(storage, name, Trust(everything=trust, asks=True))
         examples = _examples(database, name, prompt, target or [], field or [], prompts)
@@ -75,8 +75,8 @@ def _examples(
     fields: list[str],
     file: Path | None,
 ) -> "list[Example]":
-    from storage import campaign_records
-    from tasks.routing.arriving import read_prompts, typed_prompt
+    from winnow.storage import campaign_records
+    from winnow.tasks.routing.arriving import read_prompts, typed_prompt
 
     if prompt is not None:
         return [typed_prompt(prompt, targets, fields)]
@@ -90,10 +90,10 @@ def _answered(
 ) -> "list[RoutedAnswer]":
     import sys
 
-    from flows.exits import FORCED
-    from storage.urls import shown_url
-    from tasks.routing.answering import answer_prompts
-    from tasks.routing.arriving import store_arrival
+    from winnow.flows.exits import FORCED
+    from winnow.storage.urls import shown_url
+    from winnow.tasks.routing.answering import answer_prompts
+    from winnow.tasks.routing.arriving import store_arrival
 
     positions = store_arrival(database, name, storage, examples)
     try:
@@ -107,8 +107,8 @@ def _answered(
 def _print(answers: "list[RoutedAnswer]", *, json: bool) -> None:
     from dataclasses import asdict
 
-    from flows.output import print_json
-    from tasks.printable import printable
+    from winnow.flows.output import print_json
+    from winnow.tasks.printable import printable
 
     if json:
         print_json([asdict(each) for each in answers])

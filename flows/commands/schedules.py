@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.options import Overrides, SpecPath, TrustOption
-from tasks.errors import SpecError
+from winnow.flows.commands.options import Overrides, SpecPath, TrustOption
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from flows.deploying import Scheduled
-    from flows.schedules import When
-    from flows.trusting import Trust
-    from tasks.spec import CampaignSpec
+    from winnow.flows.deploying import Scheduled
+    from winnow.flows.schedules import When
+    from winnow.flows.trusting import Trust
+    from winnow.tasks.spec import CampaignSpec
 
 LONGEST_NAME = 100 - len("-20261121T020000Z")
 """Characters of a family's name that leave room for the time in the names of its campaigns."""
@@ -52,8 +52,8 @@ def schedule(
     winnow query --family NAME says whether the winner changed. Without --work-pool the schedule lives as long
     as this command. The schedule keeps what was allowed now: a firing whose file needs more is refused.
     """
-    from flows.schedules import When
-    from flows.trusting import Trust, given_to
+    from winnow.flows.schedules import When
+    from winnow.flows.trusting import Trust, given_to
 
     if folder is not None and work_pool is None:
         raise SpecError("--folder is for workers: give --work-pool with it")
@@ -68,8 +68,8 @@ def schedule(
             f"{spec}: name: a scheduled campaign's has at most {LONGEST_NAME} characters, since the time of "
             f"each firing is added to it; this one has {len(read.name)}"
         )
-    from flows.deploying import Scheduled
-    from storage.urls import shown_url
+    from winnow.flows.deploying import Scheduled
+    from winnow.storage.urls import shown_url
 
     scheduled = Scheduled(
         spec=spec if folder is not None else str(Path(spec).absolute()),
@@ -89,9 +89,9 @@ def schedule(
 
 def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_here: bool) -> "CampaignSpec":
     """The campaign of a file, checked as far as that can be done here."""
-    from flows.trusting import approving
-    from tasks.campaign_files import check_campaign_file
-    from tasks.spec_file import parse_spec, read_spec_file
+    from winnow.flows.trusting import approving
+    from winnow.tasks.campaign_files import check_campaign_file
+    from winnow.tasks.spec_file import parse_spec, read_spec_file
 
     approve = approving(trust, folder)
     if is_here:
@@ -106,13 +106,13 @@ def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_h
 def _serve(scheduled: "Scheduled", family: str, storage: str) -> None:
     from prefect.settings import PREFECT_API_URL
 
-    from flows.launching import PREFECT_LOG
-    from flows.prefect_server import prefect_server
+    from winnow.flows.launching import PREFECT_LOG
+    from winnow.flows.prefect_server import prefect_server
 
     if not PREFECT_API_URL.value():
         print("no PREFECT_API_URL is set: a Prefect server is started for as long as this command runs")
     with prefect_server(PREFECT_LOG, schedules=True):
-        from flows.serving import serve
+        from winnow.flows.serving import serve
 
         print(f"serving '{scheduled.name}': {_times(scheduled.when)}")
         _tell_of_results(family, storage)
@@ -122,8 +122,8 @@ def _serve(scheduled: "Scheduled", family: str, storage: str) -> None:
 
 
 def _deploy(scheduled: "Scheduled", pool: str, folder: str, family: str, storage: str) -> None:
-    from flows.deploying import POOL_TYPE, deploy
-    from flows.storage_urls import has_secret
+    from winnow.flows.deploying import POOL_TYPE, deploy
+    from winnow.flows.storage_urls import has_secret
 
     url = deploy(scheduled, pool, folder)
     print(f"'{scheduled.name}' is scheduled on work pool '{pool}' of {url}: {_times(scheduled.when)}")
@@ -142,6 +142,6 @@ def _times(when: "When") -> str:
 
 
 def _tell_of_results(family: str, storage: str) -> None:
-    from storage.urls import shown_url
+    from winnow.storage.urls import shown_url
 
     print(f"see what came of it: winnow query --family {family} --storage {shown_url(storage)}")

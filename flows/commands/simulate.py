@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.options import DEFAULT_STORAGE, Json, Storage
-from flows.exits import FORCED
-from tasks.errors import SpecError
+from winnow.flows.commands.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.exits import FORCED
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from algorithms.arrays import FloatArray
-    from flows.simulation_report import Subject
-    from tasks.simulation import Contestant, Run
-    from tasks.worlds import World
+    from winnow.algorithms.arrays import FloatArray
+    from winnow.flows.simulation_report import Subject
+    from winnow.tasks.simulation import Contestant, Run
+    from winnow.tasks.worlds import World
 
 
 BUDGETS = {
@@ -130,11 +130,11 @@ def simulate(
     """
     from itertools import chain
 
-    from algorithms.errors import InvalidParameter
-    from flows.simulation_report import SimulationReport
-    from flows.simulation_tables import Given, make_world
-    from tasks.simulation import simulate as runs_of
-    from tasks.simulation_results import measure_by, metric_for
+    from winnow.algorithms.errors import InvalidParameter
+    from winnow.flows.simulation_report import SimulationReport
+    from winnow.flows.simulation_tables import Given, make_world
+    from winnow.tasks.simulation import simulate as runs_of
+    from winnow.tasks.simulation_results import measure_by, metric_for
 
     contestants = _contestants(_named(selector), delta)
     objective = contestants[0].objective
@@ -181,7 +181,7 @@ def simulate(
 
 def _require_no_metric(chosen: str | None, subject: "Subject") -> None:
     """Refuse to measure how good a selector is where that would be biased."""
-    from flows.simulation_report import FILLING
+    from winnow.flows.simulation_report import FILLING
 
     if chosen is not None:
         raise SpecError(
@@ -193,7 +193,7 @@ def _require_no_metric(chosen: str | None, subject: "Subject") -> None:
 
 def _oracles(world: "World", budgets: "Sequence[int]", seeds: "Sequence[int]") -> "Iterator[Run]":
     """The runs of the one-arm oracle, where prompts are routed: it needs no selector."""
-    from tasks.route_worlds import RouteWorld, one_arm_oracle
+    from winnow.tasks.route_worlds import RouteWorld, one_arm_oracle
 
     if isinstance(world, RouteWorld):
         yield from (one_arm_oracle(world, budgets=budgets, seed=seed) for seed in seeds)
@@ -201,8 +201,8 @@ def _oracles(world: "World", budgets: "Sequence[int]", seeds: "Sequence[int]") -
 
 def _picks_by(world: "World", budget: int) -> "Callable[[Run], FloatArray | None]":
     """What tells of a run who was given which type of prompt, where there are types."""
-    from tasks.route_results import picks_by
-    from tasks.route_worlds import RouteWorld
+    from winnow.tasks.route_results import picks_by
+    from winnow.tasks.route_worlds import RouteWorld
 
     found = picks_by(world, budget) if isinstance(world, RouteWorld) else None
     return found or (lambda _: None)
@@ -210,7 +210,7 @@ def _picks_by(world: "World", budget: int) -> "Callable[[Run], FloatArray | None
 
 def _named(selectors: "Sequence[str]") -> list[str]:
     """The selectors, with all of Winnow's own where a question is named in their place."""
-    from algorithms.registry import SELECTORS
+    from winnow.algorithms.registry import SELECTORS
 
     return [name for text in selectors for name in (SELECTORS[text] if text == "best-mean" else [text])]
 
@@ -221,7 +221,7 @@ def _default_budgets(objective: str, delta: float | None) -> str:
 
 
 def _contestants(selectors: "Sequence[str]", delta: float | None) -> "list[Contestant]":
-    from tasks.simulation import contestant
+    from winnow.tasks.simulation import contestant
 
     common = {} if delta is None else {"delta": delta}
     found = []

@@ -4,8 +4,8 @@ from functools import partial
 
 import streamlit as st
 
-from flows.dashboard import campaign_page, campaigns_page, comparisons_page, sql_page
-from flows.dashboard.showing import STYLE
+from winnow.flows.dashboard import campaign_page, campaigns_page, comparisons_page, sql_page
+from winnow.flows.dashboard.showing import STYLE
 
 st.set_page_config(page_title="Winnow", layout="wide")
 st.html(STYLE)

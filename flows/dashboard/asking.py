@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 from sqlalchemy.orm import Session
 
-from flows.dashboard import STORAGE_VARIABLE
-from flows.dashboard.showing import show_problem
-from flows.reading import reading
-from storage.errors import StorageError
-from storage.statements import give_up_after
-from tasks.errors import WinnowError
+from winnow.flows.dashboard import STORAGE_VARIABLE
+from winnow.flows.dashboard.showing import show_problem
+from winnow.flows.reading import reading
+from winnow.storage.errors import StorageError
+from winnow.storage.statements import give_up_after
+from winnow.tasks.errors import WinnowError
 
 PATIENCE = 10.0
 """Seconds that a reader waits before a question is broken off."""

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from flows.dashboard.asking import asking, problems_shown
-from flows.dashboard.choosing import choose_campaign
-from flows.dashboard.looking import Look, look_at
-from flows.dashboard.showing import show_figure, show_heading, show_rows, show_soft
-from flows.html_report.parts import Section
-from flows.summary import told_lines
-from storage import campaign_records
-from tasks.answer.words import headline
-from tasks.status import CampaignStatus
+from winnow.flows.dashboard.asking import asking, problems_shown
+from winnow.flows.dashboard.choosing import choose_campaign
+from winnow.flows.dashboard.looking import Look, look_at
+from winnow.flows.dashboard.showing import show_figure, show_heading, show_rows, show_soft
+from winnow.flows.html_report.parts import Section
+from winnow.flows.summary import told_lines
+from winnow.storage import campaign_records
+from winnow.tasks.answer.words import headline
+from winnow.tasks.status import CampaignStatus
 
 EVERY = 2.0
 """Seconds between two looks; nothing is computed or drawn again unless a round was finished."""

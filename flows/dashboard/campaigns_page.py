@@ -5,12 +5,12 @@ from collections.abc import Callable
 import streamlit as st
 from sqlalchemy.orm import Session
 
-from flows.dashboard.asking import asking, problems_shown
-from flows.dashboard.choosing import remember_campaign
-from flows.dashboard.showing import Row, pick_row
-from storage import campaign_records
-from tasks.answer.words import headline
-from tasks.status import campaign_status
+from winnow.flows.dashboard.asking import asking, problems_shown
+from winnow.flows.dashboard.choosing import remember_campaign
+from winnow.flows.dashboard.showing import Row, pick_row
+from winnow.storage import campaign_records
+from winnow.tasks.answer.words import headline
+from winnow.tasks.status import campaign_status
 
 EVERY = 5.0
 """Seconds between two looks."""

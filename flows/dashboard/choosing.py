@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from flows.html_report.labels import readable
+from winnow.flows.html_report.labels import readable
 
 ADDRESS = "campaign"
 """In the page's address."""

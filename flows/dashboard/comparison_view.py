@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from flows.dashboard.asking import asking
-from flows.dashboard.showing import Row, show_heading, show_passage, show_soft
-from storage import browse_views
-from storage.records import CampaignRecord
+from winnow.flows.dashboard.asking import asking
+from winnow.flows.dashboard.showing import Row, show_heading, show_passage, show_soft
+from winnow.storage import browse_views
+from winnow.storage.records import CampaignRecord
 
 MOST_CHARACTERS = 20_000
 """Of each text, unless the whole is asked for."""

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from flows.dashboard.asking import asking, problems_shown
-from flows.dashboard.choosing import choose_campaign
-from flows.dashboard.comparison_view import show_comparison
-from flows.dashboard.filtering import ask_filters
-from flows.dashboard.showing import Row, pick_row
-from storage import browse_views, campaign_records
-from storage.browse_views import Filters, Place
+from winnow.flows.dashboard.asking import asking, problems_shown
+from winnow.flows.dashboard.choosing import choose_campaign
+from winnow.flows.dashboard.comparison_view import show_comparison
+from winnow.flows.dashboard.filtering import ask_filters
+from winnow.flows.dashboard.showing import Row, pick_row
+from winnow.storage import browse_views, campaign_records
+from winnow.storage.browse_views import Filters, Place
 
 PAGE = 50
 """Rows that are shown at once."""

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flows.gate import Gate, bearer
+from winnow.flows.gate import Gate, bearer
 
 GOING_AWAY, REFUSED = 303, 403
 POLICY_VIOLATION = 1008

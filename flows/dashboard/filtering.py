@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from flows.html_report.labels import readable
-from storage.browse_views import Choices, Filters
+from winnow.flows.html_report.labels import readable
+from winnow.storage.browse_views import Choices, Filters
 
 ANYTHING, SCORED, UNSCORED = "any", "has an outcome", "has none"
 BECAUSE = "none: "

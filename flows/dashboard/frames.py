@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from flows.html_report.labels import readable
+from winnow.flows.html_report.labels import readable
 
 Row = dict[str, Any]
 

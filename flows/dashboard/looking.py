@@ -7,16 +7,16 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from flows.dashboard.asking import asking
-from flows.dashboard.showing import Row
-from flows.html_report.parts import Section
-from flows.html_report.sections import sections_of
-from storage import campaign_records, leases, outcome_records
-from storage.records import CampaignRecord
-from tasks.leasing import now
-from tasks.liveness import seems_gone
-from tasks.status import CampaignStatus, campaign_status
-from tasks.views import ask
+from winnow.flows.dashboard.asking import asking
+from winnow.flows.dashboard.showing import Row
+from winnow.flows.html_report.parts import Section
+from winnow.flows.html_report.sections import sections_of
+from winnow.storage import campaign_records, leases, outcome_records
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.leasing import now
+from winnow.tasks.liveness import seems_gone
+from winnow.tasks.status import CampaignStatus, campaign_status
+from winnow.tasks.views import ask
 
 PATIENCE = 60.0
 """Seconds that the figures of a campaign may take."""

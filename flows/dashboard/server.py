@@ -4,9 +4,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from flows.dashboard import SCRIPT, TOKEN_VARIABLE
-from flows.gate import Gate
-from flows.orphans import exit_with_parent
+from winnow.flows.dashboard import SCRIPT, TOKEN_VARIABLE
+from winnow.flows.gate import Gate
+from winnow.flows.orphans import exit_with_parent
 
 SETTINGS = {
     "browser.gatherUsageStats": False,
@@ -32,7 +32,7 @@ def serve(host: str, port: int, allowed: Sequence[str]) -> None:
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 
-    from flows.dashboard.door import Door
+    from winnow.flows.dashboard.door import Door
 
     gate = Gate.at(host, allowed=allowed, token=os.environ.pop(TOKEN_VARIABLE, None))
     app = App(SCRIPT, middleware=[Middleware(Door, gate=gate, port=port)])

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import streamlit as st
 from plotly.graph_objects import Figure
 
-from flows.dashboard.frames import as_frame
-from flows.html_report.labels import readable
-from flows.html_report.theme import themes
+from winnow.flows.dashboard.frames import as_frame
+from winnow.flows.html_report.labels import readable
+from winnow.flows.html_report.theme import themes
 
 Row = dict[str, Any]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from flows.dashboard import STORAGE_VARIABLE, asking
-from flows.dashboard.frames import table_frame
-from flows.dashboard.showing import show_rows
-from flows.sql_answers import MIB, Bounds, answered
-from storage import browse_views
+from winnow.flows.dashboard import STORAGE_VARIABLE, asking
+from winnow.flows.dashboard.frames import table_frame
+from winnow.flows.dashboard.showing import show_rows
+from winnow.flows.sql_answers import MIB, Bounds, answered
+from winnow.storage import browse_views
 
 MOST_ROWS, MOST_BYTES = 1_000, 32 * MIB
 

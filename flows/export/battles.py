@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage.export_views import judged_duels
-from tasks.columns import Kind
+from winnow.storage.export_views import judged_duels
+from winnow.tasks.columns import Kind
 
 Row = Mapping[str, Any]
 

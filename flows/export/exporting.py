@@ -9,15 +9,15 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from flows.export import battles
-from flows.export.folders import whole_folder
-from flows.export.inspect_files import write_logs
-from flows.export.tables import Format, write_table
-from storage.records import CampaignRecord
-from tasks.columns import cells, kinds_of
-from tasks.errors import SpecError, WinnowError
-from tasks.suggestions import unknown_name
-from tasks.views import answered_by, ask
+from winnow.flows.export import battles
+from winnow.flows.export.folders import whole_folder
+from winnow.flows.export.inspect_files import write_logs
+from winnow.flows.export.tables import Format, write_table
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.columns import cells, kinds_of
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.suggestions import unknown_name
+from winnow.tasks.views import answered_by, ask
 
 BATTLES, INSPECT = "battles", "inspect"
 DUELS = "best-duel"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-from tasks.errors import WinnowError
+from winnow.tasks.errors import WinnowError
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from flows.export.inspect_log import header, log_id, model_name, sample
-from storage.export_views import dataset_name, scored_examples, tallied
-from storage.outcome_records import latest_decision
-from storage.records import CampaignRecord
-from tasks.views import ask
+from winnow.flows.export.inspect_log import header, log_id, model_name, sample
+from winnow.storage.export_views import dataset_name, scored_examples, tallied
+from winnow.storage.outcome_records import latest_decision
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.views import ask
 
 Row = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from storage.records import CampaignRecord
+from winnow.storage.records import CampaignRecord
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.columns import Kind
+from winnow.tasks.columns import Kind
 
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Some readers end a line here too; JSON may write them as escapes, which only texts can hold."""

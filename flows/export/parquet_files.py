@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.columns import Kind
+from winnow.tasks.columns import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

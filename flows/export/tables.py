@@ -5,10 +5,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from flows.export.csv_files import write_csv, write_spreadsheet_csv
-from flows.export.jsonl_files import write_jsonl
-from flows.export.parquet_files import write_parquet
-from tasks.columns import Kind
+from winnow.flows.export.csv_files import write_csv, write_spreadsheet_csv
+from winnow.flows.export.jsonl_files import write_jsonl
+from winnow.flows.export.parquet_files import write_parquet
+from winnow.tasks.columns import Kind
 
 Format = Literal["csv", "jsonl", "parquet"]
 Row = Mapping[str, Any]

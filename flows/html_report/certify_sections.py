@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from flows.html_report.figures_certificates import e_values as e_value_figure
-from flows.html_report.figures_certificates import weights as weight_figure
-from flows.html_report.figures_estimates import intervals
-from flows.html_report.parts import Section, first_of
-from storage.records import CampaignRecord
-from tasks.certifying import evidence
-from tasks.certifying.certificate import UNRELIABLE
-from tasks.views import ask
+from winnow.flows.html_report.figures_certificates import e_values as e_value_figure
+from winnow.flows.html_report.figures_certificates import weights as weight_figure
+from winnow.flows.html_report.figures_estimates import intervals
+from winnow.flows.html_report.parts import Section, first_of
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.certifying import evidence
+from winnow.tasks.certifying.certificate import UNRELIABLE
+from winnow.tasks.views import ask
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
 

@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy.orm import Session
 
-from flows.html_report.figures_budget import allocation as allocation_figure
-from flows.html_report.figures_budget import seconds, tokens
-from flows.html_report.figures_curve import curve as curve_figure
-from flows.html_report.figures_estimates import intervals
-from flows.html_report.parts import Row, Section, first_of
-from flows.html_report.samples import MOST_SAMPLES, sample_groups
-from storage import outcome_records, sample_views, views
-from storage.records import CampaignRecord
-from tasks.budgets import amount
-from tasks.views import ask
+from winnow.flows.html_report.figures_budget import allocation as allocation_figure
+from winnow.flows.html_report.figures_budget import seconds, tokens
+from winnow.flows.html_report.figures_curve import curve as curve_figure
+from winnow.flows.html_report.figures_estimates import intervals
+from winnow.flows.html_report.parts import Row, Section, first_of
+from winnow.flows.html_report.samples import MOST_SAMPLES, sample_groups
+from winnow.storage import outcome_records, sample_views, views
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.budgets import amount
+from winnow.tasks.views import ask
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
 

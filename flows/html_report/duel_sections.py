@@ -2,11 +2,11 @@
 
 from sqlalchemy.orm import Session
 
-from flows.html_report.figures_duels import head_to_head as head_to_head_figure
-from flows.html_report.figures_estimates import intervals
-from flows.html_report.parts import Section, first_of
-from storage.records import CampaignRecord
-from tasks.views import ask
+from winnow.flows.html_report.figures_duels import head_to_head as head_to_head_figure
+from winnow.flows.html_report.figures_estimates import intervals
+from winnow.flows.html_report.parts import Section, first_of
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.views import ask
 
 
 def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:

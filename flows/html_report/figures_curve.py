@@ -5,8 +5,8 @@ from typing import Any
 
 from plotly.graph_objects import Figure, Scatter
 
-from flows.html_report.labels import as_label, shortened
-from flows.html_report.theme import BLUE, ORANGE, dressed
+from winnow.flows.html_report.labels import as_label, shortened
+from winnow.flows.html_report.theme import BLUE, ORANGE, dressed
 
 Row = Mapping[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from plotly.graph_objects import Figure, Heatmap
 
-from flows.html_report.labels import as_label, name_axis
-from flows.html_report.theme import WINS, dressed
+from winnow.flows.html_report.labels import as_label, name_axis
+from winnow.flows.html_report.theme import WINS, dressed
 
 Row = Mapping[str, Any]
 

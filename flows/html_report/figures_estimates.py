@@ -5,8 +5,8 @@ from typing import Any
 
 from plotly.graph_objects import Figure, Scatter
 
-from flows.html_report.labels import as_label, name_axis
-from flows.html_report.theme import BLUE, GREY, ORANGE, dressed
+from winnow.flows.html_report.labels import as_label, name_axis
+from winnow.flows.html_report.theme import BLUE, GREY, ORANGE, dressed
 
 Row = Mapping[str, Any]
 

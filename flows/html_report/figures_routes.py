@@ -6,8 +6,8 @@ from typing import Any
 
 from plotly.graph_objects import Figure, Heatmap, Scatter
 
-from flows.html_report.labels import as_label, name_axis, shortened
-from flows.html_report.theme import GREY, LINES, WEIGHTS, dressed
+from winnow.flows.html_report.labels import as_label, name_axis, shortened
+from winnow.flows.html_report.theme import GREY, LINES, WEIGHTS, dressed
 
 Row = Mapping[str, Any]
 

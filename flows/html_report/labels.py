@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from tasks.printable import printable
+from winnow.tasks.printable import printable
 
 LONGEST_LABEL = 44
 """Characters of a name beside an axis."""

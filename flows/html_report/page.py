@@ -13,15 +13,15 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from flows.html_report.labels import readable
-from flows.html_report.parts import Section
-from flows.html_report.theme import themes
-from flows.summary import told_lines
-from storage.records import CampaignRecord
-from tasks.answer.words import headline
-from tasks.status import CampaignStatus
+from winnow.flows.html_report.labels import readable
+from winnow.flows.html_report.parts import Section
+from winnow.flows.html_report.theme import themes
+from winnow.flows.summary import told_lines
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.answer.words import headline
+from winnow.tasks.status import CampaignStatus
 
-RESOURCES = files("flows.html_report")
+RESOURCES = files("winnow.flows.html_report")
 
 LARGE = 1_000
 """From where on a number has no fractions."""

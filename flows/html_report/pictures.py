@@ -6,10 +6,10 @@ from tempfile import TemporaryDirectory
 
 from plotly.graph_objects import Figure
 
-from flows.html_report.labels import as_label
-from flows.html_report.parts import Section
-from flows.html_report.theme import themes
-from tasks.errors import WinnowError
+from winnow.flows.html_report.labels import as_label
+from winnow.flows.html_report.parts import Section
+from winnow.flows.html_report.theme import themes
+from winnow.tasks.errors import WinnowError
 
 WIDTH, HEIGHT, SCALE = 1600, 900, 2
 """Of a slide in pixels, and how many pixels of the picture make one of them."""

@@ -2,12 +2,12 @@
 
 from sqlalchemy.orm import Session
 
-from flows.html_report.figures_routes import by_type
-from flows.html_report.figures_routes import shares as share_figure
-from flows.html_report.parts import Section, first_of
-from storage.records import CampaignRecord
-from tasks.routing import standing
-from tasks.views import ask
+from winnow.flows.html_report.figures_routes import by_type
+from winnow.flows.html_report.figures_routes import shares as share_figure
+from winnow.flows.html_report.parts import Section, first_of
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.routing import standing
+from winnow.tasks.views import ask
 
 
 def shares(session: Session, campaign: CampaignRecord) -> Section | None:

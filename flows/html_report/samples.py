@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from flows.html_report.labels import readable
-from flows.html_report.parts import Passage, Row, Sample, SampleGroup
-from storage import sample_views
-from storage.records import CampaignRecord
+from winnow.flows.html_report.labels import readable
+from winnow.flows.html_report.parts import Passage, Row, Sample, SampleGroup
+from winnow.storage import sample_views
+from winnow.storage.records import CampaignRecord
 
 MOST_SAMPLES = 5
 """Of each kind."""

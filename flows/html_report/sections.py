@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from flows.html_report import certify_sections, common_sections, duel_sections, route_sections
-from flows.html_report.parts import Section
-from storage.records import CampaignRecord
+from winnow.flows.html_report import certify_sections, common_sections, duel_sections, route_sections
+from winnow.flows.html_report.parts import Section
+from winnow.storage.records import CampaignRecord
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
 """Makes a section, or none where there is nothing to show yet."""

@@ -6,12 +6,12 @@ from tempfile import NamedTemporaryFile
 
 from sqlalchemy.orm import Session
 
-from flows.html_report.page import page
-from flows.html_report.pictures import pictures
-from flows.html_report.sections import sections_of
-from storage.records import CampaignRecord
-from tasks.errors import WinnowError
-from tasks.status import campaign_status
+from winnow.flows.html_report.page import page
+from winnow.flows.html_report.pictures import pictures
+from winnow.flows.html_report.sections import sections_of
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.status import campaign_status
 
 
 def write_report(

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from infra.demo.data import EXAMPLES_PER_TASK
-from infra.demo.problems import TASKS
-from infra.demo.prompts import TEMPLATES
-from infra.demo.recipes import CONTEXT, Recipe
+from winnow.infra.demo.data import EXAMPLES_PER_TASK
+from winnow.infra.demo.problems import TASKS
+from winnow.infra.demo.prompts import TEMPLATES
+from winnow.infra.demo.recipes import CONTEXT, Recipe
 
 TEMPERATURES = {"greedy": 0.0, "warm": 0.8}
 MAX_TOKENS = 20

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from string import Template
 
-from infra.demo.campaign import MAX_TOKENS, MODEL_ARGS, common_sections
-from infra.demo.data import evaluation_examples
-from infra.demo.prompts import TEMPLATES
-from infra.demo.recipes import Recipe
+from winnow.infra.demo.campaign import MAX_TOKENS, MODEL_ARGS, common_sections
+from winnow.infra.demo.data import evaluation_examples
+from winnow.infra.demo.prompts import TEMPLATES
+from winnow.infra.demo.recipes import Recipe
 
 AUTOEVALUATOR = "large"
 """The model that answers in the place of a human, asked in another style than the candidates."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from infra.demo.problems import TASKS
-from infra.demo.prompts import TEMPLATES, render
+from winnow.infra.demo.problems import TASKS
+from winnow.infra.demo.prompts import TEMPLATES, render
 
 EVALUATION_SEED = 2024
 EXAMPLES_PER_TASK = 150

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from infra.demo.campaign import MODEL_ARGS, common_sections
-from infra.demo.pairs import FIRST, NEITHER, SECOND
-from infra.demo.prompts import JUDGE_TEMPLATE
-from infra.demo.recipes import Recipe
+from winnow.infra.demo.campaign import MODEL_ARGS, common_sections
+from winnow.infra.demo.pairs import FIRST, NEITHER, SECOND
+from winnow.infra.demo.prompts import JUDGE_TEMPLATE
+from winnow.infra.demo.recipes import Recipe
 
 BUDGET = 4000
 """Duels; the campaign usually ends far earlier."""

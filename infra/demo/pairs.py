@@ -10,9 +10,9 @@ import string
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from infra.demo.data import TrainingText, evaluation_inputs
-from infra.demo.problems import TASKS
-from infra.demo.prompts import judge_prompt
+from winnow.infra.demo.data import TrainingText, evaluation_inputs
+from winnow.infra.demo.problems import TASKS
+from winnow.infra.demo.prompts import judge_prompt
 
 FIRST, SECOND, NEITHER = "A", "B", "C"
 """What a verdict prefers: the answer shown first, the one shown second, neither."""

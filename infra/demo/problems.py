@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from infra.demo.words import COUNTED, NOUNS, NUMERALS
+from winnow.infra.demo.words import COUNTED, NOUNS, NUMERALS
 
 ANSWER_MARK = ">"
 """Stands between scratch work and the final answer."""

@@ -13,9 +13,9 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from infra.demo.artefacts import replacing
-from infra.demo.errors import TrainingFailed
-from infra.demo.recipes import Recipe
+from winnow.infra.demo.artefacts import replacing
+from winnow.infra.demo.errors import TrainingFailed
+from winnow.infra.demo.recipes import Recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _train(job: Job) -> None:
     import torch
     from transformers.utils import logging
 
-    from infra.demo.training import train_checkpoint
+    from winnow.infra.demo.training import train_checkpoint
 
     torch.set_num_threads(1)
     logging.disable_progress_bar()

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from infra.demo.data import TrainingText, training_texts
-from infra.demo.pairs import judged_texts
-from infra.demo.problems import TASKS
+from winnow.infra.demo.data import TrainingText, training_texts
+from winnow.infra.demo.pairs import judged_texts
+from winnow.infra.demo.problems import TASKS
 
 CONTEXT = 128
 """The most tokens that a checkpoint takes, prompt and answer together."""

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from string import Template
 
-from infra.demo.campaign import MAX_TOKENS, common_sections
-from infra.demo.data import evaluation_examples
-from infra.demo.prompts import TEMPLATES
-from infra.demo.recipes import Recipe
+from winnow.infra.demo.campaign import MAX_TOKENS, common_sections
+from winnow.infra.demo.data import evaluation_examples
+from winnow.infra.demo.prompts import TEMPLATES
+from winnow.infra.demo.recipes import Recipe
 
 STYLE = "scratchpad"
 ORDER_SEED = 7

@@ -10,9 +10,9 @@ from torch.optim import AdamW, Muon, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
-from infra.demo.data import TrainingText
-from infra.demo.recipes import CONTEXT, Recipe
-from infra.demo.tokenizer import EOS, PAD, VOCABULARY, build_tokenizer
+from winnow.infra.demo.data import TrainingText
+from winnow.infra.demo.recipes import CONTEXT, Recipe
+from winnow.infra.demo.tokenizer import EOS, PAD, VOCABULARY, build_tokenizer
 
 HEAD_SIZE = 32
 EMBEDDING_RATE = 0.2  # the share of the learning rate that suits AdamW on embeddings and norms

@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from storage.migrations.settings import rewriting
-from storage.models import Base
+from winnow.storage.migrations.settings import rewriting
+from winnow.storage.models import Base
 
 database = context.config.attributes["database"]
 

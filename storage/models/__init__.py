@@ -6,11 +6,11 @@ So may `campaigns.spec` of a routed campaign, whose candidates may grow in numbe
 moment a comparison was made with it.
 """
 
-from storage.models.base import Base, table_of
-from storage.models.campaigns import Campaign, Candidate, Lease, Load, Round
-from storage.models.datasets import Arrival, Dataset, Embedding, Example, FileDigest, Label
-from storage.models.outcomes import Comparison, Decision, Game, Tally
-from storage.models.texts import Canary, Generation, Pin, Prompt
+from winnow.storage.models.base import Base, table_of
+from winnow.storage.models.campaigns import Campaign, Candidate, Lease, Load, Round
+from winnow.storage.models.datasets import Arrival, Dataset, Embedding, Example, FileDigest, Label
+from winnow.storage.models.outcomes import Comparison, Decision, Game, Tally
+from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
     "Arrival",

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import JSON, MetaData, Table
 from sqlalchemy.orm import DeclarativeBase
 
-from storage.columns import UtcDateTime
+from winnow.storage.columns import UtcDateTime
 
 NAMING_CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import ForeignKey, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.columns import LARGE, NAME
-from storage.models.base import NEVER_TWICE, Base
+from winnow.storage.columns import LARGE, NAME
+from winnow.storage.models.base import NEVER_TWICE, Base
 
 
 class Dataset(Base):

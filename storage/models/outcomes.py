@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.columns import LARGE, AnyText
-from storage.models.base import NEVER_TWICE, Base
+from winnow.storage.columns import LARGE, AnyText
+from winnow.storage.models.base import NEVER_TWICE, Base
 
 
 class Comparison(Base):

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import CheckConstraint, ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.columns import LARGE, NAME, AnyText
-from storage.models.base import NEVER_TWICE, Base
+from winnow.storage.columns import LARGE, NAME, AnyText
+from winnow.storage.models.base import NEVER_TWICE, Base
 
 
 class Prompt(Base):

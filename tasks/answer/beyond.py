@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.mean_interval import mean_interval
-from algorithms.registry import SELECTORS
-from storage import paired_views
+from winnow.algorithms.mean_interval import mean_interval
+from winnow.algorithms.registry import SELECTORS
+from winnow.storage import paired_views
 
 LEVEL = 0.05
 """Error probability of the interval, over all pairs of candidates."""

@@ -1,8 +1,8 @@
 """The sentences that may be said of an answer that certifies."""
 
-from tasks.answer.model import Answer
-from tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, held, list_of, spent
-from tasks.certifying.certificate import Certificate
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, held, list_of, spent
+from winnow.tasks.certifying.certificate import Certificate
 
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:

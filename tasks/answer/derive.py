@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
-from storage import campaign_records, paired_views, unscored_views
-from storage.records import CampaignRecord, DecisionRecord
-from tasks.answer.beyond import Beyond, beyond_of
-from tasks.answer.model import (
+from winnow.algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
+from winnow.storage import campaign_records, paired_views, unscored_views
+from winnow.storage.records import CampaignRecord, DecisionRecord
+from winnow.tasks.answer.beyond import Beyond, beyond_of
+from winnow.tasks.answer.model import (
     Addition,
     Answer,
     CandidateStanding,
@@ -18,14 +18,14 @@ from tasks.answer.model import (
     claim_of,
     mixing_change,
 )
-from tasks.baseline import baseline_name
-from tasks.budgets import Spending
-from tasks.canaries.changes import canary_changes
-from tasks.candidate_costs import costs_of
-from tasks.certifying.certificate import Certificate
-from tasks.features import has_features
-from tasks.holdout.standing import HeldOut, held_out_of
-from tasks.routing.standing import Standing
+from winnow.tasks.baseline import baseline_name
+from winnow.tasks.budgets import Spending
+from winnow.tasks.canaries.changes import canary_changes
+from winnow.tasks.candidate_costs import costs_of
+from winnow.tasks.certifying.certificate import Certificate
+from winnow.tasks.features import has_features
+from winnow.tasks.holdout.standing import HeldOut, held_out_of
+from winnow.tasks.routing.standing import Standing
 
 
 def answer_of(

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from algorithms.decision import ArmStatus
-from tasks.answer.model import Answer, CandidateStanding
-from tasks.answer.phrases import MIXED, NOBODY, Line, dropped_lines, held, list_of, spent
+from winnow.algorithms.decision import ArmStatus
+from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.answer.phrases import MIXED, NOBODY, Line, dropped_lines, held, list_of, spent
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
 """What is said of a candidate by its status."""

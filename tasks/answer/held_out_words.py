@@ -1,8 +1,8 @@
 """The sentences about the held-out examples, to stand beside the mean that the winner was chosen by."""
 
-from tasks.answer.model import Answer
-from tasks.answer.phrases import MIXED, Line, percent
-from tasks.holdout.standing import LEVEL, HeldOut
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.phrases import MIXED, Line, percent
+from winnow.tasks.holdout.standing import LEVEL, HeldOut
 
 
 def held_out_lines(answer: Answer) -> list[Line]:

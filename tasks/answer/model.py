@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from algorithms.decision import ArmStatus, Assumption, Claim
-from tasks.answer.beyond import Beyond
-from tasks.budgets import Spending
-from tasks.canaries.changes import CanaryChange
-from tasks.certifying.certificate import Certificate
-from tasks.holdout.standing import HeldOut
-from tasks.routing.standing import Standing
+from winnow.algorithms.decision import ArmStatus, Assumption, Claim
+from winnow.tasks.answer.beyond import Beyond
+from winnow.tasks.budgets import Spending
+from winnow.tasks.canaries.changes import CanaryChange
+from winnow.tasks.certifying.certificate import Certificate
+from winnow.tasks.holdout.standing import HeldOut
+from winnow.tasks.routing.standing import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
 """How a campaign ended:

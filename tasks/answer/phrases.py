@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from algorithms.decision import Assumption, Raise
-from tasks.answer.beyond import LEVEL
-from tasks.answer.model import Answer, Unscored
-from tasks.budgets import amount
+from winnow.algorithms.decision import Assumption, Raise
+from winnow.tasks.answer.beyond import LEVEL
+from winnow.tasks.answer.model import Answer, Unscored
+from winnow.tasks.budgets import amount
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""

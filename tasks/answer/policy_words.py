@@ -1,8 +1,8 @@
 """The sentences that may be said of an answer that routes prompts to candidates."""
 
-from tasks.answer.model import Answer
-from tasks.answer.phrases import NOBODY, Line, dropped_lines, percent, spent
-from tasks.routing.standing import Standing
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.phrases import NOBODY, Line, dropped_lines, percent, spent
+from winnow.tasks.routing.standing import Standing
 
 
 def _pays(standing: Standing) -> str:

@@ -1,11 +1,11 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
-from tasks.answer.beyond import LEVEL, Beyond
-from tasks.answer.certificate_words import certificate_lines
-from tasks.answer.gate_words import gate_headline, gate_lines
-from tasks.answer.held_out_words import held_out_lines
-from tasks.answer.model import Answer
-from tasks.answer.phrases import (
+from winnow.tasks.answer.beyond import LEVEL, Beyond
+from winnow.tasks.answer.certificate_words import certificate_lines
+from winnow.tasks.answer.gate_words import gate_headline, gate_lines
+from winnow.tasks.answer.held_out_words import held_out_lines
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.phrases import (
     IF,
     MIXED,
     NOBODY,
@@ -20,7 +20,7 @@ from tasks.answer.phrases import (
     percent,
     spent,
 )
-from tasks.answer.policy_words import policy_lines
+from winnow.tasks.answer.policy_words import policy_lines
 
 
 def headline(answer: Answer, state: str) -> str:

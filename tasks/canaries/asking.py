@@ -9,19 +9,19 @@ earlier texts are another model's. With a steady server, six answers of sixteen 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from algorithms.fisher import larger_share_p_value
-from storage import canary_records, generation_records
-from storage.columns import storable
-from storage.leases import writing_under
-from storage.records import CanaryRecord, NewCanary
-from tasks.canaries.contacts import Contact
-from tasks.canaries.prompts import canary_requests, prompts_digest, served_model
-from tasks.engines.protocol import Completion, GenerationFailure, ModelRef
-from tasks.engines.providers import REMOTE
-from tasks.errors import ServedModelDiffers
-from tasks.leasing import now
-from tasks.running import RunningCampaign
-from tasks.server_keys import server_url
+from winnow.algorithms.fisher import larger_share_p_value
+from winnow.storage import canary_records, generation_records
+from winnow.storage.columns import storable
+from winnow.storage.leases import writing_under
+from winnow.storage.records import CanaryRecord, NewCanary
+from winnow.tasks.canaries.contacts import Contact
+from winnow.tasks.canaries.prompts import canary_requests, prompts_digest, served_model
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.errors import ServedModelDiffers
+from winnow.tasks.leasing import now
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.server_keys import server_url
 
 LEVEL = 0.01
 """Chance of taking an unchanged server for a changed one, at each contact; at the most."""

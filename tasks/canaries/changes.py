@@ -6,8 +6,8 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from storage import canary_records
-from storage.records import CanaryRecord
+from winnow.storage import canary_records
+from winnow.storage.records import CanaryRecord
 
 When = Literal["before", "during", "after"]
 

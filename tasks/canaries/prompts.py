@@ -1,7 +1,7 @@
 """The canary prompts of a served model: the same at every contact, others for another model."""
 
-from tasks.engines.protocol import ModelRef, Request, Sampling
-from tasks.identity import request_content, sha256
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.identity import request_content, sha256
 
 N_PROMPTS = 16
 

@@ -1,9 +1,9 @@
 """The texts that a certifying round needs: answers to labelled examples and to those that belong to them."""
 
-from storage.records import RoundRecord
-from tasks.certifying.checking import Certification
-from tasks.generating import PlannedGeneration, Texts, have_texts, plan_generation, plan_text, rendered
-from tasks.running import RunningCampaign
+from winnow.storage.records import RoundRecord
+from winnow.tasks.certifying.checking import Certification
+from winnow.tasks.generating import PlannedGeneration, Texts, have_texts, plan_generation, plan_text, rendered
+from winnow.tasks.running import RunningCampaign
 
 Author = int | None
 """Who answers: an arm, or None for the autoevaluator."""

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import regex
 
-from tasks.datasets import Dataset, Example
-from tasks.engines.protocol import ModelRef, Sampling
-from tasks.errors import SpecError
-from tasks.judges.patterns import compiled, last_answer
-from tasks.models import model_ref, sampling_of
-from tasks.spec import AutoevaluatorSpec
-from tasks.templates import Template, compile_template, render
-from tasks.trial_renders import try_templates
+from winnow.tasks.datasets import Dataset, Example
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.patterns import compiled, last_answer
+from winnow.tasks.models import model_ref, sampling_of
+from winnow.tasks.spec import AutoevaluatorSpec
+from winnow.tasks.templates import Template, compile_template, render
+from winnow.tasks.trial_renders import try_templates
 
 PLACE = "certify.autoevaluator"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from storage import labels, round_records
-from storage.records import CampaignRecord, DecisionRecord
+from winnow.storage import labels, round_records
+from winnow.storage.records import CampaignRecord, DecisionRecord
 
 UNRELIABLE = ("eval", "autoeval")
 """Selectors that trust a mean and guarantee nothing."""

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tasks.candidates import Candidate
-from tasks.certifying.autoevaluator import PLACE, Autoevaluator, check_autoevaluator
-from tasks.certifying.certificate import HUMAN_ONLY
-from tasks.certifying.costs import candidate_costs
-from tasks.certifying.parts import Parts, divide
-from tasks.datasets import Dataset
-from tasks.errors import SpecError
-from tasks.spec import CampaignSpec, CertifySpec
-from tasks.suggestions import unknown_name
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.certifying.autoevaluator import PLACE, Autoevaluator, check_autoevaluator
+from winnow.tasks.certifying.certificate import HUMAN_ONLY
+from winnow.tasks.certifying.costs import candidate_costs
+from winnow.tasks.certifying.parts import Parts, divide
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import CampaignSpec, CertifySpec
+from winnow.tasks.suggestions import unknown_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.candidate_costs import given_costs
-from tasks.candidates import Candidate
-from tasks.datasets import Dataset
-from tasks.errors import SpecError
-from tasks.spec import CertifySpec
+from winnow.tasks.candidate_costs import given_costs
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import CertifySpec
 
 WEIGHTS = ("*.safetensors", "*.bin", "*")
 """Files that are counted: those of the first pattern that matches any."""

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.arrays import BoolArray, FloatArray
-from algorithms.protocols import Batch
-from storage import campaign_records, dataset_records, labels, round_records
-from storage.labels import LabelRecord
-from storage.records import CampaignRecord
-from tasks.campaigns import stored_spec
-from tasks.certifying.labelling import parts_of
-from tasks.certifying.selector import LabelSelector, as_losses, certifying_selector
-from tasks.errors import WinnowError
+from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.protocols import Batch
+from winnow.storage import campaign_records, dataset_records, labels, round_records
+from winnow.storage.labels import LabelRecord
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.campaigns import stored_spec
+from winnow.tasks.certifying.labelling import parts_of
+from winnow.tasks.certifying.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.errors import WinnowError
 
 Row = dict[str, Any]
 

@@ -7,18 +7,18 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from storage import dataset_records, labels, leases
-from storage.database import Database
-from storage.labels import LabelRecord
-from storage.records import CampaignRecord, NewExample
-from tasks.campaigns import stored_spec
-from tasks.certifying.checking import divide_dataset
-from tasks.certifying.parts import Parts
-from tasks.dataset_files import Row, read_rows
-from tasks.errors import DatasetError, WinnowError
-from tasks.leasing import now
-from tasks.liveness import is_gone, watch
-from tasks.suggestions import did_you_mean
+from winnow.storage import dataset_records, labels, leases
+from winnow.storage.database import Database
+from winnow.storage.labels import LabelRecord
+from winnow.storage.records import CampaignRecord, NewExample
+from winnow.tasks.campaigns import stored_spec
+from winnow.tasks.certifying.checking import divide_dataset
+from winnow.tasks.certifying.parts import Parts
+from winnow.tasks.dataset_files import Row, read_rows
+from winnow.tasks.errors import DatasetError, WinnowError
+from winnow.tasks.leasing import now
+from winnow.tasks.liveness import is_gone, watch
+from winnow.tasks.suggestions import did_you_mean
 
 TERMINAL = "terminal"
 ID, TARGET, SKIP = "id", "target", "skip"

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.arrays import IntArray
-from tasks.errors import SpecError
-from tasks.identity import sha256
+from winnow.algorithms.arrays import IntArray
+from winnow.tasks.errors import SpecError
+from winnow.tasks.identity import sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

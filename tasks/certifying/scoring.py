@@ -19,18 +19,18 @@ single unknown loss at its worst.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from storage import labels
-from storage.columns import storable
-from storage.records import NewComparison, RoundRecord, StoredText
-from tasks.certifying.answers import Answer, Author, answers_of
-from tasks.certifying.checking import Certification
-from tasks.engines.protocol import GenerationFailure
-from tasks.errors import LabelMissing
-from tasks.generating import Texts
-from tasks.judges.protocol import Judge, Verdict
-from tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
-from tasks.running import RunningCampaign
-from tasks.scoring import scored
+from winnow.storage import labels
+from winnow.storage.columns import storable
+from winnow.storage.records import NewComparison, RoundRecord, StoredText
+from winnow.tasks.certifying.answers import Answer, Author, answers_of
+from winnow.tasks.certifying.checking import Certification
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.errors import LabelMissing
+from winnow.tasks.generating import Texts
+from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.scoring import scored
 
 WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED})
 """Reasons of verdicts that are about the targets or the judge, not about the output."""

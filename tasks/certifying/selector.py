@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.decision import Decision
-from algorithms.protocols import Batch, Selector
-from storage.records import Losses
-from tasks.certifying.parts import Parts
-from tasks.objectives.checked import common_params
-from tasks.selectors import campaign_selector
-from tasks.spec import CampaignSpec
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import Batch, Selector
+from winnow.storage.records import Losses
+from winnow.tasks.certifying.parts import Parts
+from winnow.tasks.objectives.checked import common_params
+from winnow.tasks.selectors import campaign_selector
+from winnow.tasks.spec import CampaignSpec
 
 
 class LabelSelector:

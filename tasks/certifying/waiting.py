@@ -1,8 +1,8 @@
 """Waiting for humans: a planned round whose examples lack labels is left as it is until they arrive."""
 
-from storage import labels
-from storage.records import RoundRecord
-from tasks.running import RunningCampaign
+from winnow.storage import labels
+from winnow.storage.records import RoundRecord
+from winnow.tasks.running import RunningCampaign
 
 
 def lacks_labels(campaign: RunningCampaign, round_: RoundRecord) -> bool:

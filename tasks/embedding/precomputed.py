@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.dataset_files import read_rows
-from tasks.errors import DatasetError, SpecError
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.dataset_files import read_rows
+from winnow.tasks.errors import DatasetError, SpecError
 
 PLACE = "embedder.path"
 

@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from storage.database import Database
-from tasks.datasets import Dataset
-from tasks.embedding.precomputed import PLACE, read_vectors
-from tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
-from tasks.embedding.registry import create_embedder
-from tasks.embedding.stored import stored_vectors
-from tasks.errors import SpecError
-from tasks.identity import sha256
-from tasks.spec import EmbedderSpec
-from tasks.templates import Template, compile_template, render
-from tasks.trial_renders import try_templates
+from winnow.algorithms.arrays import FloatArray
+from winnow.storage.database import Database
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.embedding.precomputed import PLACE, read_vectors
+from winnow.tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
+from winnow.tasks.embedding.registry import create_embedder
+from winnow.tasks.embedding.stored import stored_vectors
+from winnow.tasks.errors import SpecError
+from winnow.tasks.identity import sha256
+from winnow.tasks.spec import EmbedderSpec
+from winnow.tasks.templates import Template, compile_template, render
+from winnow.tasks.trial_renders import try_templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

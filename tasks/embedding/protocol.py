@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.errors import WinnowError
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.errors import WinnowError
 
 MOST_TEXTS = 64
 """Texts embedded together."""

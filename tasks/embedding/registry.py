@@ -1,8 +1,8 @@
 """The models that make vectors of texts, by what a spec says."""
 
-from tasks.embedding.protocol import Embedder
-from tasks.embedding.sentence_model import Precision, SentenceModel
-from tasks.spec import EmbedderSpec
+from winnow.tasks.embedding.protocol import Embedder
+from winnow.tasks.embedding.sentence_model import Precision, SentenceModel
+from winnow.tasks.spec import EmbedderSpec
 
 
 def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Embedder:
@@ -16,7 +16,7 @@ def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Emb
         SpecError: If there is no checkpoint where the spec says.
     """
     if spec.type == "vllm":
-        from tasks.embedding.vllm_embedder import VllmEmbedder
+        from winnow.tasks.embedding.vllm_embedder import VllmEmbedder
 
         assert spec.model is not None
         return VllmEmbedder(spec.model)

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.embedding.protocol import EmbeddingFailed
-from tasks.embedding.sentence_model import hidden_size
-from tasks.engines.errors import one_sentence
-from tasks.engines.protocol import ModelRef
-from tasks.engines.vllm_engine import WORKER_ENVIRONMENT
-from tasks.engines.worker_process import WorkerEnded, WorkerProcess
-from tasks.errors import SpecError
-from tasks.identity import fingerprint_model
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.embedding.protocol import EmbeddingFailed
+from winnow.tasks.embedding.sentence_model import hidden_size
+from winnow.tasks.engines.errors import one_sentence
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.vllm_engine import WORKER_ENVIRONMENT
+from winnow.tasks.engines.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.errors import SpecError
+from winnow.tasks.identity import fingerprint_model
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
 LOAD_TIMEOUT = 600.0
@@ -68,7 +68,9 @@ class VllmEmbedder:
 
     def _loaded(self) -> WorkerProcess:
         if self._worker is None:
-            self._worker = WorkerProcess("tasks.engines.vllm_worker", log=LOG, environment=WORKER_ENVIRONMENT)
+            self._worker = WorkerProcess(
+                "winnow.tasks.engines.vllm_worker", log=LOG, environment=WORKER_ENVIRONMENT
+            )
             self._worker.send({"load_embedder": self._ref.model})
             reply = self._worker.receive(LOAD_TIMEOUT)
             if "load_failed" in reply:

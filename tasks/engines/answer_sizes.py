@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.engines.protocol import Request
+from winnow.tasks.engines.protocol import Request
 
 KIB = 1 << 10
 MIB = 1 << 20

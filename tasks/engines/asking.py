@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
-from tasks.engines.load_plan import asking_order
-from tasks.engines.protocol import Answer, ModelRef, Request
-from tasks.engines.seats import Seats
+from winnow.tasks.engines.load_plan import asking_order
+from winnow.tasks.engines.protocol import Answer, ModelRef, Request
+from winnow.tasks.engines.seats import Seats
 
 Outcome = list[Answer] | Exception
 

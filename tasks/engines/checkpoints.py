@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tasks.engines.errors import EngineLoadFailed
-from tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.protocol import ModelRef
 
 
 def refuse_missing_checkpoint(model: ModelRef) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tasks.engines.errors import one_sentence
-from tasks.engines.protocol import GenerationFailure
+from winnow.tasks.engines.errors import one_sentence
+from winnow.tasks.engines.protocol import GenerationFailure
 
 if TYPE_CHECKING:  # the tokenizer is handed in; this file need not load its library
     from transformers import PreTrainedTokenizerBase

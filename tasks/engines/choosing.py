@@ -7,10 +7,10 @@ from itertools import islice
 
 import torch
 
-from tasks.engines.choices import ChoiceEncoder, ChoiceTree
-from tasks.engines.probabilities import why_unusable
-from tasks.engines.protocol import Answer, Completion, GenerationFailure, Request
-from tasks.engines.token_choice import choose_token
+from winnow.tasks.engines.choices import ChoiceEncoder, ChoiceTree
+from winnow.tasks.engines.probabilities import why_unusable
+from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, Request
+from winnow.tasks.engines.token_choice import choose_token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from operator import itemgetter
 import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
 
-from tasks.engines.protocol import GenerationFailure, Request
-from tasks.engines.token_choice import choose_token
+from winnow.tasks.engines.protocol import GenerationFailure, Request
+from winnow.tasks.engines.token_choice import choose_token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import logging
 
-from tasks.engines.errors import EngineError, EngineLoadFailed
+from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
 
 LOGGER = logging.getLogger("winnow.engines")
 

@@ -7,7 +7,7 @@
 * ClusterUnavailable    there is nowhere to start engines      (start the cluster, or name another)
 """
 
-from tasks.errors import WinnowError
+from winnow.tasks.errors import WinnowError
 
 OUT_OF_MEMORY = (
     "out of memory",

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.engines.protocol import Engine, LoadsAside, ModelRef, Sleeper
-from tasks.engines.seats import Seat, Seats
+from winnow.tasks.engines.protocol import Engine, LoadsAside, ModelRef, Sleeper
+from winnow.tasks.engines.seats import Seat, Seats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

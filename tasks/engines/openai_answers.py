@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
-from tasks.engines.server_setbacks import Server, Unreadable
+from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
+from winnow.tasks.engines.server_setbacks import Server, Unreadable
 
 MOST_DIGITS = 100
 """Of a whole number. Python takes time that grows with their square."""

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 from anyio.from_thread import start_blocking_portal
 
-from tasks.engines.errors import EngineLoadFailed, EngineTimeout
-from tasks.engines.openai_answers import Generated, answer_of, read_generated
-from tasks.engines.openai_requests import RESERVED, answer_bytes, generation_body, generation_path
-from tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
-from tasks.engines.providers import EngineSettings
-from tasks.engines.server_calls import ServerCalls, answers_of
-from tasks.engines.server_greeting import Greeting, greet
-from tasks.engines.server_setbacks import NotThere, RequestRefused, Server
-from tasks.server_keys import OPENAI_URL, key_in
+from winnow.tasks.engines.errors import EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.openai_answers import Generated, answer_of, read_generated
+from winnow.tasks.engines.openai_requests import RESERVED, answer_bytes, generation_body, generation_path
+from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.server_calls import ServerCalls, answers_of
+from winnow.tasks.engines.server_greeting import Greeting, greet
+from winnow.tasks.engines.server_setbacks import NotThere, RequestRefused, Server
+from winnow.tasks.server_keys import OPENAI_URL, key_in
 
 if TYPE_CHECKING:
-    from tasks.engines.served_text_choices import TextChoices
-    from tasks.engines.served_token_choices import TokenChoices
+    from winnow.tasks.engines.served_text_choices import TextChoices
+    from winnow.tasks.engines.served_token_choices import TokenChoices
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -154,8 +154,8 @@ class OpenaiEngine:
 
     def _new_chooser(self, greeting: Greeting) -> "TextChoices | TokenChoices":
         # Imported here: both need torch, which texts without choices do not.
-        from tasks.engines.served_text_choices import TextChoices
-        from tasks.engines.served_token_choices import TokenChoices
+        from winnow.tasks.engines.served_text_choices import TextChoices
+        from winnow.tasks.engines.served_token_choices import TokenChoices
 
         if greeting.vllm is None or greeting.max_model_len is None:
             return TextChoices(self._model, self._calls, self._ask_all)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.engines.answer_sizes import bytes_for
-from tasks.engines.protocol import ModelRef, Request, Sampling
-from tasks.engines.spelled_tokens import without_turns
+from winnow.tasks.engines.answer_sizes import bytes_for
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.spelled_tokens import without_turns
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
 """Keys of a body that `model_args` may not set."""

@@ -4,10 +4,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from tasks.engines.protocol import Engine, ModelRef
-from tasks.engines.providers import REMOTE, EngineFactory, EngineSettings, start_engine
-from tasks.engines.sharing import devices_wanted
-from tasks.execution_spec import ExecutionSpec
+from winnow.tasks.engines.protocol import Engine, ModelRef
+from winnow.tasks.engines.providers import REMOTE, EngineFactory, EngineSettings, start_engine
+from winnow.tasks.engines.sharing import devices_wanted
+from winnow.tasks.execution_spec import ExecutionSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ def placed(execution: ExecutionSpec) -> Generator[Placement, None, None]:
             width=devices_wanted,
         )
         return
-    from tasks.engines.on_ray.cluster import ray_engines
+    from winnow.tasks.engines.on_ray.cluster import ray_engines
 
     with ray_engines(execution.ray_address, execution.ray_gpus, execution.max_loaded) as factory:
         yield Placement(

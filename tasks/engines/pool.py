@@ -9,14 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tasks.engines.asking import Ask, Asking
-from tasks.engines.engine_log import log_end
-from tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
-from tasks.engines.load_times import LoadTime, LoadTimes
-from tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
-from tasks.engines.providers import EngineFactory, EngineSettings, start_engine
-from tasks.engines.seats import Seat, Seats
-from tasks.engines.sharing import adapters_for, devices_wanted, engine_key
+from winnow.tasks.engines.asking import Ask, Asking
+from winnow.tasks.engines.engine_log import log_end
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
+from winnow.tasks.engines.load_times import LoadTime, LoadTimes
+from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.providers import EngineFactory, EngineSettings, start_engine
+from winnow.tasks.engines.seats import Seat, Seats
+from winnow.tasks.engines.sharing import adapters_for, devices_wanted, engine_key
 
 
 class EnginePool:

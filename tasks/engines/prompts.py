@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tasks.engines.errors import EngineLoadFailed, one_sentence
-from tasks.engines.protocol import GenerationFailure, ModelRef
+from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
 if TYPE_CHECKING:  # the tokenizer is handed in; this file need not load its library
     from transformers import PreTrainedTokenizerBase

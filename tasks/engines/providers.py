@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from tasks.engines.errors import EngineLoadFailed
-from tasks.engines.protocol import Engine, ModelRef
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.protocol import Engine, ModelRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ class EngineSettings:
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
 PROVIDERS: dict[str, str] = {
-    "openai": "tasks.engines.openai_engine:start",
-    "transformers": "tasks.engines.transformers_engine:start",
-    "vllm": "tasks.engines.vllm_engine:start",
+    "openai": "winnow.tasks.engines.openai_engine:start",
+    "transformers": "winnow.tasks.engines.transformers_engine:start",
+    "vllm": "winnow.tasks.engines.vllm_engine:start",
 }
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
 

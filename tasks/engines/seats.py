@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from tasks.engines.errors import EngineError
-from tasks.engines.load_plan import SHORTEST, Room, Seated, room_for, weight
-from tasks.engines.protocol import Engine, Sleeper
+from winnow.tasks.engines.errors import EngineError
+from winnow.tasks.engines.load_plan import SHORTEST, Room, Seated, room_for, weight
+from winnow.tasks.engines.protocol import Engine, Sleeper
 
 log = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from functools import partial
 
 import torch
 
-from tasks.engines.openai_answers import Generated, read_generated
-from tasks.engines.openai_requests import answer_bytes, generation_body, generation_path
-from tasks.engines.probabilities import why_unusable
-from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
-from tasks.engines.server_calls import AskAll, ServerCalls
-from tasks.engines.server_setbacks import RequestRefused
-from tasks.engines.token_choice import choose_token
+from winnow.tasks.engines.openai_answers import Generated, read_generated
+from winnow.tasks.engines.openai_requests import answer_bytes, generation_body, generation_path
+from winnow.tasks.engines.probabilities import why_unusable
+from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.server_calls import AskAll, ServerCalls
+from winnow.tasks.engines.server_setbacks import RequestRefused
+from winnow.tasks.engines.token_choice import choose_token
 
 MOST_CHAT_TOKENS = 20  # next tokens that OpenAI's API tells at most, of a chat
 MOST_PLAIN_TOKENS = 5  # and of a plain completion

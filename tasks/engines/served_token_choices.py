@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tasks.engines.answer_sizes import MIB
-from tasks.engines.choices import ChoiceEncoder
-from tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
-from tasks.engines.openai_answers import Tokens, read, read_generated
-from tasks.engines.openai_requests import answer_bytes, prompt_fields
-from tasks.engines.protocol import Answer, GenerationFailure, ModelRef, Request
-from tasks.engines.server_calls import AskAll, ServerCalls
-from tasks.engines.server_setbacks import RequestRefused
+from winnow.tasks.engines.answer_sizes import MIB
+from winnow.tasks.engines.choices import ChoiceEncoder
+from winnow.tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
+from winnow.tasks.engines.openai_answers import Tokens, read, read_generated
+from winnow.tasks.engines.openai_requests import answer_bytes, prompt_fields
+from winnow.tasks.engines.protocol import Answer, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.server_calls import AskAll, ServerCalls
+from winnow.tasks.engines.server_setbacks import RequestRefused
 
 UNKNOWN = -1  # stands for the token of unknown characters, of which a server tells only the name
 TOKEN_BYTES = 16  # of a token in a list of ids, at the most

@@ -7,11 +7,11 @@ from typing import Any, Protocol, TypeVar
 
 import anyio
 
-from tasks.engines.adaptive_concurrency import AdaptiveConcurrency
-from tasks.engines.errors import EngineDied, EngineTimeout
-from tasks.engines.openai_answers import json_value
-from tasks.engines.server_line import LISTING_BYTES, ServerLine
-from tasks.engines.server_setbacks import Server, Setback, setback
+from winnow.tasks.engines.adaptive_concurrency import AdaptiveConcurrency
+from winnow.tasks.engines.errors import EngineDied, EngineTimeout
+from winnow.tasks.engines.openai_answers import json_value
+from winnow.tasks.engines.server_line import LISTING_BYTES, ServerLine
+from winnow.tasks.engines.server_setbacks import Server, Setback, setback
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")

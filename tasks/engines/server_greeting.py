@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import partial
 
-from tasks.engines.openai_answers import ServedModel, Version, read, read_listing
-from tasks.engines.protocol import ModelRef
-from tasks.engines.server_calls import ServerCalls
-from tasks.engines.server_setbacks import NotThere, RequestRefused
+from winnow.tasks.engines.openai_answers import ServedModel, Version, read, read_listing
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.server_calls import ServerCalls
+from winnow.tasks.engines.server_setbacks import NotThere, RequestRefused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
-from tasks.engines.answer_sizes import KIB, MIB
-from tasks.engines.errors import EngineLoadFailed, one_sentence
-from tasks.engines.server_setbacks import SHOWN, Server, StatusError, Unreadable
-from tasks.server_keys import OPENAI_URL
+from winnow.tasks.engines.answer_sizes import KIB, MIB
+from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.server_setbacks import SHOWN, Server, StatusError, Unreadable
+from winnow.tasks.server_keys import OPENAI_URL
 
 LISTING_BYTES = 8 * MIB
 """The longest list of models; gateways list hundreds of them with descriptions."""

@@ -14,8 +14,8 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
-from tasks.engines.errors import EngineLoadFailed
-from tasks.engines.protocol import GenerationFailure
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.protocol import GenerationFailure
 
 SHOWN = 300
 """Characters printed of what a server says."""

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from tasks.engines.protocol import ModelRef
-from tasks.engines.providers import REMOTE
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import REMOTE
 
 WIDTH_ARGS = ("tensor_parallel_size", "pipeline_parallel_size")
 """Arguments of vLLM whose product is the number of devices of an engine."""

@@ -2,7 +2,7 @@
 
 import torch
 
-from tasks.engines.protocol import Sampling
+from winnow.tasks.engines.protocol import Sampling
 
 GREEDY_BELOW = 1e-5  # dividing logits by less overflows float32; vLLM draws the same line
 

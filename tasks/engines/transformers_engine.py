@@ -22,13 +22,13 @@ from transformers import (
     StoppingCriteria,
 )
 
-from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
-from tasks.engines.choices import ChoiceEncoder
-from tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
-from tasks.engines.decoding import Decoding, FinishedRow, FinishedRows, NextTokenLogprobs, OwnDraws
-from tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
-from tasks.engines.prompts import PromptEncoder
-from tasks.engines.protocol import (
+from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
+from winnow.tasks.engines.choices import ChoiceEncoder
+from winnow.tasks.engines.choosing import Chooser, NextToken, TokenLogprobs
+from winnow.tasks.engines.decoding import Decoding, FinishedRow, FinishedRows, NextTokenLogprobs, OwnDraws
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
+from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.protocol import (
     Answer,
     Completion,
     Engine,
@@ -37,7 +37,7 @@ from tasks.engines.protocol import (
     ModelRef,
     Request,
 )
-from tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.providers import EngineSettings
 
 transformers.utils.logging.disable_progress_bar()  # the terminal belongs to the campaign
 

@@ -7,13 +7,21 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.engines.answer_sizes import bytes_for, bytes_for_batch
-from tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
-from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
-from tasks.engines.log_files import log_file
-from tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request, Sampling
-from tasks.engines.providers import EngineSettings
-from tasks.engines.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.engines.answer_sizes import bytes_for, bytes_for_batch
+from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
+from winnow.tasks.engines.log_files import log_file
+from winnow.tasks.engines.protocol import (
+    Answer,
+    Completion,
+    Engine,
+    GenerationFailure,
+    ModelRef,
+    Request,
+    Sampling,
+)
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.worker_process import WorkerEnded, WorkerProcess
 
 WORKER_ENVIRONMENT = {
     # The engine core runs in the worker itself: one process less to start, which takes half the time.
@@ -49,7 +57,7 @@ class VllmEngine:
         self._load_deadline = time.monotonic() + settings.load_timeout
         self._ready: dict[str, Any] | None = None
         self._worker = WorkerProcess(
-            "tasks.engines.vllm_worker",
+            "winnow.tasks.engines.vllm_worker",
             log=log_file(settings.log_folder, model.name),
             environment=WORKER_ENVIRONMENT,
             forced=visibility(model, settings.devices),

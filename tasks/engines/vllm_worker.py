@@ -16,17 +16,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tasks.engines.adapters import adapter_args
-from tasks.engines.choices import ChoiceEncoder
-from tasks.engines.errors import EngineLoadFailed, one_sentence
-from tasks.engines.prompts import PromptEncoder
-from tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
-from tasks.engines.worker_side import ParentLink, run_worker
+from winnow.tasks.engines.adapters import adapter_args
+from winnow.tasks.engines.choices import ChoiceEncoder
+from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.engines.worker_side import ParentLink, run_worker
 
 if TYPE_CHECKING:
     from vllm import LLM, RequestOutput
 
-    from tasks.engines.choosing import NextToken, TokenLogprobs
+    from winnow.tasks.engines.choosing import NextToken, TokenLogprobs
 
 
 Model = TypeVar("Model", "VllmModel", "VllmVectors")
@@ -51,7 +51,7 @@ class VllmModel:
         from vllm.lora.request import LoRARequest
         from vllm.platforms import current_platform
 
-        from tasks.engines.choosing import Chooser
+        from winnow.tasks.engines.choosing import Chooser
 
         self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
         self._llm = _new_llm(

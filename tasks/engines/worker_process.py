@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
-from tasks.engines.channel import Channel
-from tasks.errors import WinnowError
+from winnow.tasks.engines.channel import Channel
+from winnow.tasks.errors import WinnowError
 
-ROOT = Path(__file__).resolve().parents[2]  # the folder that holds the package `tasks`
+ROOT = Path(__file__).parents[3]  # the folder that holds the package `winnow`; a checkout has links in it
 LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
 SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck
 POLITE_SECONDS = 5.0

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from tasks.engines.channel import Channel
+from winnow.tasks.engines.channel import Channel
 
 PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
 

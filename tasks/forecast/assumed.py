@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from tasks.errors import SpecError
-from tasks.score_tables import ScoreTable
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.tasks.errors import SpecError
+from winnow.tasks.score_tables import ScoreTable
 
 DEFAULT = "best=0.8,worst=0.4"
 KEYS = ("best", "rest", "worst", "alike")

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.assumed_scores import assumed_scores, disagreement
-from algorithms.sign_test import difference_for_new_examples
-from storage.database import open_database
-from storage.errors import StorageError
-from storage.rate_views import ModelRate, rates
-from storage.schema import require_schema
-from tasks.budgets import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model
-from tasks.errors import SpecError
-from tasks.forecast.assumed import Assumption, StandIn, stand_in
-from tasks.forecast.gaps import LEVEL, POWER, smallest_separated
-from tasks.forecast.requests import Played, Player
-from tasks.forecast.tokens import prompt_tokens
-from tasks.objectives.best_mean import BestMean
-from tasks.objectives.checked import CheckedCampaign
-from tasks.score_tables import ScoreTable
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.assumed_scores import assumed_scores, disagreement
+from winnow.algorithms.sign_test import difference_for_new_examples
+from winnow.storage.database import open_database
+from winnow.storage.errors import StorageError
+from winnow.storage.rate_views import ModelRate, rates
+from winnow.storage.schema import require_schema
+from winnow.tasks.budgets import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model
+from winnow.tasks.errors import SpecError
+from winnow.tasks.forecast.assumed import Assumption, StandIn, stand_in
+from winnow.tasks.forecast.gaps import LEVEL, POWER, smallest_separated
+from winnow.tasks.forecast.requests import Played, Player
+from winnow.tasks.forecast.tokens import prompt_tokens
+from winnow.tasks.objectives.best_mean import BestMean
+from winnow.tasks.objectives.checked import CheckedCampaign
+from winnow.tasks.score_tables import ScoreTable
 
 Assumed = Assumption | ScoreTable
 """What stands in for the scores."""

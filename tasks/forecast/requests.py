@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import FloatArray, IntArray
-from algorithms.best_mean.standing import ROUNDING
-from algorithms.metrics import NOBODY, arms_within_gap, hits, true_means
-from tasks.holdout.selector import FINALISTS, selection_budget
-from tasks.objectives.best_mean import BestMean
-from tasks.objectives.checked import common_params
-from tasks.simulation import Contestant, contestant, simulate
-from tasks.worlds import ScoreWorld
+from winnow.algorithms.arrays import FloatArray, IntArray
+from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means
+from winnow.tasks.holdout.selector import FINALISTS, selection_budget
+from winnow.tasks.objectives.best_mean import BestMean
+from winnow.tasks.objectives.checked import common_params
+from winnow.tasks.simulation import Contestant, contestant, simulate
+from winnow.tasks.worlds import ScoreWorld
 
 DECIDED = ("confident", "exhausted")
 """Reasons to stop with an answer; of a full table, where everything has a score, exhausted is one."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from tasks.candidates import Candidate
-from tasks.datasets import Example
+from winnow.algorithms.arrays import FloatArray
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.datasets import Example
 
 SAMPLE = 50
 """Examples whose prompts are rendered."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from tasks.warnings import OUT
+from winnow.tasks.warnings import OUT
 
 
 def finalists(best: int | None, estimates: Sequence[float | None], status: Sequence[str]) -> list[int]:

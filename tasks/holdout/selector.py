@@ -6,11 +6,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.decision import Decision
-from algorithms.errors import MalformedBatch
-from algorithms.protocols import EMPTY_BATCH, Batch, Growing, Selector
-from tasks.holdout.finalists import finalists
-from tasks.holdout.split import Split
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import MalformedBatch
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, Selector
+from winnow.tasks.holdout.finalists import finalists
+from winnow.tasks.holdout.split import Split
 
 FINALISTS = 2
 

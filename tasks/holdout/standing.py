@@ -22,12 +22,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.arrays import FloatArray
-from algorithms.mean_interval import mean_interval
-from storage import campaign_records, dataset_records, paired_views, round_records
-from storage.records import CampaignRecord, DecisionRecord
-from tasks.holdout.finalists import finalists
-from tasks.holdout.split import split_examples
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.mean_interval import mean_interval
+from winnow.storage import campaign_records, dataset_records, paired_views, round_records
+from winnow.storage.records import CampaignRecord, DecisionRecord
+from winnow.tasks.holdout.finalists import finalists
+from winnow.tasks.holdout.split import split_examples
 
 LEVEL = 0.05
 """Error probability of the two intervals together."""

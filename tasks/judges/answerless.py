@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tasks.judges.protocol import Judge, Verdict
-from tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
-from tasks.plugins import PluginFailed
+from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
+from winnow.tasks.plugins import PluginFailed
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import regex
 
-from tasks.judges.patterns import last_answer
-from tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.patterns import last_answer
+from winnow.tasks.judges.protocol import Judge, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import regex
 
-from tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import regex
 from pydantic import Field
 
-from tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from tasks.judges.protocol import Judge, Verdict
-from tasks.judges.scores import InvalidScore
-from tasks.plugins import Plugin, calling
+from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.scores import InvalidScore
+from winnow.tasks.plugins import Plugin, calling
 
 
 class PluginJudge:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from tasks.judges.scores import InvalidScore, check_words, checked_score
+from winnow.tasks.judges.scores import InvalidScore, check_words, checked_score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import regex
 
-from tasks.judges.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
-from tasks.judges.protocol import Verdict
+from winnow.tasks.judges.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
+from winnow.tasks.judges.protocol import Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import regex
 
-from tasks.errors import JudgeError
-from tasks.judges import answerless, extraction
-from tasks.judges.answerless import AnswerlessJudge, NoAnswer
-from tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
-from tasks.judges.extraction import ExtractingJudge
-from tasks.judges.patterns import compiled
-from tasks.judges.plugin import PluginJudge
-from tasks.judges.protocol import Judge
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges import answerless, extraction
+from winnow.tasks.judges.answerless import AnswerlessJudge, NoAnswer
+from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
+from winnow.tasks.judges.extraction import ExtractingJudge
+from winnow.tasks.judges.patterns import compiled
+from winnow.tasks.judges.plugin import PluginJudge
+from winnow.tasks.judges.protocol import Judge
 
 GROUP = "winnow.judges"
 EXTRACT = "extract"
@@ -27,12 +27,12 @@ _CATALOGUE = Catalogue(
     group=GROUP,
     guard=PluginJudge,
     built_in={
-        "choice": "tasks.judges.choice:ChoiceJudge",
-        "contains": "tasks.judges.contains:ContainsJudge",
-        "exact": "tasks.judges.exact:ExactJudge",
-        "normalised": "tasks.judges.normalised:NormalisedJudge",
-        "numeric": "tasks.judges.numeric:NumericJudge",
-        "regex": "tasks.judges.regex:RegexJudge",
+        "choice": "winnow.tasks.judges.choice:ChoiceJudge",
+        "contains": "winnow.tasks.judges.contains:ContainsJudge",
+        "exact": "winnow.tasks.judges.exact:ExactJudge",
+        "normalised": "winnow.tasks.judges.normalised:NormalisedJudge",
+        "numeric": "winnow.tasks.judges.numeric:NumericJudge",
+        "regex": "winnow.tasks.judges.regex:RegexJudge",
     },
     common=(
         JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),

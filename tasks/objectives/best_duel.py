@@ -6,20 +6,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from storage.records import NewComparison, RoundRecord
-from tasks.candidates import Candidate, build_candidates
-from tasks.datasets import Dataset
-from tasks.duelling import judge_duels
-from tasks.engines.protocol import ModelRef
-from tasks.errors import JudgeError
-from tasks.features import chosen_features
-from tasks.generating import Texts
-from tasks.identity import fingerprint_model
-from tasks.objectives.checked import CheckedCampaign
-from tasks.pair_judges.protocol import PairJudge
-from tasks.pair_judges.registry import create_pair_judge, pair_judge_code
-from tasks.running import RunningCampaign
-from tasks.spec import CampaignSpec
+from winnow.storage.records import NewComparison, RoundRecord
+from winnow.tasks.candidates import Candidate, build_candidates
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.duelling import judge_duels
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.features import chosen_features
+from winnow.tasks.generating import Texts
+from winnow.tasks.identity import fingerprint_model
+from winnow.tasks.objectives.checked import CheckedCampaign
+from winnow.tasks.pair_judges.protocol import PairJudge
+from winnow.tasks.pair_judges.registry import create_pair_judge, pair_judge_code
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.spec import CampaignSpec
 
 DETERMINISTIC = "deterministic"
 

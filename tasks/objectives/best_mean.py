@@ -3,25 +3,25 @@
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from algorithms.arrays import FloatArray
-from algorithms.protocols import Growing, Selector
-from algorithms.registry import takes_more_arms
-from storage.records import NewComparison, RoundRecord
-from tasks.baseline import GATE, check_baseline
-from tasks.candidate_costs import check_costs
-from tasks.candidates import build_candidates
-from tasks.datasets import Dataset
-from tasks.errors import SpecError
-from tasks.generating import Texts
-from tasks.history import fingerprint_history, load_history
-from tasks.holdout.selector import HoldoutSelector, selection_budget
-from tasks.holdout.split import Split, split_examples
-from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge, judge_code
-from tasks.objectives.checked import CheckedCampaign
-from tasks.running import RunningCampaign
-from tasks.scoring import score_outputs
-from tasks.spec import CampaignSpec
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.protocols import Growing, Selector
+from winnow.algorithms.registry import takes_more_arms
+from winnow.storage.records import NewComparison, RoundRecord
+from winnow.tasks.baseline import GATE, check_baseline
+from winnow.tasks.candidate_costs import check_costs
+from winnow.tasks.candidates import build_candidates
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.errors import SpecError
+from winnow.tasks.generating import Texts
+from winnow.tasks.history import fingerprint_history, load_history
+from winnow.tasks.holdout.selector import HoldoutSelector, selection_budget
+from winnow.tasks.holdout.split import Split, split_examples
+from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.objectives.checked import CheckedCampaign
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.scoring import score_outputs
+from winnow.tasks.spec import CampaignSpec
 
 
 @dataclass(frozen=True, kw_only=True)

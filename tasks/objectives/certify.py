@@ -4,25 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from algorithms.arrays import FloatArray
-from algorithms.certify.setting import rule_for
-from algorithms.protocols import Selector
-from storage.records import Losses, NewComparison, RoundRecord
-from tasks.candidates import build_candidates
-from tasks.certifying.answers import generate_answers
-from tasks.certifying.checking import Certification, check_certification
-from tasks.certifying.scoring import score_losses
-from tasks.certifying.selector import LabelSelector, as_losses, certifying_selector
-from tasks.certifying.waiting import lacks_labels
-from tasks.datasets import Dataset
-from tasks.engines.protocol import ModelRef
-from tasks.generating import Texts
-from tasks.identity import fingerprint_model
-from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge, judge_code
-from tasks.objectives.checked import CheckedCampaign
-from tasks.running import RunningCampaign
-from tasks.spec import CampaignSpec
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.certify.setting import rule_for
+from winnow.algorithms.protocols import Selector
+from winnow.storage.records import Losses, NewComparison, RoundRecord
+from winnow.tasks.candidates import build_candidates
+from winnow.tasks.certifying.answers import generate_answers
+from winnow.tasks.certifying.checking import Certification, check_certification
+from winnow.tasks.certifying.scoring import score_losses
+from winnow.tasks.certifying.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.certifying.waiting import lacks_labels
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.generating import Texts
+from winnow.tasks.identity import fingerprint_model
+from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.objectives.checked import CheckedCampaign
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.spec import CampaignSpec
 
 
 @dataclass(frozen=True, kw_only=True)

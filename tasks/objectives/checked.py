@@ -8,22 +8,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.protocols import Selector
-from storage.database import Database
-from storage.records import Losses, NewComparison, RoundRecord
-from tasks.budget_kinds import own_kind
-from tasks.budgets import WORDS, amount
-from tasks.candidates import Candidate
-from tasks.datasets import Dataset
-from tasks.engines.protocol import ModelRef
-from tasks.engines.providers import REMOTE
-from tasks.generating import Texts, generate_meetings
-from tasks.identity import fingerprint_model, sha256
-from tasks.running import RunningCampaign
-from tasks.selectors import campaign_selector
-from tasks.server_keys import server_url
-from tasks.spec import CampaignSpec
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.protocols import Selector
+from winnow.storage.database import Database
+from winnow.storage.records import Losses, NewComparison, RoundRecord
+from winnow.tasks.budget_kinds import own_kind
+from winnow.tasks.budgets import WORDS, amount
+from winnow.tasks.candidates import Candidate
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.generating import Texts, generate_meetings
+from winnow.tasks.identity import fingerprint_model, sha256
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.selectors import campaign_selector
+from winnow.tasks.server_keys import server_url
+from winnow.tasks.spec import CampaignSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,24 +5,24 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.protocols import Router, Selector
-from storage.database import Database
-from storage.records import NewComparison, RoundRecord
-from tasks.candidates import build_candidates
-from tasks.datasets import Dataset
-from tasks.embedding.prompts import Embedding, check_embedder
-from tasks.errors import SpecError
-from tasks.generating import Texts
-from tasks.judges.protocol import Judge
-from tasks.judges.registry import create_judge, judge_code
-from tasks.objectives.checked import CheckedCampaign, common_params
-from tasks.routing.selector import PromptRouter, as_router
-from tasks.running import RunningCampaign
-from tasks.scoring import score_outputs
-from tasks.selectors import campaign_selector
-from tasks.spec import CampaignSpec
-from tasks.suggestions import unknown_name
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.protocols import Router, Selector
+from winnow.storage.database import Database
+from winnow.storage.records import NewComparison, RoundRecord
+from winnow.tasks.candidates import build_candidates
+from winnow.tasks.datasets import Dataset
+from winnow.tasks.embedding.prompts import Embedding, check_embedder
+from winnow.tasks.errors import SpecError
+from winnow.tasks.generating import Texts
+from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.objectives.checked import CheckedCampaign, common_params
+from winnow.tasks.routing.selector import PromptRouter, as_router
+from winnow.tasks.running import RunningCampaign
+from winnow.tasks.scoring import score_outputs
+from winnow.tasks.selectors import campaign_selector
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.suggestions import unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)

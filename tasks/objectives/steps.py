@@ -1,10 +1,10 @@
 """The steps of a round in which objectives differ, as plain functions."""
 
-from storage.records import NewComparison, RoundRecord
-from tasks.broken_judges import require_sound_judge
-from tasks.generating import Texts
-from tasks.planning import plan_round
-from tasks.running import RunningCampaign
+from winnow.storage.records import NewComparison, RoundRecord
+from winnow.tasks.broken_judges import require_sound_judge
+from winnow.tasks.generating import Texts
+from winnow.tasks.planning import plan_round
+from winnow.tasks.running import RunningCampaign
 
 
 def can_begin(campaign: RunningCampaign) -> bool:

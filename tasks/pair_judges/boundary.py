@@ -9,7 +9,7 @@ comes first and however often they meet: replies that are stored already are use
 from collections.abc import Collection
 from itertools import count
 
-from tasks.identity import sha256
+from winnow.tasks.identity import sha256
 
 LENGTH = 16  # hexadecimal digits: 64 bits
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Mapping
 from string import Formatter
 
-from tasks.errors import TemplateError
-from tasks.suggestions import unknown_name
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.suggestions import unknown_name
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _VARIABLE_OR_DOUBLED = re.compile(r"\{\{|\}\}|\{(\w+)\}")

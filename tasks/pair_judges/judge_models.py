@@ -7,12 +7,12 @@ from typing import Any
 from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from tasks.engines.protocol import ModelRef, Sampling
-from tasks.errors import JudgeError
-from tasks.models import model_ref, sampling_of
-from tasks.server_keys import SECRET
-from tasks.spec import GenerateConfig, ModelSpec, Name
-from tasks.suggestions import unknown_name
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.models import model_ref, sampling_of
+from winnow.tasks.server_keys import SECRET
+from winnow.tasks.spec import GenerateConfig, ModelSpec, Name
+from winnow.tasks.suggestions import unknown_name
 
 _PLACE = "judge.models"
 

@@ -6,13 +6,19 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tasks.errors import JudgeError
-from tasks.pair_judges.folding import Aggregation, Folding
-from tasks.pair_judges.judge_models import JudgeModel, judge_models
-from tasks.pair_judges.panel import Panel
-from tasks.pair_judges.prompts import BUILT_IN, load_template
-from tasks.pair_judges.verdicts import Read, VerdictFormat, VerdictFormatName, mapped_format, named_format
-from tasks.spec import GenerateConfig
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.pair_judges.folding import Aggregation, Folding
+from winnow.tasks.pair_judges.judge_models import JudgeModel, judge_models
+from winnow.tasks.pair_judges.panel import Panel
+from winnow.tasks.pair_judges.prompts import BUILT_IN, load_template
+from winnow.tasks.pair_judges.verdicts import (
+    Read,
+    VerdictFormat,
+    VerdictFormatName,
+    mapped_format,
+    named_format,
+)
+from winnow.tasks.spec import GenerateConfig
 
 VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

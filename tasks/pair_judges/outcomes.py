@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
-from tasks.pair_judges.protocol import Duel, GameCall, PairJudge, PairVerdict, Reply
-from tasks.plugins import PluginFailed
+from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
+from winnow.tasks.pair_judges.protocol import Duel, GameCall, PairJudge, PairVerdict, Reply
+from winnow.tasks.plugins import PluginFailed
 
 
 def verdict_of(judge: PairJudge, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from tasks.engines.protocol import ModelRef
-from tasks.errors import TemplateError
-from tasks.identity import sha256
-from tasks.pair_judges.folding import Aggregation, Folding, aggregate, fold
-from tasks.pair_judges.judge_models import JudgeModel
-from tasks.pair_judges.prompts import REPLY_FORMAT, PairTemplate
-from tasks.pair_judges.protocol import Duel, Game, GameCall, PairVerdict, Placement, Reply
-from tasks.pair_judges.reading import VERDICT_MISSING, read_reply
-from tasks.pair_judges.verdicts import Read, VerdictFormat
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.identity import sha256
+from winnow.tasks.pair_judges.folding import Aggregation, Folding, aggregate, fold
+from winnow.tasks.pair_judges.judge_models import JudgeModel
+from winnow.tasks.pair_judges.prompts import REPLY_FORMAT, PairTemplate
+from winnow.tasks.pair_judges.protocol import Duel, Game, GameCall, PairVerdict, Placement, Reply
+from winnow.tasks.pair_judges.reading import VERDICT_MISSING, read_reply
+from winnow.tasks.pair_judges.verdicts import Read, VerdictFormat
 
 PROMPT_FAILED = "prompt_failed"
 TOO_FEW_JUDGES = "too_few_judges"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.engines.protocol import ModelRef
-from tasks.judges.scores import InvalidScore, checked_kind
-from tasks.pair_judges.protocol import Duel, GameCall, PairJudge, PairVerdict, Reply
-from tasks.plugins import Plugin, calling
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.judges.scores import InvalidScore, checked_kind
+from winnow.tasks.pair_judges.protocol import Duel, GameCall, PairJudge, PairVerdict, Reply
+from winnow.tasks.plugins import Plugin, calling
 
 
 class PluginPairJudge:

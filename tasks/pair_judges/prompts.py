@@ -17,13 +17,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import JudgeError
-from tasks.pair_judges.boundary import boundary
-from tasks.pair_judges.braces import BracesTemplate, variables_in_braces
-from tasks.pair_judges.protocol import Duel, Placement
-from tasks.pair_judges.verdicts import VerdictFormatName
-from tasks.suggestions import unknown_name
-from tasks.templates import compile_template, render
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.pair_judges.boundary import boundary
+from winnow.tasks.pair_judges.braces import BracesTemplate, variables_in_braces
+from winnow.tasks.pair_judges.protocol import Duel, Placement
+from winnow.tasks.pair_judges.verdicts import VerdictFormatName
+from winnow.tasks.suggestions import unknown_name
+from winnow.tasks.templates import compile_template, render
 
 BUILT_IN: Mapping[str, VerdictFormatName] = {"alpaca": "m/M", "arena-hard": "[[A>>B]]", "mt-bench": "[[A]]"}
 """Name -> the verdict format it is written for."""
@@ -88,7 +88,7 @@ def load_template(template: str) -> PairTemplate:
 
 def _source(template: str) -> str:
     if template in BUILT_IN:
-        folder = files("tasks.pair_judges") / "templates"
+        folder = files("winnow.tasks.pair_judges") / "templates"
         return (folder / f"{template}.j2").read_text(encoding="utf-8")
     if template.endswith(_FILE_SUFFIXES) and "\n" not in template:
         try:

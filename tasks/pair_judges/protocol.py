@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
-from tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
+from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
 
 Placement = Literal["original", "swapped"]
 """Whether answer A is shown first or second."""

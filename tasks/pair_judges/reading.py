@@ -1,8 +1,8 @@
 """From the reply of one call to a game: a verdict as seen from answer A, or the reason why there is none."""
 
-from tasks.engines.protocol import GenerationFailure
-from tasks.pair_judges.protocol import Game, GameCall, Reply
-from tasks.pair_judges.verdicts import Read, VerdictFormat
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.pair_judges.protocol import Game, GameCall, Reply
+from winnow.tasks.pair_judges.verdicts import Read, VerdictFormat
 
 VERDICT_MISSING = "verdict_missing"
 PATTERN_TIMEOUT = "pattern_timeout"

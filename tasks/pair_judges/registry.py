@@ -6,9 +6,9 @@ keyword parameters are typed and which returns a `PairJudge`. A built-in judge c
 
 from typing import Any
 
-from tasks.judges.catalogue import Catalogue, JudgeDescription
-from tasks.pair_judges.plugin import PluginPairJudge
-from tasks.pair_judges.protocol import PairJudge
+from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription
+from winnow.tasks.pair_judges.plugin import PluginPairJudge
+from winnow.tasks.pair_judges.protocol import PairJudge
 
 GROUP = "winnow.pair_judges"
 
@@ -16,7 +16,10 @@ _CATALOGUE = Catalogue(
     "pair judge",
     group=GROUP,
     guard=PluginPairJudge,
-    built_in={"llm": "tasks.pair_judges.llm:llm_judge", "rules": "tasks.pair_judges.rules:rules_judge"},
+    built_in={
+        "llm": "winnow.tasks.pair_judges.llm:llm_judge",
+        "rules": "winnow.tasks.pair_judges.rules:rules_judge",
+    },
 )
 
 

@@ -21,11 +21,11 @@ from typing import Any, Literal
 
 import regex
 
-from tasks.errors import JudgeError
-from tasks.identity import sha256
-from tasks.judges.protocol import Judge, Verdict
-from tasks.judges.registry import create_judge, judge_code, judge_names
-from tasks.pair_judges.protocol import Duel, GameCall, PairVerdict, Reply
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.identity import sha256
+from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
+from winnow.tasks.pair_judges.protocol import Duel, GameCall, PairVerdict, Reply
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -11,9 +11,9 @@ from typing import Literal
 
 import regex
 
-from tasks.engines.probabilities import why_unusable
-from tasks.errors import JudgeError
-from tasks.judges.patterns import compiled, last_answer
+from winnow.tasks.engines.probabilities import why_unusable
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.patterns import compiled, last_answer
 
 Read = Literal["text", "choice", "probabilities"]
 """Reasoning that ends in a verdict; one of the verdicts and nothing else; how probable each verdict is."""

@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from storage.database import Database
-from storage.records import NewComparison, RoundRecord, StoredText
-from tasks.campaigns import reopen_campaign
-from tasks.deciding import decide_round
-from tasks.engines.errors import EngineDied, EngineTimeout
-from tasks.generating import Texts
-from tasks.objectives.steps import generate_round, judge_round
-from tasks.planning import plan_new, stored_plan
-from tasks.recording import record_round
-from tasks.routing.selector import as_router
-from tasks.running import RunningCampaign, running
+from winnow.storage.database import Database
+from winnow.storage.records import NewComparison, RoundRecord, StoredText
+from winnow.tasks.campaigns import reopen_campaign
+from winnow.tasks.deciding import decide_round
+from winnow.tasks.engines.errors import EngineDied, EngineTimeout
+from winnow.tasks.generating import Texts
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.planning import plan_new, stored_plan
+from winnow.tasks.recording import record_round
+from winnow.tasks.routing.selector import as_router
+from winnow.tasks.running import RunningCampaign, running
 
 T = TypeVar("T")
 

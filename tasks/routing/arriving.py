@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from storage import arrivals, leases
-from storage.database import Database
-from storage.records import CampaignRecord, NewExample
-from tasks.campaigns import reopen_campaign
-from tasks.datasets import Example, load_dataset
-from tasks.embedding.prompts import GivenVectors
-from tasks.errors import SpecError, WinnowError
-from tasks.identity import sha256
-from tasks.leasing import now
-from tasks.liveness import is_gone, this_process, watch
-from tasks.objectives.route import Route
+from winnow.storage import arrivals, leases
+from winnow.storage.database import Database
+from winnow.storage.records import CampaignRecord, NewExample
+from winnow.tasks.campaigns import reopen_campaign
+from winnow.tasks.datasets import Example, load_dataset
+from winnow.tasks.embedding.prompts import GivenVectors
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.identity import sha256
+from winnow.tasks.leasing import now
+from winnow.tasks.liveness import is_gone, this_process, watch
+from winnow.tasks.objectives.route import Route
 
 NO_TARGET = "no_target"
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.route.advantage import Advantage
-from storage import round_records
-from storage.database import Database
-from tasks.answer.phrases import percent
-from tasks.campaigns import reopen_campaign
-from tasks.errors import WinnowError
-from tasks.objectives.route import Route
-from tasks.routing.router import ARRAYS, FORMAT, PARAMETERS, VERSION
-from tasks.routing.selector import as_router
-from tasks.routing.standing import advantage_of
-from tasks.running import restored
+from winnow.algorithms.route.advantage import Advantage
+from winnow.storage import round_records
+from winnow.storage.database import Database
+from winnow.tasks.answer.phrases import percent
+from winnow.tasks.campaigns import reopen_campaign
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.objectives.route import Route
+from winnow.tasks.routing.router import ARRAYS, FORMAT, PARAMETERS, VERSION
+from winnow.tasks.routing.selector import as_router
+from winnow.tasks.routing.standing import advantage_of
+from winnow.tasks.running import restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

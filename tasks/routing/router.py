@@ -7,16 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from algorithms.arrays import FloatArray
-from algorithms.errors import AlgorithmError
-from algorithms.route.policy import Policy
-from tasks.array_files import DAMAGED
-from tasks.embedding.protocol import Embedder, of_unit_length
-from tasks.embedding.registry import create_embedder
-from tasks.embedding.sentence_model import Precision
-from tasks.errors import WinnowError
-from tasks.spec import EmbedderSpec
-from tasks.templates import Template, compile_template, render
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.route.policy import Policy
+from winnow.tasks.array_files import DAMAGED
+from winnow.tasks.embedding.protocol import Embedder, of_unit_length
+from winnow.tasks.embedding.registry import create_embedder
+from winnow.tasks.embedding.sentence_model import Precision
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.spec import EmbedderSpec
+from winnow.tasks.templates import Template, compile_template, render
 
 ARRAYS, PARAMETERS = "policy.npz", "policy.json"
 FORMAT, VERSION = "winnow-policy", 1

@@ -7,11 +7,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.arrays import FloatArray
-from algorithms.decision import Decision
-from algorithms.protocols import Batch, RoutedBatch, Router
-from algorithms.route.advantage import Advantage
-from algorithms.route.policy import Policy
+from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import Batch, RoutedBatch, Router
+from winnow.algorithms.route.advantage import Advantage
+from winnow.algorithms.route.policy import Policy
 
 
 class PromptRouter:

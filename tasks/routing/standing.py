@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from algorithms.route.advantage import Advantage, AdvantageRecord
-from algorithms.route.setting import DEFAULT_DELTA
-from storage import arrivals, campaign_records, round_records, route_views, views
-from storage.records import CampaignRecord
-from tasks.routing.selector import in_unit_scores
+from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
+from winnow.algorithms.route.setting import DEFAULT_DELTA
+from winnow.storage import arrivals, campaign_records, round_records, route_views, views
+from winnow.storage.records import CampaignRecord
+from winnow.tasks.routing.selector import in_unit_scores
 
 Row = dict[str, Any]
 

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from algorithms.best_duel.bradley_terry import Tally, fit_bradley_terry
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.setting import Setting
-from algorithms.protocols import Batch
+from winnow.algorithms.best_duel.bradley_terry import Tally, fit_bradley_terry
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.protocols import Batch
 
 
 def sigma(u):

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.als import Ensemble, EnsembleAls, dropped_entries
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.als import Ensemble, EnsembleAls, dropped_entries
 
 FALSE_ALARM = 1e-6
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from algorithms.best_duel.setting import Setting
-from algorithms.errors import InvalidParameter
-from algorithms.registry import create_selector
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.registry import create_selector
 
 
 @pytest.mark.parametrize(

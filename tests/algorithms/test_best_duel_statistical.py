@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from failure_rates import fails_too_often
 
-from algorithms.best_duel import count_evidence
-from algorithms.best_duel.half_mixture import HalfMixture
-from algorithms.best_duel.pair_wealths import PairWealths
-from algorithms.best_duel.winner_tests import own_duels_level
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.best_duel import count_evidence
+from winnow.algorithms.best_duel.half_mixture import HalfMixture
+from winnow.algorithms.best_duel.pair_wealths import PairWealths
+from winnow.algorithms.best_duel.winner_tests import own_duels_level
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 DELTA, RUNS, BUDGET = 0.1, 200, 300
 NEAR_TIE = np.array([[0.5, 0.51, 0.53], [0.49, 0.5, 0.52], [0.47, 0.48, 0.5]])

@@ -6,16 +6,16 @@ from property_settings import tries
 from scipy.optimize import minimize
 from structured_duels import sigma
 
-from algorithms.best_duel import bradley_terry
-from algorithms.best_duel.bradley_terry import (
+from winnow.algorithms.best_duel import bradley_terry
+from winnow.algorithms.best_duel.bradley_terry import (
     Tally,
     fit_bradley_terry,
     information,
     log_likelihood,
     softplus,
 )
-from algorithms.best_duel.feature_space import arm_points
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.best_duel.feature_space import arm_points
+from winnow.algorithms.errors import InvalidParameter
 
 D = 3
 

@@ -5,17 +5,17 @@ from hypothesis import strategies as st
 from property_settings import tries
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
 
-from algorithms.best_duel import bradley_terry_evidence, feature_space
-from algorithms.best_duel.bradley_terry import Tally
-from algorithms.best_duel.bradley_terry_bounds import half_space_suprema, least_log_odds
-from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
-from algorithms.best_duel.bradley_terry_mixture import log_mixture
-from algorithms.best_duel.count_evidence import CountEvidence
-from algorithms.best_duel.evidence import in_force
-from algorithms.best_duel.feature_space import arm_points
-from algorithms.decision import Claim
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch
+from winnow.algorithms.best_duel import bradley_terry_evidence, feature_space
+from winnow.algorithms.best_duel.bradley_terry import Tally
+from winnow.algorithms.best_duel.bradley_terry_bounds import half_space_suprema, least_log_odds
+from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.bradley_terry_mixture import log_mixture
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
+from winnow.algorithms.best_duel.evidence import in_force
+from winnow.algorithms.best_duel.feature_space import arm_points
+from winnow.algorithms.decision import Claim
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch
 
 ONE_HOT = np.array([[a, 1 - a, b == 0, b == 1, b == 2] for a in (0, 1) for b in (0, 1, 2)], dtype=float)
 

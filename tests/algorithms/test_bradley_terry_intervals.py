@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_duels import example_tally, fitted, published_instance, random_pairs, sigma
 
-from algorithms.best_duel import bradley_terry_intervals as intervals
-from algorithms.best_duel.bradley_terry import Tally, log_likelihood
-from algorithms.best_duel.bradley_terry_bounds import least_log_odds, quick_least_log_odds
-from algorithms.best_duel.bradley_terry_intervals import MOST_SEARCHED, extreme_log_odds
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.best_duel import bradley_terry_intervals as intervals
+from winnow.algorithms.best_duel.bradley_terry import Tally, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry_bounds import least_log_odds, quick_least_log_odds
+from winnow.algorithms.best_duel.bradley_terry_intervals import MOST_SEARCHED, extreme_log_odds
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 GAP = 12.0  # nats from the fit down to the level, as campaigns of some dozens of arms have it
 

@@ -6,9 +6,9 @@ from scipy.integrate import quad
 from scipy.stats import beta
 from structured_duels import example_tally, fitted, sigma
 
-from algorithms.best_duel.bradley_terry import Tally
-from algorithms.best_duel.bradley_terry_bounds import supremum
-from algorithms.best_duel.bradley_terry_misfit import (
+from winnow.algorithms.best_duel.bradley_terry import Tally
+from winnow.algorithms.best_duel.bradley_terry_bounds import supremum
+from winnow.algorithms.best_duel.bradley_terry_misfit import (
     is_misfit,
     log_saturated_mixture,
     log_unstructured_mixture,

@@ -5,11 +5,11 @@ import pytest
 from failure_rates import fails_too_often
 from structured_duels import duels, published_instance, random_pairs, sigma, told_record
 
-from algorithms.best_duel import bradley_terry_bounds, bradley_terry_evidence
-from algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
-from algorithms.best_duel.llm_po_bt import LlmPoBt
-from algorithms.best_duel.setting import Setting
-from algorithms.protocols import round_rng
+from winnow.algorithms.best_duel import bradley_terry_bounds, bradley_terry_evidence
+from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.llm_po_bt import LlmPoBt
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.protocols import round_rng
 
 PATHS, LEVEL = 200, 0.2
 CAMPAIGNS, DELTA = 120, 0.1

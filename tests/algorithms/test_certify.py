@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from selector_worlds import CertifyWorld
 
-from algorithms.certify.e_values import EValues
-from algorithms.certify.losses import effective_losses
-from algorithms.certify.sample_complexity import growth_rates, labels_needed
-from algorithms.certify.setting import Setting
-from algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Claim
-from algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.certify.e_values import EValues
+from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.sample_complexity import growth_rates, labels_needed
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Claim
+from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 RELIABLE = ("r-eval", "r-autoeval", "r-autoeval-plus")
 

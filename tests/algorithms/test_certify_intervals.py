@@ -3,10 +3,10 @@ import pytest
 from literal_e_values import literal_losses
 from selector_worlds import CertifyWorld
 
-from algorithms.certify.e_values import EValues
-from algorithms.certify.intervals import GRID_POINTS, UpperEnds
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
+from winnow.algorithms.certify.e_values import EValues
+from winnow.algorithms.certify.intervals import GRID_POINTS, UpperEnds
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
 
 FACTORS = np.array([0.0, 0.5, 1.0])
 ALPHA, LEVEL = 0.3, 0.05

@@ -8,13 +8,13 @@ import pytest
 from failure_rates import fails_too_often, too_many
 from selector_worlds import CertifyWorld
 
-from algorithms import betting
-from algorithms.betting import RunningVariances, StarCapital, WsrCapital
-from algorithms.certify.e_values import EValues
-from algorithms.certify.losses import HUMAN, UNLABELLED, effective_losses
-from algorithms.certify.sample_complexity import growth_rates, labels_needed
-from algorithms.certify.setting import Setting
-from algorithms.protocols import Batch
+from winnow.algorithms import betting
+from winnow.algorithms.betting import RunningVariances, StarCapital, WsrCapital
+from winnow.algorithms.certify.e_values import EValues
+from winnow.algorithms.certify.losses import HUMAN, UNLABELLED, effective_losses
+from winnow.algorithms.certify.sample_complexity import growth_rates, labels_needed
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.protocols import Batch
 
 PATHS, LABELS, STEP, ALPHA, RATIO = 20_000, 120, 12, 0.1, 4
 FACTORS = np.array([0.0, 0.5, 1.0])

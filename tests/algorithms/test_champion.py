@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from property_settings import tries
 from selector_worlds import BestMeanWorld
 
-from algorithms.champion.controls import Controls
-from algorithms.champion.draws import Grouped
-from algorithms.champion.mode import mode_of
-from algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.champion.controls import Controls
+from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.mode import mode_of
+from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 NAN = np.nan
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from algorithms.champion.draws import Grouped
-from algorithms.champion.evidence import Evidence
-from algorithms.champion.mode import Mode
-from algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector, takes_more_arms
+from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.mode import Mode
+from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector, takes_more_arms
 
 NAN = np.nan
 PLANNED = ("planned-additions",)

@@ -6,13 +6,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from algorithms.champion import evidence as evidence_module
-from algorithms.champion import wealth as wealth_module
-from algorithms.champion.controls import PAST, Controls
-from algorithms.champion.draws import Grouped
-from algorithms.champion.evidence import Evidence
-from algorithms.champion.mode import Mode
-from algorithms.champion.race import Race
+from winnow.algorithms.champion import evidence as evidence_module
+from winnow.algorithms.champion import wealth as wealth_module
+from winnow.algorithms.champion.controls import PAST, Controls
+from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.mode import Mode
+from winnow.algorithms.champion.race import Race
 
 N = 5
 SCORES = np.array(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from literal_champion import LiteralChampion, literal_past
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 NEVER = 1e-290  # a delta at which no wealth is enough, so that arms are out for certain only
 

@@ -5,10 +5,10 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from algorithms.champion import evidence as evidence_module
-from algorithms.champion import wealth as wealth_module
-from algorithms.champion.controls import PAST, Controls
-from algorithms.champion.race import Race
+from winnow.algorithms.champion import evidence as evidence_module
+from winnow.algorithms.champion import wealth as wealth_module
+from winnow.algorithms.champion.controls import PAST, Controls
+from winnow.algorithms.champion.race import Race
 
 DELTA, RUNS = 0.2, 80
 

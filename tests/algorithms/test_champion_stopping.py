@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from property_settings import tries
 from test_champion_statistical import alike, near_ties
 
-from algorithms.champion import evidence as evidence_module
-from algorithms.champion import wealth as wealth_module
-from algorithms.decision import NOTHING_CLAIMED
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.champion import evidence as evidence_module
+from winnow.algorithms.champion import wealth as wealth_module
+from winnow.algorithms.decision import NOTHING_CLAIMED
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 NAN = np.nan
 

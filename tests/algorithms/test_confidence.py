@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_betting import literal_capital
 
-from algorithms.confidence import EndLevels, FinitePopulationIntervals, Wealth
-from algorithms.errors import InvalidParameter
+from winnow.algorithms.confidence import EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.errors import InvalidParameter
 
 SMALL_POPULATIONS = {
     "binary": [0, 0, 0, 1, 1, 1],

@@ -6,10 +6,10 @@ from failure_rates import fails_too_often, too_many
 from literal_betting import literal_capital
 from selector_worlds import BestMeanWorld
 
-from algorithms.best_mean import stopping
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import single_levels
-from algorithms.confidence import EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.best_mean import stopping
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.stopping import single_levels
+from winnow.algorithms.confidence import EndLevels, FinitePopulationIntervals, Wealth
 
 N = 100
 POPULATIONS = {

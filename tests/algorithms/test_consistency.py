@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from algorithms.best_mean.consistency import check_possible
-from algorithms.decision import EXACT, NOTHING_CLAIMED, Decision
-from algorithms.errors import ImpossibleState
+from winnow.algorithms.best_mean.consistency import check_possible
+from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Decision
+from winnow.algorithms.errors import ImpossibleState
 
 LEAST, MOST = np.array([0.8, 0.1, 0.3]), np.array([0.8, 0.6, 0.9])
 SOUND = Decision(

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from algorithms.best_duel.count_evidence import CountEvidence
-from algorithms.best_duel.divergence import bernoulli_kl, kl_lower_bounds
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.setting import Setting
-from algorithms.protocols import Batch
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
+from winnow.algorithms.best_duel.divergence import bernoulli_kl, kl_lower_bounds
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.protocols import Batch
 
 
 def evidence(duels, n_arms=4, **params):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestDuelWorld, BestMeanWorld, CertifyWorld, FixedDuelWorld, RouteWorld
 
-from algorithms.registry import selector_names
+from winnow.algorithms.registry import selector_names
 
 AVX512 = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 AVX2 = "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2"

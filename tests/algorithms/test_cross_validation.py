@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.cross_validation import (
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.cross_validation import (
     Configuration,
     cross_validate,
     most_parsimonious_first,

@@ -3,9 +3,9 @@ import pytest
 from scipy.stats import beta, chisquare
 from selector_worlds import BestDuelWorld
 
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 FALSE_ALARM = 1e-6
 

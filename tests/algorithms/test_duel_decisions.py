@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from selector_worlds import FixedDuelWorld
 
-from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 
 def decided(duels, n_arms=3, **params):

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from algorithms.best_duel.duel_record import NONE_LEFT, DuelRecord, integers
-from algorithms.best_duel.setting import Setting
-from algorithms.errors import OutcomeOutOfRange, RefusedTell
-from algorithms.protocols import Batch, round_rng
+from winnow.algorithms.best_duel.duel_record import NONE_LEFT, DuelRecord, integers
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.errors import OutcomeOutOfRange, RefusedTell
+from winnow.algorithms.protocols import Batch, round_rng
 
 
 def record(n_arms=4, **params):

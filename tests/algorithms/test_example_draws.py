@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.best_duel.example_draws import ExampleDraws
-from algorithms.protocols import round_rng
+from winnow.algorithms.best_duel.example_draws import ExampleDraws
+from winnow.algorithms.protocols import round_rng
 
 
 def test_every_example_is_drawn_once():

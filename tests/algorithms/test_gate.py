@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, round_rng
+from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch, round_rng
 
 
 def world_of(*rows):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from algorithms.best_mean.setting import Setting
-from algorithms.gate.evidence import Evidence
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.gate.evidence import Evidence
 
 N = 5
 ORDERS = list(permutations(range(N)))

@@ -5,8 +5,8 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from algorithms.gate import evidence as evidence_module
-from algorithms.gate.evidence import Evidence
+from winnow.algorithms.gate import evidence as evidence_module
+from winnow.algorithms.gate.evidence import Evidence
 
 DELTA, RUNS, EPSILON = 0.2, 80, 0.1
 
@@ -93,7 +93,7 @@ def test_arms_that_do_not_share_delta_are_found_out(monkeypatch):
             super().__init__(setting, baseline, until)
             self._share = 2.0 * setting.delta  # for every arm, and for better and worse alike
 
-    from algorithms.gate import selector as selector_module
+    from winnow.algorithms.gate import selector as selector_module
 
     monkeypatch.setattr(selector_module, "Evidence", Greedy)
     assert fails_too_often(wrong_statements(worlds=(all_alike,), epsilons=(0.0,)), RUNS, DELTA)

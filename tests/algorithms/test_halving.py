@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from algorithms.decision import HEURISTIC
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.decision import HEURISTIC
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 NAN = np.nan
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from selector_worlds import BestDuelWorld
 
-from algorithms.best_duel.standings import Standings
-from algorithms.best_duel.unstructured_allocation import likeliest_best, optimal_shares
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.best_duel.unstructured_allocation import likeliest_best, optimal_shares
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 
 class LiteralLlmPo:

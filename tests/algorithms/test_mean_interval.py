@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from failure_rates import fails_too_often
 
-from algorithms.mean_interval import mean_interval
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.mean_interval import mean_interval
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 
 def literal_lower_end(values, level, grid=4001):

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from algorithms.errors import InvalidParameter
-from algorithms.metrics import (
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.metrics import (
     NOBODY,
     arms_not_worse,
     arms_within_gap,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.confidence import FinitePopulationIntervals
-from algorithms.prediction_powered import PoweredWealth, PredictedDraws, PredictionPoweredIntervals
+from winnow.algorithms.confidence import FinitePopulationIntervals
+from winnow.algorithms.prediction_powered import PoweredWealth, PredictedDraws, PredictionPoweredIntervals
 
 SCORES = np.array([1.0, 0.0, 0.6, 1.0, 0.0, 0.2])
 PREDICTIONS = {

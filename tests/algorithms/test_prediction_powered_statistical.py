@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from failure_rates import fails_too_often
 
-from algorithms.best_mean.arm_predictions import ArmPredictions
-from algorithms.prediction_powered import PredictedDraws
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
+from winnow.algorithms.best_mean.arm_predictions import ArmPredictions
+from winnow.algorithms.prediction_powered import PredictedDraws
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
 
 N_ARMS, N, ALPHA, RUNS, BATCH = 3, 60, 0.2, 150, 6
 BINARY = np.repeat([0, 1], [15, 45])

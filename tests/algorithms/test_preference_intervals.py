@@ -4,11 +4,11 @@ from fair_duels import crossing_probability
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.best_duel.divergence import bernoulli_kl
-from algorithms.best_duel.duel_record import DuelRecord
-from algorithms.best_duel.preference_intervals import PreferenceIntervals, log_prices
-from algorithms.best_duel.setting import Setting
-from algorithms.protocols import Batch, round_rng
+from winnow.algorithms.best_duel.divergence import bernoulli_kl
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.preference_intervals import PreferenceIntervals, log_prices
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.protocols import Batch, round_rng
 
 
 def intervals(duels, n_arms=2, delta=0.2, **params):

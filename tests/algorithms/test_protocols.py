@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from algorithms.decision import EXACT, Claim, Decision, statuses
-from algorithms.errors import InvalidParameter, MalformedBatch
-from algorithms.protocols import EMPTY_BATCH, Batch, round_rng
+from winnow.algorithms.decision import EXACT, Claim, Decision, statuses
+from winnow.algorithms.errors import InvalidParameter, MalformedBatch
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch, round_rng
 
 
 def test_a_batch_is_a_read_only_copy_that_equals_by_value():

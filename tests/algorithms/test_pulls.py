@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 BY_BOUNDS = ("ucb-e", "naive-pooling", "pulse", "ucb-e-lrf-score-only")
 STOPPING = (*BY_BOUNDS, "ucb-e-lrf", "row-mean", "lrf", "filled-subset")

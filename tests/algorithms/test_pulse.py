@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from algorithms.best_mean.predictions import LowRankPredictions
-from algorithms.best_mean.setting import Setting
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank import history as history_module
-from algorithms.low_rank.history import example_factors
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.best_mean.predictions import LowRankPredictions
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank import history as history_module
+from winnow.algorithms.low_rank.history import example_factors
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 both = pytest.mark.parametrize("name", ["pulse", "naive-pooling"])
 HISTORY = np.random.default_rng(8).random((6, 11)).round()

@@ -4,13 +4,13 @@ import sys
 import pytest
 from selector_worlds import BestMeanWorld
 
-from algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
-from algorithms.registry import SELECTORS, create_selector, describe, selector_names
+from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
+from winnow.algorithms.registry import SELECTORS, create_selector, describe, selector_names
 
 THIRD_PARTY = '''
 from typing import Literal
 
-from algorithms.best_mean.ucb_e import UcbE
+from winnow.algorithms.best_mean.ucb_e import UcbE
 
 
 class Eager(UcbE):
@@ -138,8 +138,8 @@ def test_a_third_party_that_cannot_be_used_says_why(third_party):
 
 def test_looking_at_the_names_imports_nothing_heavy():
     code = (
-        "import sys, algorithms.registry as r; r.selector_names();"
-        "print([name for name in ('scipy', 'torch', 'algorithms.best_mean') if name in sys.modules])"
+        "import sys, winnow.algorithms.registry as r; r.selector_names();"
+        "print([name for name in ('scipy', 'torch', 'winnow.algorithms.best_mean') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

@@ -11,10 +11,10 @@ from failure_rates import fails_too_often
 from scipy.optimize import brentq
 from selector_worlds import RouteWorld
 
-from algorithms.errors import MalformedBatch
-from algorithms.protocols import RoutedBatch, round_rng
-from algorithms.registry import selector_names
-from algorithms.route.advantage import N_BETS, STAKED, AdvantageRecord
+from winnow.algorithms.errors import MalformedBatch
+from winnow.algorithms.protocols import RoutedBatch, round_rng
+from winnow.algorithms.registry import selector_names
+from winnow.algorithms.route.advantage import N_BETS, STAKED, AdvantageRecord
 
 EXPLORE, DELTA = 0.3, 0.2
 

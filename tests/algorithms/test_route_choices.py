@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from selector_worlds import RouteWorld
 
-from algorithms.errors import InvalidParameter, MalformedBatch, UnusableContexts
-from algorithms.protocols import Batch, RoutedBatch, round_rng, unit_rows
-from algorithms.registry import create_selector
+from winnow.algorithms.errors import InvalidParameter, MalformedBatch, UnusableContexts
+from winnow.algorithms.protocols import Batch, RoutedBatch, round_rng, unit_rows
+from winnow.algorithms.registry import create_selector
 
 
 def solved(kernel, alpha, told, context):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from algorithms.errors import InvalidParameter
-from algorithms.route.metrics import (
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.metrics import (
     cumulative_regret,
     optimal_pick_ratio,
     outscore_the_best,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from selector_worlds import RouteWorld
 
-from algorithms.errors import InvalidParameter, UnusableContexts
-from algorithms.registry import selector_names
-from algorithms.route.policy import Policy
+from winnow.algorithms.errors import InvalidParameter, UnusableContexts
+from winnow.algorithms.registry import selector_names
+from winnow.algorithms.route.policy import Policy
 
 FORMS = [
     ("pak-ucb", {"kernel": "linear"}, "linear"),

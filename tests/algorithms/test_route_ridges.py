@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from algorithms.route.kernel_ridge import KernelRidge
-from algorithms.route.kernels import Kernel
-from algorithms.route.linear_ridge import SCORES_PER_REFRESH, LinearRidge
-from algorithms.route.random_features import RandomFeatures
-from algorithms.route.setting import Setting
+from winnow.algorithms.route.kernel_ridge import KernelRidge
+from winnow.algorithms.route.kernels import Kernel
+from winnow.algorithms.route.linear_ridge import SCORES_PER_REFRESH, LinearRidge
+from winnow.algorithms.route.random_features import RandomFeatures
+from winnow.algorithms.route.setting import Setting
 
 KERNELS = [
     Kernel(name="linear", gamma=1.0, bandwidth=1.0),

@@ -6,10 +6,10 @@ from failure_rates import fails_too_often
 from scipy.stats import binom
 from selector_worlds import RouteWorld
 
-from algorithms.route.kernel_ridge import KernelRidge
-from algorithms.route.kernels import Kernel
-from algorithms.route.linear_ridge import LinearRidge
-from algorithms.route.metrics import cumulative_regret
+from winnow.algorithms.route.kernel_ridge import KernelRidge
+from winnow.algorithms.route.kernels import Kernel
+from winnow.algorithms.route.linear_ridge import LinearRidge
+from winnow.algorithms.route.metrics import cumulative_regret
 
 pytestmark = pytest.mark.statistical
 

@@ -8,14 +8,14 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal, norm
 from selector_worlds import RouteWorld
 
-from algorithms.protocols import round_rng
-from algorithms.route.fourier_beliefs import fourier_beliefs
-from algorithms.route.kernel_beliefs import kernel_beliefs
-from algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, LEAST_NOISE, most_probable
-from algorithms.route.metrics import cumulative_regret
-from algorithms.route.random_features import RandomFeatures
-from algorithms.route.setting import Setting
-from algorithms.route.tuned_beliefs import FIRST_CHOICE, LAST_CHOICE, TunedBeliefs
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.route.fourier_beliefs import fourier_beliefs
+from winnow.algorithms.route.kernel_beliefs import kernel_beliefs
+from winnow.algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, LEAST_NOISE, most_probable
+from winnow.algorithms.route.metrics import cumulative_regret
+from winnow.algorithms.route.random_features import RandomFeatures
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.tuned_beliefs import FIRST_CHOICE, LAST_CHOICE, TunedBeliefs
 
 
 def contexts_of(n, dim, rng):

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.best_mean.score_matrix import ScoreMatrix, highest
-from algorithms.best_mean.setting import Setting
-from algorithms.protocols import Batch
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.protocols import Batch
 
 K, N = 4, 12
 

@@ -14,8 +14,8 @@ from selector_worlds import (
     RouteWorld,
 )
 
-from algorithms.decision import EXACT
-from algorithms.errors import (
+from winnow.algorithms.decision import EXACT
+from winnow.algorithms.errors import (
     ArmAgainstItself,
     ArmRemoved,
     MalformedBatch,
@@ -29,8 +29,8 @@ from algorithms.errors import (
     ToldOutOfOrder,
     UnusableContexts,
 )
-from algorithms.protocols import Batch, RoutedBatch, round_rng
-from algorithms.registry import describe, selector_names
+from winnow.algorithms.protocols import Batch, RoutedBatch, round_rng
+from winnow.algorithms.registry import describe, selector_names
 
 best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
 names_the_best = pytest.mark.parametrize("name", sorted(set(selector_names("best-mean")) - {"gate"}))

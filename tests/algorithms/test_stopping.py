@@ -3,13 +3,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from algorithms.best_mean.score_matrix import ScoreMatrix
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.stopping import Stopping, single_levels
-from algorithms.confidence import EndLevels
-from algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
-from algorithms.errors import ImpossibleState, InvalidParameter
-from algorithms.protocols import Batch
+from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.stopping import Stopping, single_levels
+from winnow.algorithms.confidence import EndLevels
+from winnow.algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
+from winnow.algorithms.errors import ImpossibleState, InvalidParameter
+from winnow.algorithms.protocols import Batch
 
 N = 10
 NAN = np.nan

@@ -8,8 +8,8 @@ from property_settings import tries
 from scipy.optimize import linprog
 from structured_duels import literal_allocation, published_instance, sigma
 
-from algorithms.best_duel.feature_space import arm_points, differences
-from algorithms.best_duel.structured_allocation import (
+from winnow.algorithms.best_duel.feature_space import arm_points, differences
+from winnow.algorithms.best_duel.structured_allocation import (
     allocate,
     characteristic_time,
     exploration_pairs,

@@ -5,10 +5,10 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from algorithms.champion.thrift import Thrift
-from algorithms.decision import Claim
-from algorithms.errors import InvalidParameter
-from algorithms.protocols import Batch, round_rng
+from winnow.algorithms.champion.thrift import Thrift
+from winnow.algorithms.decision import Claim
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.protocols import Batch, round_rng
 
 
 def shares(n_examples, *counts, seed=0, noise=0.0):

@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 FALSE_ALARM = 1e-6
 

@@ -6,12 +6,12 @@ import pytest
 from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
-from algorithms.best_mean.completion import FIT_SEED
-from algorithms.confidence import FinitePopulationIntervals
-from algorithms.errors import InvalidParameter
-from algorithms.low_rank.als import Ensemble, EnsembleAls
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
+from winnow.algorithms.best_mean.completion import FIT_SEED
+from winnow.algorithms.confidence import FinitePopulationIntervals
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.als import Ensemble, EnsembleAls
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
 
 FALSE_ALARM = 1e-6
 

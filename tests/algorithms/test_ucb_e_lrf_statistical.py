@@ -5,8 +5,8 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from algorithms.best_mean.stopping import Stopping
-from algorithms.protocols import round_rng
+from winnow.algorithms.best_mean.stopping import Stopping
+from winnow.algorithms.protocols import round_rng
 
 DELTA, RUNS = 0.2, 150
 

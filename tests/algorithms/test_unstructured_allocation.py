@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from algorithms.best_duel import unstructured_allocation as allocation
-from algorithms.best_duel.divergence import bernoulli_kl
-from algorithms.best_duel.standings import Standings
-from algorithms.best_duel.unstructured_allocation import (
+from winnow.algorithms.best_duel import unstructured_allocation as allocation
+from winnow.algorithms.best_duel.divergence import bernoulli_kl
+from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.best_duel.unstructured_allocation import (
     LEAST_DIVERGENCE,
     characteristic_time,
     likeliest_best,

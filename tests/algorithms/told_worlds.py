@@ -5,8 +5,8 @@ import pickle
 import sys
 from pathlib import Path
 
-from algorithms.errors import InvalidParameter
-from algorithms.registry import selector_names
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.registry import selector_names
 
 MOST_ROUNDS = 60
 

@@ -8,9 +8,9 @@ import json
 import platform
 from pathlib import Path
 
-from flows.prefect_server import settle_environment
 from tests.benchmarks import campaign_over_generate, persistence, prefect_overhead, start_up
 from tests.benchmarks.measurements import Measurement, cpu_name
+from winnow.flows.prefect_server import settle_environment
 
 
 def main() -> None:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.best_duel.llm_po import LlmPo
-from algorithms.best_duel.setting import Setting
-from algorithms.protocols import round_rng
-from tasks.simulation import THREAD_SETTINGS
 from tests.benchmarks.practical_rule import PracticalEvidence
 from tests.benchmarks.tables import Row
+from winnow.algorithms.best_duel.llm_po import LlmPo
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.protocols import round_rng
+from winnow.tasks.simulation import THREAD_SETTINGS
 
 DELTA, CAP = 0.05, 60_000
 PRACTICAL, OWN_DUELS, PRODUCT = RULES = ("practical, as published", "own duels", "product, assume_winner")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
 from tests.benchmarks import best_duel_structured, best_duel_unstructured
 from tests.benchmarks.plain_duels import PlainLlmPo, plain_structured_step
 from tests.benchmarks.tables import Row
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 STEPS, PLAIN_STEPS = 8_000, 300
 STRUCTURED_STEPS, PLAIN_STRUCTURED_STEPS, PLAIN_SWEEPS = 4_000, 10, 300

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, t
 
-from algorithms.best_duel.structured_allocation import characteristic_time
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
-from tasks.simulation import THREAD_SETTINGS
 from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.practical_structured_rule import PracticalStructuredRule
+from winnow.algorithms.best_duel.structured_allocation import characteristic_time
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
+from winnow.tasks.simulation import THREAD_SETTINGS
 
 N_ARMS, D, NOISE = 32, 6, 0.25
 DELTA, CAP = 0.05, 30_000

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
-from tasks.simulation import THREAD_SETTINGS
 from tests.benchmarks.tables import Row
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
+from winnow.tasks.simulation import THREAD_SETTINGS
 
 DELTA, BUDGET = 0.05, 300
 FIELD = ("llm-po", "round-robin")

@@ -6,9 +6,9 @@ python -m tests.benchmarks.best_mean --data FOLDER --out .winnow/bench
 import argparse
 from pathlib import Path
 
-from algorithms.registry import selector_names
 from tests.benchmarks import best_mean_quality, best_mean_speed, best_mean_validity
 from tests.benchmarks.tables import told, write
+from winnow.algorithms.registry import selector_names
 
 PARTS = {"alpaca": 0.4, "leaderboard": 0.35, "validity": 0.25}
 """Of the time that is given; speed takes as long as it takes."""

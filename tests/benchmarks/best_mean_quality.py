@@ -7,10 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.metrics import best_arms, budget_to_reach, hits, true_means
-from tasks.simulation import Contestant, Run, contestant, simulate
-from tasks.simulation_results import average, measure_by
-from tasks.worlds import ScoreWorld
 from tests.benchmarks.score_worlds import (
     MODELS,
     World,
@@ -20,6 +16,10 @@ from tests.benchmarks.score_worlds import (
     leaderboard_factors,
     published_subset,
 )
+from winnow.algorithms.metrics import best_arms, budget_to_reach, hits, true_means
+from winnow.tasks.simulation import Contestant, Run, contestant, simulate
+from winnow.tasks.simulation_results import average, measure_by
+from winnow.tasks.worlds import ScoreWorld
 
 AS_PUBLISHED = {"variant": "paper"}
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, norm
 
-from algorithms.metrics import best_arms, true_means
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector, describe
 from tests.benchmarks.score_worlds import World, adversarial
+from winnow.algorithms.metrics import best_arms, true_means
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector, describe
 
 DELTA, N_EXAMPLES, BATCH_SIZE = 0.05, 60, 4
 SELECTORS = ("ucb-e", "ucb-e-lrf", "pulse", "naive-pooling")

@@ -4,14 +4,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from algorithms.decision import Decision
-from flows.launching import store_campaign
-from flows.prefect_server import prefect_server
-from flows.watching import watched_by
-from storage.records import RoundRecord
-from tasks.campaign_files import check_campaign_file
-from tasks.engines.protocol import Request, Sampling
-from tasks.running import RunningCampaign
+from winnow.algorithms.decision import Decision
+from winnow.flows.launching import store_campaign
+from winnow.flows.prefect_server import prefect_server
+from winnow.flows.watching import watched_by
+from winnow.storage.records import RoundRecord
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.engines.protocol import Request, Sampling
+from winnow.tasks.running import RunningCampaign
 
 WARM_UP = Request(prompt="warm", sampling=Sampling(max_tokens=8), seed=0)
 
@@ -43,7 +43,7 @@ class Stopwatch:
 
 def run(spec: Path, overrides: list[str], log: Path) -> Stopwatch:
     """Run a campaign to its end in this process, under a Prefect server that was started before."""
-    from flows.campaign import run_campaign
+    from winnow.flows.campaign import run_campaign
 
     checked = check_campaign_file(str(spec), overrides)
     store_campaign(checked)

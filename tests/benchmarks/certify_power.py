@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.certify.e_values import EValues
-from algorithms.certify.losses import effective_losses
 from tests.benchmarks.certify_selection import FACTORS
 from tests.benchmarks.certify_tables import LossTable, prompts, quantised
+from winnow.algorithms.certify.e_values import EValues
+from winnow.algorithms.certify.losses import effective_losses
 
 RULES = ("up", "wsr", "star")
 DELTA = 0.1

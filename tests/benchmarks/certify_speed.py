@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.certify.e_values import EValues
-from algorithms.certify.losses import effective_losses
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
-from tasks.simulation import THREAD_SETTINGS
 from tests.benchmarks.certify_plain import plain_log_e_values, plain_portfolio, plain_wsr
 from tests.benchmarks.certify_toy import FACTORS, outcomes_of
+from winnow.algorithms.certify.e_values import EValues
+from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
+from winnow.tasks.simulation import THREAD_SETTINGS
 
 ALPHA, LEVEL = 0.1, 0.1  # the risk of `outcomes_of`: candidates stay open, and all labels are used
 SMALL, LARGE, LONG = (25, 200), (1_000, 10_000), (1, 1_000_000)

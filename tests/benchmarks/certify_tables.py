@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.certify.losses import HUMAN, UNLABELLED
+from winnow.algorithms.certify.losses import HUMAN, UNLABELLED
 
 FOLDER = "rautoeval"
 N_PROMPTS, LEAST_EXAMPLES = 25, 2_100

@@ -30,14 +30,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.demo.campaign import BUDGET_SHARE, campaign_text
-from infra.demo.data import EVALUATION_SEED, EXAMPLES_PER_TASK
-from infra.demo.problems import TASKS
-from infra.demo.recipes import RECIPES
-from tasks.spec import CampaignSpec
-from tasks.spec_file import load_spec
 from tests.benchmarks.lm_eval_runs import evaluate
 from tests.benchmarks.tables import Row, told, write
+from winnow.infra.demo.campaign import BUDGET_SHARE, campaign_text
+from winnow.infra.demo.data import EVALUATION_SEED, EXAMPLES_PER_TASK
+from winnow.infra.demo.problems import TASKS
+from winnow.infra.demo.recipes import RECIPES
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.spec_file import load_spec
 
 DRAWS = 60_000
 """Problems drawn of a task at most: some have few that differ."""
@@ -133,7 +133,7 @@ def row(what: str, found: dict[str, object], cpu: float) -> Row:
 def campaign(folder: Path) -> dict[str, object]:
     """`winnow run` in a process of its own, until it has decided."""
     started = time.time()
-    command = [sys.executable, "-P", "-m", "flows.main", "run", str(folder / "campaign.yaml")]
+    command = [sys.executable, "-P", "-m", "winnow.flows.main", "run", str(folder / "campaign.yaml")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with (folder / "winnow.log").open("wb") as log:
         code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=environment).returncode

@@ -20,19 +20,19 @@ from string import Template
 from typing import Any, NamedTuple
 from unittest import mock
 
-from storage.database import open_database
-from storage.schema import ensure_schema
-from storage.views import totals
-from tasks.campaign_files import check_campaign_file
-from tasks.campaigns import open_campaign
-from tasks.deciding import decide_round
-from tasks.engines.load_plan import Room, Seated, room_for
-from tasks.objectives.steps import generate_round, judge_round
-from tasks.planning import plan_round
-from tasks.recording import record_round
-from tasks.running import running
 from tests.benchmarks.measurements import cpu_name
 from tests.tiny_models import save_tiny_llama
+from winnow.storage.database import open_database
+from winnow.storage.schema import ensure_schema
+from winnow.storage.views import totals
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.campaigns import open_campaign
+from winnow.tasks.deciding import decide_round
+from winnow.tasks.engines.load_plan import Room, Seated, room_for
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.planning import plan_round
+from winnow.tasks.recording import record_round
+from winnow.tasks.running import running
 
 CHECKPOINTS = 6
 CANDIDATES = 2 * CHECKPOINTS
@@ -115,8 +115,8 @@ def naive_order(checkpoints: Sequence[str]) -> Generator[None]:
         return room_for(width, seated=[replace(each, credit=0.0) for each in seated], **rest)
 
     with (
-        mock.patch("tasks.engines.asking.asking_order", order),
-        mock.patch("tasks.engines.seats.room_for", room),
+        mock.patch("winnow.tasks.engines.asking.asking_order", order),
+        mock.patch("winnow.tasks.engines.seats.room_for", room),
     ):
         yield
 

@@ -5,12 +5,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage import campaign_records, dataset_records, generation_records, outcome_records, round_records
-from storage.database import Database, open_database
-from storage.records import NewCandidate, NewComparison, NewDecision, NewExample, NewGeneration
-from storage.schema import ensure_schema
-from tasks.leasing import now
 from tests.benchmarks.measurements import Measurement
+from winnow.storage import (
+    campaign_records,
+    dataset_records,
+    generation_records,
+    outcome_records,
+    round_records,
+)
+from winnow.storage.database import Database, open_database
+from winnow.storage.records import NewCandidate, NewComparison, NewDecision, NewExample, NewGeneration
+from winnow.storage.schema import ensure_schema
+from winnow.tasks.leasing import now
 
 CANDIDATES, EXAMPLES = 20, 2048
 

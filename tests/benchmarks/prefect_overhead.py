@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from storage.database import open_database
-from tasks.campaigns import reopen_campaign
-from tasks.deciding import decide_round
-from tasks.objectives.steps import generate_round, judge_round
-from tasks.planning import plan_round
-from tasks.recording import record_round
-from tasks.running import running
 from tests.benchmarks.campaigns import Stopwatch, run
 from tests.benchmarks.measurements import Measurement
+from winnow.storage.database import open_database
+from winnow.tasks.campaigns import reopen_campaign
+from winnow.tasks.deciding import decide_round
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.planning import plan_round
+from winnow.tasks.recording import record_round
+from winnow.tasks.running import running
 
 ROUNDS = 40
 
@@ -46,8 +46,8 @@ def _typical_round(watch: Stopwatch) -> float:
 
 
 def _without_prefect(spec: Path, overrides: list[str]) -> Stopwatch:
-    from flows.launching import store_campaign
-    from tasks.campaign_files import check_campaign_file
+    from winnow.flows.launching import store_campaign
+    from winnow.tasks.campaign_files import check_campaign_file
 
     checked = check_campaign_file(str(spec), overrides)
     store_campaign(checked)

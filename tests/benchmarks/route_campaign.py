@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from algorithms.route.metrics import is_optimal
-from storage import campaign_records, dataset_records, views
-from storage.database import Database, open_database
 from tests.benchmarks.tables import Row
+from winnow.algorithms.route.metrics import is_optimal
+from winnow.storage import campaign_records, dataset_records, views
+from winnow.storage.database import Database, open_database
 
 MODELS = Path(".winnow") / "demo"
 KILL_AFTER = 200

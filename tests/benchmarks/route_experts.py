@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
-from algorithms.route.metrics import (
+from tests.benchmarks.tables import Row
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
+from winnow.algorithms.route.metrics import (
     cumulative_regret,
     is_optimal,
     optimal_pick_ratio,
     outscore_the_best,
     pick_shares,
 )
-from tests.benchmarks.tables import Row
 
 EXPERT = 0.85
 """Chance that an expert solves a prompt of its type."""

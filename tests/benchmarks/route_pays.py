@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.protocols import round_rng, unit_rows
-from algorithms.registry import create_selector
-from tasks.embedding.protocol import of_unit_length
-from tasks.embedding.sentence_model import SentenceModel
 from tests.benchmarks.route_experts import Stream, stream
 from tests.benchmarks.tables import Row
+from winnow.algorithms.protocols import round_rng, unit_rows
+from winnow.algorithms.registry import create_selector
+from winnow.tasks.embedding.protocol import of_unit_length
+from winnow.tasks.embedding.sentence_model import SentenceModel
 
 MODELS = (
     "FuseChat-Gemma-2-9B-Instruct",

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.protocols import unit_rows
-from tasks.embedding.protocol import of_unit_length
-from tasks.embedding.sentence_model import SentenceModel
+from winnow.algorithms.protocols import unit_rows
+from winnow.tasks.embedding.protocol import of_unit_length
+from winnow.tasks.embedding.sentence_model import SentenceModel
 
 TYPES = ("negation", "sentiment", "active_to_passive", "object_counting", "word_in_context")
 PROMPTS_PER_TYPE = 400

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from algorithms.protocols import RoutedBatch, Router, round_rng
-from algorithms.registry import create_selector
 from tests.benchmarks.tables import Row
+from winnow.algorithms.protocols import RoutedBatch, Router, round_rng
+from winnow.algorithms.registry import create_selector
 
 N_ARMS = 5
 MOST_CONTEXTS = 30_000

@@ -14,21 +14,6 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import text
 
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
-from storage import (
-    campaign_records,
-    dataset_records,
-    generation_records,
-    maintenance,
-    outcome_records,
-    round_records,
-    views,
-)
-from storage.database import Database, open_database
-from storage.records import NewComparison, NewDecision, NewGeneration
-from storage.schema import ensure_schema
-from tasks.leasing import now
 from tests.benchmarks.storage_filling import (
     CANDIDATES,
     CANDIDATES_PER_PROMPT,
@@ -39,6 +24,21 @@ from tests.benchmarks.storage_filling import (
 )
 from tests.benchmarks.tables import Row, told, write
 from tests.postgres_server import postgres_server
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
+from winnow.storage import (
+    campaign_records,
+    dataset_records,
+    generation_records,
+    maintenance,
+    outcome_records,
+    round_records,
+    views,
+)
+from winnow.storage.database import Database, open_database
+from winnow.storage.records import NewComparison, NewDecision, NewGeneration
+from winnow.storage.schema import ensure_schema
+from winnow.tasks.leasing import now
 
 TITLES = {"storage": "Comparisons with their generations and prompts, 200 candidates"}
 INSERTED = 61_440

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import numpy as np
 from sqlalchemy import text
 
-from storage import campaign_records, dataset_records
-from storage.bulk import insert_rows
-from storage.copying import set_sequences
-from storage.database import Database
-from storage.models import Decision, Round, table_of
-from storage.records import NewCandidate, NewExample
-from tasks.leasing import now
+from winnow.storage import campaign_records, dataset_records
+from winnow.storage.bulk import insert_rows
+from winnow.storage.copying import set_sequences
+from winnow.storage.database import Database
+from winnow.storage.models import Decision, Round, table_of
+from winnow.storage.records import NewCandidate, NewExample
+from winnow.tasks.leasing import now
 
 CANDIDATES = 200
 CANDIDATES_PER_PROMPT = 10

@@ -11,11 +11,11 @@ from tests.faults.tampering import Tampering
 
 PRELOADED = [
     "tests.faults.child",
-    "flows.campaign",
-    "flows.commands",
-    "flows.launching",
-    "tasks.campaign_files",
-    "storage.views",
+    "winnow.flows.campaign",
+    "winnow.flows.commands",
+    "winnow.flows.launching",
+    "winnow.tasks.campaign_files",
+    "winnow.storage.views",
     "alembic.command",
     "alembic.autogenerate",
     "fastapi",
@@ -23,11 +23,11 @@ PRELOADED = [
     "prefect.engine",
     "prefect.flow_engine",
     "prefect.task_engine",
-    "tasks.embedding.sentence_model",
-    "tasks.engines.transformers_engine",
-    "tasks.engines.openai_engine",
+    "winnow.tasks.embedding.sentence_model",
+    "winnow.tasks.engines.transformers_engine",
+    "winnow.tasks.engines.openai_engine",
     "transformers.models.llama.modeling_llama",
-    "algorithms.best_mean.row_mean",
+    "winnow.algorithms.best_mean.row_mean",
     "psycopg",
     "route_campaigns",
     "scripted_engines",
@@ -55,7 +55,7 @@ def run_command(
     for tampering in tamperings:
         tampering()
     sys.argv = ["winnow", *arguments]
-    from flows.main import main
+    from winnow.flows.main import main
 
     main()
 
@@ -65,14 +65,14 @@ def provide() -> None:
     from route_campaigns import PROVIDERS as ROUTED
     from scripted_engines import SCRIPTED
 
-    from tasks.engines import providers
+    from winnow.tasks.engines import providers
 
     providers.PROVIDERS.update(PROVIDERS | SCRIPTED | ROUTED)
 
 
 def _write_down_requests(path: Path) -> None:
     """Leave a line for every text that is asked for, before it is answered."""
-    from tasks.engines.pool import EnginePool
+    from winnow.tasks.engines.pool import EnginePool
 
     generate = EnginePool.generate
     # Open from the beginning: a fault may be that no file can be opened any more.

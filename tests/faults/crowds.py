@@ -80,7 +80,7 @@ def _multiply(scene: Scene) -> None:
 
 
 def _columns(scene: Scene, table: str) -> list[str]:
-    from storage.models import Base
+    from winnow.storage.models import Base
 
     return [column.name for column in Base.metadata.tables[table].columns]
 
@@ -90,7 +90,7 @@ def _change(scene: Scene, *statements: str) -> None:
 
     from sqlalchemy import text
 
-    from storage.database import open_database
+    from winnow.storage.database import open_database
 
     with closing(open_database(scene.storage)) as database, database.writing() as session:
         for statement in statements:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from tasks.engines.protocol import Completion, Engine, ModelRef, Request
-from tasks.engines.providers import EngineSettings
 from tests.faults.scripted_worker import answer
+from winnow.tasks.engines.protocol import Completion, Engine, ModelRef, Request
+from winnow.tasks.engines.providers import EngineSettings
 
 
 class DigestEngine:

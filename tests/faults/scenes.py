@@ -71,7 +71,7 @@ class Scene:
         out, err = self._outputs()
         with out.open("wb") as to, err.open("wb") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "flows.main", *arguments],
+                [sys.executable, "-m", "winnow.flows.main", *arguments],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=to, stderr=errors,
                 env={key: value for key, value in {**os.environ, **environment}.items() if value},
             )  # fmt: skip
@@ -141,9 +141,9 @@ class Scene:
 
 def problems_of(storage: str, folder: Path) -> tuple[list[str], list[str]]:
     """What `winnow db check`, run from a folder, finds wrong with a database and with its links."""
-    from storage import maintenance
-    from storage.database import open_database
-    from tasks.auditing import findings
+    from winnow.storage import maintenance
+    from winnow.storage.database import open_database
+    from winnow.tasks.auditing import findings
 
     database = open_database(storage, read_only=True)
     try:

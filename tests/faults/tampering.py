@@ -60,7 +60,7 @@ def fail(error: BaseException) -> None:
 
 def clock_off_by(seconds: float) -> None:
     """Have Winnow's clock wrong by so much from now on."""
-    from tasks import leasing
+    from winnow.tasks import leasing
 
     class Clock(dt.datetime):
         @classmethod
@@ -72,7 +72,7 @@ def clock_off_by(seconds: float) -> None:
 
 def clock_that_jumps(seconds: float) -> None:
     """Have Winnow's clock ahead by so much every other time it is asked."""
-    from tasks import leasing
+    from winnow.tasks import leasing
 
     asked = 0
 
@@ -96,7 +96,7 @@ def boot_time_off_by(seconds: float) -> None:
 
 def short_lease(lifetime: float, heartbeat: float) -> None:
     """Let nobody wait a minute for a lease to run out."""
-    from tasks import leasing
+    from winnow.tasks import leasing
 
     leasing.LIFETIME = dt.timedelta(seconds=lifetime)
     leasing.HEARTBEAT = dt.timedelta(seconds=heartbeat)
@@ -104,7 +104,7 @@ def short_lease(lifetime: float, heartbeat: float) -> None:
 
 def within(container: str) -> None:
     """Be a process of a container with its host's name, where no process of another container is seen."""
-    from tasks import liveness
+    from winnow.tasks import liveness
 
     own, look_up = os.getpid(), liveness.look_up
     liveness._whereabouts = lambda: ("a start of the system", container)
@@ -114,14 +114,14 @@ def within(container: str) -> None:
 
 def soon_again(seconds: float) -> None:
     """Send a server what it did not answer again this soon, and not after half a second."""
-    from tasks.engines import server_calls
+    from winnow.tasks.engines import server_calls
 
     server_calls.FIRST_DELAY = seconds
 
 
 def impatient(milliseconds: int) -> None:
     """Wait for another writer as long as told, and no longer."""
-    from storage import database
+    from winnow.storage import database
 
     database.BUSY_TIMEOUT_MS = milliseconds
 
@@ -134,7 +134,7 @@ def disk_of(size: int) -> None:
 
 def mounted_as(kind: str, folder: str) -> None:
     """Have the system say that a folder is a file system of another machine."""
-    from storage import network_files
+    from winnow.storage import network_files
 
     read = network_files.read_mounts
     network_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
@@ -197,13 +197,13 @@ def _after(owner: Any, name: str) -> Callable[[Callable[[], None]], None]:
 
 
 def _pool() -> Any:
-    from tasks.engines.pool import EnginePool
+    from winnow.tasks.engines.pool import EnginePool
 
     return EnginePool
 
 
 def _transformers() -> Any:
-    from tasks.engines.transformers_engine import TransformersEngine
+    from winnow.tasks.engines.transformers_engine import TransformersEngine
 
     return TransformersEngine
 
@@ -221,31 +221,31 @@ def _llama() -> Any:
 
 
 def _server_calls() -> Any:
-    from tasks.engines.server_calls import ServerCalls
+    from winnow.tasks.engines.server_calls import ServerCalls
 
     return ServerCalls
 
 
 def _leases() -> Any:
-    from storage import leases
+    from winnow.storage import leases
 
     return leases
 
 
 def _progress() -> Any:
-    from flows.progress import PlainProgress
+    from winnow.flows.progress import PlainProgress
 
     return PlainProgress
 
 
 def _embedder() -> Any:
-    from tasks.embedding.sentence_model import SentenceModel
+    from winnow.tasks.embedding.sentence_model import SentenceModel
 
     return SentenceModel
 
 
 def _texts() -> Any:
-    from tasks.generating import Texts
+    from winnow.tasks.generating import Texts
 
     return Texts
 

@@ -6,10 +6,10 @@ Everything on our side is what serves vLLM: `VllmEngine`, `WorkerProcess` and th
 from functools import partial
 from unittest.mock import patch
 
-from tasks.engines import vllm_engine
-from tasks.engines.protocol import Engine, ModelRef
-from tasks.engines.providers import EngineSettings
-from tasks.engines.worker_process import WorkerProcess
+from winnow.tasks.engines import vllm_engine
+from winnow.tasks.engines.protocol import Engine, ModelRef
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.worker_process import WorkerProcess
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:

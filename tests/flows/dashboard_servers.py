@@ -17,7 +17,7 @@ def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str
     # Another test's server may start in the same moment and look for a free port as well.
     where = ["--storage", storage, "--port", str(free_port())]
     server = subprocess.Popen(
-        [sys.executable, "-m", "flows.main", "view", "--no-browser", *where, *options],
+        [sys.executable, "-m", "winnow.flows.main", "view", "--no-browser", *where, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

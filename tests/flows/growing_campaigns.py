@@ -50,8 +50,8 @@ def begin(context: ForkServerContext, folder: Path, storage: str, kill: Kill | N
 
 
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
-    from flows.campaign import run_campaign
-    from tasks.engines import providers
+    from winnow.flows.campaign import run_campaign
+    from winnow.tasks.engines import providers
 
     os.chdir(folder)
     providers.PROVIDERS.update(SCRIPTED)

@@ -15,11 +15,11 @@ import scripted_engines
 from stored_campaigns import NOW, decision, game, new_database, store_campaign
 from test_command_line import winnow
 
-from flows.html_report.sections import sections_of
-from storage import campaign_records, dataset_records, outcome_records, round_records
-from storage.database import open_database
-from storage.records import NewComparison
-from tasks.campaign_files import check_campaign_file
+from winnow.flows.html_report.sections import sections_of
+from winnow.storage import campaign_records, dataset_records, outcome_records, round_records
+from winnow.storage.database import open_database
+from winnow.storage.records import NewComparison
+from winnow.tasks.campaign_files import check_campaign_file
 
 WRONG_IN = {"large/plain": 0, "medium/plain": 40, "small/plain": 2}
 """Candidate -> the number whose multiples it is wrong on; 0 is none."""

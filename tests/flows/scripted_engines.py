@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from hostile_answers import HOSTILE_ANSWERS
 
-from tasks.engines.errors import EngineDied, EngineLoadFailed
-from tasks.engines.protocol import Completion
-from tasks.engines.providers import PROVIDERS
-from tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
+from winnow.tasks.engines.protocol import Completion
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.transformers_engine import TransformersEngine
 
 
 class ScriptedEngine:

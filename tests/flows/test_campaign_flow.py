@@ -10,12 +10,12 @@ import pytest
 import scripted_engines
 from test_command_line import winnow
 
-from flows.storage_urls import hide, reveal
-from storage import campaign_records, outcome_records
-from storage.database import open_database
-from tasks.campaigns import reopen_campaign
-from tasks.running import restored
-from tasks.warnings import campaign_warnings
+from winnow.flows.storage_urls import hide, reveal
+from winnow.storage import campaign_records, outcome_records
+from winnow.storage.database import open_database
+from winnow.tasks.campaigns import reopen_campaign
+from winnow.tasks.running import restored
+from winnow.tasks.warnings import campaign_warnings
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -17,12 +17,12 @@ import pytest
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S, eventually
 
-from flows.main import main
-from storage.database import open_database
-from storage.leases import acquire
-from storage.records import Holder
-from tasks.leasing import LIFETIME, now
-from tasks.liveness import is_gone
+from winnow.flows.main import main
+from winnow.storage.database import open_database
+from winnow.storage.leases import acquire
+from winnow.storage.records import Holder
+from winnow.tasks.leasing import LIFETIME, now
+from winnow.tasks.liveness import is_gone
 
 
 class Ran(NamedTuple):
@@ -291,7 +291,7 @@ def test_the_database_is_sound_and_counted(finished):
 def started(folder):
     """A campaign that is running its rounds, long enough to be interrupted."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.main", "run", "campaign.yaml", "--set", "batch_size=1",
+        [sys.executable, "-m", "winnow.flows.main", "run", "campaign.yaml", "--set", "batch_size=1",
          "--set", "stopping.budget=60"],
         cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from flows.dashboard import STORAGE_VARIABLE, asking, comparisons_page, frames
-from flows.dashboard.looking import look_at
+from winnow.flows.dashboard import STORAGE_VARIABLE, asking, comparisons_page, frames
+from winnow.flows.dashboard.looking import look_at
 
 HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
 SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"
@@ -32,12 +32,12 @@ def storage(tmp_path, monkeypatch):
 
 def shown(page):
     """Run a page of the dashboard, by the name of its module."""
-    code = f"from flows.dashboard import {page}; {page}.show()"
+    code = f"from winnow.flows.dashboard import {page}; {page}.show()"
     return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
 def campaigns():
-    code = "from flows.dashboard import campaigns_page; campaigns_page.show(lambda: None)"
+    code = "from winnow.flows.dashboard import campaigns_page; campaigns_page.show(lambda: None)"
     return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
@@ -102,7 +102,7 @@ def test_the_newest_campaign_is_shown_first_and_another_can_be_chosen(page, tmp_
 def test_the_campaign_named_in_the_address_is_shown(tmp_path):
     campaign = scored_campaign(tmp_path)
     store_campaign(campaign.database, "later")
-    app = AppTest.from_string("from flows.dashboard import campaign_page; campaign_page.show()")
+    app = AppTest.from_string("from winnow.flows.dashboard import campaign_page; campaign_page.show()")
     app.query_params["campaign"] = "letters"
     assert "letters" in texts(app.run())
 
@@ -261,10 +261,10 @@ def test_numbers_stay_numbers_and_empty_columns_go():
 
 
 def test_the_command_without_streamlit_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("flows.commands.dashboards.find_spec", lambda name: None)
+    monkeypatch.setattr("winnow.flows.commands.dashboards.find_spec", lambda name: None)
     result = winnow(tmp_path, "view")
     assert result.returncode == 1
-    assert "pip install 'winnow[view]'" in result.stderr
+    assert "pip install 'winnow-llm[view]'" in result.stderr
 
 
 def test_a_port_that_is_taken_is_a_sentence(tmp_path):

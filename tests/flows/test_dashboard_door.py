@@ -12,9 +12,9 @@ from stored_campaigns import new_database
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
-from flows.dashboard.door import Door
-from flows.gate import TOKEN_VARIABLE, Gate, new_token
-from tasks.errors import WinnowError
+from winnow.flows.dashboard.door import Door
+from winnow.flows.gate import TOKEN_VARIABLE, Gate, new_token
+from winnow.tasks.errors import WinnowError
 
 SOCKET = {
     "Upgrade": "websocket",

@@ -10,7 +10,7 @@ from stepwise_campaigns import run_campaign, write_campaign
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
-from tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.providers import PROVIDERS
 
 MOMENTS = (("campaigns", "created_at"), ("rounds", "planned_at"), ("decisions", "decided_at"))
 

@@ -11,7 +11,6 @@ from unittest.mock import patch
 
 import pytest
 
-from tasks.engines.providers import PROVIDERS
 from tests.faults import child, histories
 from tests.faults.calls import Passage
 from tests.faults.every_call import Aside
@@ -23,6 +22,7 @@ from tests.faults.registry import all_faults
 from tests.faults.staging import fork_server
 from tests.faults.strikes import CALL, MOMENT, Length, struck
 from tests.faults.system_calls import KILL, Overseer, begin_counting, end_counting, goes_on
+from winnow.tasks.engines.providers import PROVIDERS
 
 CHEAP = {
     "SIGTERM within a batch / best-mean / sqlite",

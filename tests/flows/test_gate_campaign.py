@@ -8,10 +8,10 @@ from campaign_processes import rows
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
-from flows.artifact_contents import progress
-from flows.campaign_lines import campaign_line
-from flows.reading import reading
-from storage import campaign_records
+from winnow.flows.artifact_contents import progress
+from winnow.flows.campaign_lines import campaign_line
+from winnow.flows.reading import reading
+from winnow.storage import campaign_records
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

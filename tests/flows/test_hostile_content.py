@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from flows.dashboard import STORAGE_VARIABLE
-from flows.html_report.labels import readable
-from storage.columns import storable
-from tasks.engines.providers import PROVIDERS
+from winnow.flows.dashboard import STORAGE_VARIABLE
+from winnow.flows.html_report.labels import readable
+from winnow.storage.columns import storable
+from winnow.tasks.engines.providers import PROVIDERS
 
 MEGABYTE = "<script>alert(1)</script>" * 40_000
 TEXTS = [*HOSTILE_TEXTS[:-1], "nul \0 and half a pair \ud83d", MEGABYTE]
@@ -150,7 +150,8 @@ def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
     # A script takes the main module's place, and processes of later tests would begin by running it.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     page = AppTest.from_string(
-        "from flows.dashboard import comparisons_page; comparisons_page.show()", default_timeout=PATIENCE_S
+        "from winnow.flows.dashboard import comparisons_page; comparisons_page.show()",
+        default_timeout=PATIENCE_S,
     ).run()
     for word, number in {
         "onerror": 0,

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from flows.interrupts import Interrupts
+from winnow.flows.interrupts import Interrupts
 
 
 def press():

@@ -3,11 +3,11 @@
 import pytest
 from stored_campaigns import NOW, new_database, store_campaign
 
-from flows.html_report.common_sections import cost_in_seconds
-from flows.summary import summary_lines
-from storage import campaign_records, loads
-from storage.records import NewLoad
-from tasks.status import campaign_status
+from winnow.flows.html_report.common_sections import cost_in_seconds
+from winnow.flows.summary import summary_lines
+from winnow.storage import campaign_records, loads
+from winnow.storage.records import NewLoad
+from winnow.tasks.status import campaign_status
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import scripted_engines
 from hostile_texts import HOSTILE_TEXTS
 from test_command_line import winnow
 
-from flows.interrupts import Interrupts
-from flows.log_lines import LogFormat, LogLevel, json_context, logged, notice
-from tasks.errors import WinnowError
+from winnow.flows.interrupts import Interrupts
+from winnow.flows.log_lines import LogFormat, LogLevel, json_context, logged, notice
+from winnow.tasks.errors import WinnowError
 
 
 def lines(text):

@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from flows import campaign
-from flows.going_on import run_flow
-from flows.interrupts import Interrupts
-from tasks.errors import WinnowError
+from winnow.flows import campaign
+from winnow.flows.going_on import run_flow
+from winnow.flows.interrupts import Interrupts
+from winnow.tasks.errors import WinnowError
 
 
 @pytest.mark.parametrize(

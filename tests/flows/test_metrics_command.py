@@ -17,9 +17,9 @@ from stored_campaigns import game, new_database, store_campaign
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
-from flows.gate import Gate
-from flows.metrics import CampaignMetrics
-from flows.serving_metrics import metrics_server
+from winnow.flows.gate import Gate
+from winnow.flows.metrics import CampaignMetrics
+from winnow.flows.serving_metrics import metrics_server
 
 
 @pytest.fixture
@@ -156,7 +156,16 @@ def test_beyond_this_machine_a_scrape_brings_the_token(storage):
 def test_the_command_asks_for_a_token_where_others_reach_it(storage, options, asks):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "flows.main", "metrics", "--storage", storage, "--serve", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "winnow.flows.main",
+        "metrics",
+        "--storage",
+        storage,
+        "--serve",
+        str(port),
+    ]
     server = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     try:
         said = server.stderr.readline()

@@ -32,7 +32,7 @@ def run(folder, url, changes, *options, **environment):
         "stopping": {"budget": 36, "delta": 0.05},
     }
     (folder / "campaign.yaml").write_text(yaml.safe_dump(spec | changes))
-    command = [sys.executable, "-m", "flows.main", "run", "campaign.yaml", "--trust", *options]
+    command = [sys.executable, "-m", "winnow.flows.main", "run", "campaign.yaml", "--trust", *options]
     path = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
     return subprocess.run(
         command,

@@ -12,11 +12,11 @@ from ray_clusters import AGENTS, actors, alive, on_ray, ray_cluster, resume_in, 
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S, until
 
-from tasks.engines.errors import ClusterUnavailable, EngineDied, EngineLoadFailed, EngineTimeout
-from tasks.engines.on_ray import cluster as joining
-from tasks.engines.on_ray.cluster import ray_engines
-from tasks.engines.protocol import ModelRef, Request, Sampling
-from tasks.engines.providers import EngineSettings, start_engine
+from winnow.tasks.engines.errors import ClusterUnavailable, EngineDied, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.on_ray import cluster as joining
+from winnow.tasks.engines.on_ray.cluster import ray_engines
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.providers import EngineSettings, start_engine
 
 
 @pytest.fixture(scope="module")

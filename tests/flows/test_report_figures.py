@@ -15,17 +15,17 @@ from report_campaigns import (
 )
 from stored_campaigns import NOW, generation, new_database, store_campaign
 
-from flows.html_report.figures_budget import allocation, tokens
-from flows.html_report.figures_certificates import e_values, weights
-from flows.html_report.figures_curve import curve
-from flows.html_report.figures_duels import head_to_head
-from flows.html_report.figures_estimates import intervals
-from flows.html_report.labels import shortened
-from flows.html_report.parts import first_of
-from flows.html_report.sections import sections_of
-from storage import campaign_records, generation_records, round_records, views
-from storage.database import open_database
-from tasks.views import ask
+from winnow.flows.html_report.figures_budget import allocation, tokens
+from winnow.flows.html_report.figures_certificates import e_values, weights
+from winnow.flows.html_report.figures_curve import curve
+from winnow.flows.html_report.figures_duels import head_to_head
+from winnow.flows.html_report.figures_estimates import intervals
+from winnow.flows.html_report.labels import shortened
+from winnow.flows.html_report.parts import first_of
+from winnow.flows.html_report.sections import sections_of
+from winnow.storage import campaign_records, generation_records, round_records, views
+from winnow.storage.database import open_database
+from winnow.tasks.views import ask
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from choreographer.browsers.chromium import Chromium
 from report_campaigns import figures_of, scored_campaign
 from test_command_line import winnow
 
-from flows.html_report import writing
-from flows.html_report.pictures import as_slide
-from flows.html_report.sections import sections_of
+from winnow.flows.html_report import writing
+from winnow.flows.html_report.pictures import as_slide
+from winnow.flows.html_report.sections import sections_of
 
 
 @pytest.fixture

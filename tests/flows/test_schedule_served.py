@@ -22,7 +22,7 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     out = tmp_path / "out"
     with out.open("wb") as output:
         serving = subprocess.Popen(
-            [sys.executable, "-m", "flows.main", "schedule", "campaign.yaml", "--interval", "4"],
+            [sys.executable, "-m", "winnow.flows.main", "schedule", "campaign.yaml", "--interval", "4"],
             cwd=tmp_path,
             env=work_pools.environment(),
             stdout=output,
@@ -53,7 +53,7 @@ def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_p
     out = tmp_path / "out"
     with out.open("wb") as output:
         serving = subprocess.Popen(
-            [sys.executable, "-m", "flows.main", "schedule", "campaign.yaml", "--interval", "86400"],
+            [sys.executable, "-m", "winnow.flows.main", "schedule", "campaign.yaml", "--interval", "86400"],
             cwd=tmp_path,
             env=work_pools.environment(),
             stdout=output,

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from algorithms.registry import selector_names
-from flows.main import main
-from tasks import simulation
+from winnow.algorithms.registry import selector_names
+from winnow.flows.main import main
+from winnow.tasks import simulation
 
 
 class Ran(NamedTuple):

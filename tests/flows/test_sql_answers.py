@@ -14,10 +14,10 @@ from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
-from flows import sql_answers
-from flows.sql_answers import MIB, Bounds, answered, unpack
-from flows.sql_child import pack
-from storage.errors import QueryRefused, StorageError
+from winnow.flows import sql_answers
+from winnow.flows.sql_answers import MIB, Bounds, answered, unpack
+from winnow.flows.sql_child import pack
+from winnow.storage.errors import QueryRefused, StorageError
 
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 BOUNDS = Bounds(seconds=20, bytes=4 * MIB, memory=128 * MIB)
@@ -110,7 +110,7 @@ def test_a_database_that_is_not_there_is_the_same_sentence_as_elsewhere(tmp_path
 
 
 def test_the_process_loads_nothing_that_is_slow_to_load():
-    code = "import sys; import flows.sql_child; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    code = "import sys; import winnow.flows.sql_child; print(*sorted(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
@@ -123,8 +123,8 @@ def test_the_process_loads_nothing_that_is_slow_to_load():
         "scipy",
         "alembic",
         "pydantic",
-        "tasks",
-        "algorithms",
+        "winnow.tasks",
+        "winnow.algorithms",
     }
     assert "sqlalchemy" in loaded
     assert not heavy & set(loaded)
@@ -133,7 +133,7 @@ def test_the_process_loads_nothing_that_is_slow_to_load():
 def test_a_process_whose_asker_is_killed_ends_too(storage):
     code = (
         "import sys, time\n"
-        "from flows.sql_answers import Bounds, answered\n"
+        "from winnow.flows.sql_answers import Bounds, answered\n"
         f"slow = {NUMBERS + ' SELECT max(i) FROM n'!r}\n"
         f"with answered({storage!r}, slow, Bounds(seconds=600, bytes=1)) as (_, rows): pass\n"
     )

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from algorithms.proportion import proportion_interval
-from flows.stops_plot import LEVEL, Stops, draw_stops
+from winnow.algorithms.proportion import proportion_interval
+from winnow.flows.stops_plot import LEVEL, Stops, draw_stops
 
 
 def stops(label, places, stopped=None, wrong=0):

@@ -5,12 +5,12 @@ from contextlib import nullcontext
 import pytest
 from stored_campaigns import new_database, store_campaign
 
-from flows import exits, launching
-from flows.launching import run_stored_campaign
-from storage import leases
-from storage.errors import LeaseLost
-from storage.records import Holder
-from tasks.leasing import LIFETIME, now
+from winnow.flows import exits, launching
+from winnow.flows.launching import run_stored_campaign
+from winnow.storage import leases
+from winnow.storage.errors import LeaseLost
+from winnow.storage.records import Holder
+from winnow.tasks.leasing import LIFETIME, now
 
 ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
 

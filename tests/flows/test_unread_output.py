@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from flows.output import tell
+from winnow.flows.output import tell
 
 
 class Unwritable:

@@ -24,9 +24,9 @@ from test_command_line import winnow
 from tiny_models import save_tiny_llama
 from waiting import eventually
 
-from tasks.engines.protocol import ModelRef
-from tasks.engines.providers import PROVIDERS, EngineSettings
-from tasks.engines.vllm_engine import VllmEngine
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import PROVIDERS, EngineSettings
+from winnow.tasks.engines.vllm_engine import VllmEngine
 
 pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("prefect_api")]
 
@@ -103,7 +103,7 @@ def campaign_of_duels(folder):
 def started(folder, *command):
     with (folder / "told.txt").open("ab") as told:
         return subprocess.Popen(
-            [sys.executable, "-m", "flows.main", *command], cwd=folder, stderr=told, stdout=told
+            [sys.executable, "-m", "winnow.flows.main", *command], cwd=folder, stderr=told, stdout=told
         )
 
 
@@ -122,7 +122,7 @@ def engines(folder):
     """Processes of vLLM workers that are alive and were started from a folder: other tests have some too."""
     found = []
     for process in psutil.process_iter(["cmdline", "cwd", "status"]):
-        is_worker = "tasks.engines.vllm_worker" in (process.info["cmdline"] or [])
+        is_worker = "winnow.tasks.engines.vllm_worker" in (process.info["cmdline"] or [])
         is_alive = process.info["status"] != psutil.STATUS_ZOMBIE
         if is_worker and is_alive and process.info["cwd"] == str(folder):
             found.append(process.pid)

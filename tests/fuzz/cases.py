@@ -11,10 +11,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from algorithms.errors import AlgorithmError
-from storage.errors import StorageError
-from tasks.errors import WinnowError
-from tasks.printable import LONGEST
+from winnow.algorithms.errors import AlgorithmError
+from winnow.storage.errors import StorageError
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.printable import LONGEST
 
 CORPUS = Path(__file__).with_name("corpus")
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from flows.trusting import Trust, approving
-from tasks.campaign_files import check_campaign_file
-from tasks.spec import CampaignSpec
-from tasks.spec_file import load_spec
+from winnow.flows.trusting import Trust, approving
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.spec_file import load_spec
 
 BASE = {
     "name": "letters",

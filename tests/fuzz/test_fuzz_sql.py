@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from property_settings import tries
 from stored_campaigns import new_database, store_campaign
 
-from flows.sql_answers import unpack
-from flows.sql_child import pack
-from storage.database import open_database
-from storage.statements import bound_cells, give_up_after, run_sql
+from winnow.flows.sql_answers import unpack
+from winnow.flows.sql_child import pack
+from winnow.storage.database import open_database
+from winnow.storage.statements import bound_cells, give_up_after, run_sql
 
 
 @pytest.fixture(scope="module")

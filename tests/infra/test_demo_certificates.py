@@ -5,9 +5,9 @@ import json
 import pytest
 from test_demo_preparation import Trainer
 
-from infra.demo.prepare import prepare_certificate
-from infra.demo.recipes import CERTIFIED
-from tasks.campaign_files import check_campaign_file
+from winnow.infra.demo.prepare import prepare_certificate
+from winnow.infra.demo.recipes import CERTIFIED
+from winnow.tasks.campaign_files import check_campaign_file
 
 
 @pytest.fixture

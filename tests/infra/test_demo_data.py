@@ -7,11 +7,11 @@ from itertools import islice
 import jinja2
 import pytest
 
-from infra.demo.data import EXAMPLES_PER_TASK, evaluation_examples, training_texts
-from infra.demo.problems import TASKS
-from infra.demo.prompts import TEMPLATES, render
-from infra.demo.recipes import CONTEXT, RECIPES
-from infra.demo.words import NOUNS
+from winnow.infra.demo.data import EXAMPLES_PER_TASK, evaluation_examples, training_texts
+from winnow.infra.demo.problems import TASKS
+from winnow.infra.demo.prompts import TEMPLATES, render
+from winnow.infra.demo.recipes import CONTEXT, RECIPES
+from winnow.infra.demo.words import NOUNS
 
 EVENLY = dict.fromkeys(TASKS, 1.0)
 PROMPT = re.compile(r"(?P<task>\w+) (?P<input>.*) (?P<style>=|steps:|reversed:)")

@@ -7,15 +7,15 @@ import pytest
 import yaml
 from test_demo_preparation import RECIPES, Trainer, contents, prepare
 
-from infra.demo.data import evaluation_inputs
-from infra.demo.pairs import Pair, judged_pairs, judged_texts
-from infra.demo.prepare import prepare_duels
-from infra.demo.prompts import JUDGE_TEMPLATE
-from infra.demo.recipes import CONTEXT, DUELLISTS, JUDGE
-from infra.demo.tokenizer import CHARACTERS
-from tasks.campaign_files import check_campaign_file
-from tasks.pair_judges.prompts import load_template
-from tasks.pair_judges.protocol import Duel
+from winnow.infra.demo.data import evaluation_inputs
+from winnow.infra.demo.pairs import Pair, judged_pairs, judged_texts
+from winnow.infra.demo.prepare import prepare_duels
+from winnow.infra.demo.prompts import JUDGE_TEMPLATE
+from winnow.infra.demo.recipes import CONTEXT, DUELLISTS, JUDGE
+from winnow.infra.demo.tokenizer import CHARACTERS
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.pair_judges.prompts import load_template
+from winnow.tasks.pair_judges.protocol import Duel
 
 
 @pytest.fixture(scope="module")

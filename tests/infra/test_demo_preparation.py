@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.demo.artefacts import FINGERPRINT, replacing
-from infra.demo.data import evaluation_examples
-from infra.demo.errors import TrainingFailed
-from infra.demo.prepare import prepare_demo
-from infra.demo.processes import train_in_processes
-from infra.demo.recipes import Recipe
+from winnow.infra.demo.artefacts import FINGERPRINT, replacing
+from winnow.infra.demo.data import evaluation_examples
+from winnow.infra.demo.errors import TrainingFailed
+from winnow.infra.demo.prepare import prepare_demo
+from winnow.infra.demo.processes import train_in_processes
+from winnow.infra.demo.recipes import Recipe
 
 ROOT = Path(__file__).parents[2]
 RECIPES = [
@@ -123,7 +123,7 @@ def test_nothing_slow_is_imported_when_all_is_there(folder):
     prepare(folder, Trainer())
     code = (
         "import sys, pathlib; from test_demo_preparation import RECIPES; "
-        "from infra.demo.prepare import prepare_demo; "
+        "from winnow.infra.demo.prepare import prepare_demo; "
         "prepare_demo(pathlib.Path(sys.argv[1]), print, RECIPES); "
         "print(sorted({'torch', 'transformers', 'tokenizers', 'vllm'} & set(sys.modules)))"
     )

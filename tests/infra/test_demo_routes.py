@@ -5,11 +5,11 @@ import json
 import pytest
 from test_demo_preparation import Trainer
 
-from infra.demo.data import evaluation_examples
-from infra.demo.prepare import prepare_routes
-from infra.demo.problems import TASKS
-from infra.demo.recipes import ROUTED
-from tasks.campaign_files import check_campaign_file
+from winnow.infra.demo.data import evaluation_examples
+from winnow.infra.demo.prepare import prepare_routes
+from winnow.infra.demo.problems import TASKS
+from winnow.infra.demo.recipes import ROUTED
+from winnow.tasks.campaign_files import check_campaign_file
 
 
 @pytest.fixture

@@ -49,6 +49,6 @@ def test_the_image_copies_all_that_its_installation_needs(target):
     copied = {source for line in lines if line.startswith("COPY") for source in line.split()[1:-1]}
     assert all((ROOT / source).exists() for source in copied)
     assert {"pyproject.toml", "README.md", "infra/install.sh", "infra/locks"} <= copied
-    assert {"algorithms", "storage", "tasks", "flows", "infra/demo"} <= copied
+    assert {".package", "algorithms", "storage", "tasks", "flows", "infra/demo"} <= copied
     assert (ROOT / "infra" / "locks" / f"{target}.txt").exists()
     assert "USER winnow" in lines

@@ -2,8 +2,8 @@
 
 from stored_campaigns import NOW, store_campaign
 
-from storage import arrivals, campaign_records, dataset_records, outcome_records
-from storage.records import NewCandidate, NewExample
+from winnow.storage import arrivals, campaign_records, dataset_records, outcome_records
+from winnow.storage.records import NewCandidate, NewExample
 
 N_EXAMPLES = 5
 """Of a stored campaign, before any arrive."""

@@ -7,8 +7,8 @@ from sqlalchemy import insert, select
 from sqlalchemy.exc import StatementError
 from stored_campaigns import NOW, store_campaign
 
-from storage.errors import ConflictingRecord
-from storage.models import Campaign, Comparison, Decision, Game, Generation, Prompt, Round
+from winnow.storage.errors import ConflictingRecord
+from winnow.storage.models import Campaign, Comparison, Decision, Game, Generation, Prompt, Round
 
 
 @pytest.fixture

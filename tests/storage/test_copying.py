@@ -5,13 +5,13 @@ from hostile_texts import HOSTILE_TEXTS
 from sqlalchemy import Table, text
 from stored_campaigns import NOW, canary, game, generation, store_campaign
 
-from storage import canary_records, copying, generation_records, views
-from storage.columns import storable
-from storage.copying import content, copy_database
-from storage.database import open_database
-from storage.errors import CopyRefused
-from storage.models import Base, Comparison
-from storage.schema import ensure_schema
+from winnow.storage import canary_records, copying, generation_records, views
+from winnow.storage.columns import storable
+from winnow.storage.copying import content, copy_database
+from winnow.storage.database import open_database
+from winnow.storage.errors import CopyRefused
+from winnow.storage.models import Base, Comparison
+from winnow.storage.schema import ensure_schema
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from storage import generation_records, maintenance, round_records
+from winnow.storage import generation_records, maintenance, round_records
 
 PROGRAM = """
 import resource, signal, sys
 sys.path[:0] = ["tests"]
 from stored_campaigns import NOW, generation
-from storage import generation_records, round_records
-from storage.database import open_database
+from winnow.storage import generation_records, round_records
+from winnow.storage.database import open_database
 
 database = open_database(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -3,9 +3,9 @@
 import pytest
 from stored_campaigns import NOW, decision
 
-from storage import outcome_records, round_records
-from storage.driving import run
-from storage.errors import ConflictingRecord, StorageUnavailable
+from winnow.storage import outcome_records, round_records
+from winnow.storage.driving import run
+from winnow.storage.errors import ConflictingRecord, StorageUnavailable
 
 
 def test_a_row_that_breaks_a_constraint_is_named(campaign):

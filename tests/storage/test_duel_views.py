@@ -3,7 +3,7 @@
 import pytest
 from stored_campaigns import NOW, game, generation, store_campaign
 
-from storage import duel_views, generation_records, views
+from winnow.storage import duel_views, generation_records, views
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage import embeddings
-from storage.errors import ConflictingRecord
-from storage.models import Embedding
+from winnow.storage import embeddings
+from winnow.storage.errors import ConflictingRecord
+from winnow.storage.models import Embedding
 
 DIGESTS = [f"{number:064x}" for number in range(embeddings.DIGESTS_PER_QUERY + 3)]
 

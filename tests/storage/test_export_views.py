@@ -3,7 +3,7 @@
 import pytest
 from stored_campaigns import NOW, store_campaign
 
-from storage import export_views
+from winnow.storage import export_views
 
 
 @pytest.fixture

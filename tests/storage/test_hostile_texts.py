@@ -4,8 +4,8 @@ import pytest
 from hostile_texts import HOSTILE_TEXTS
 from stored_campaigns import NOW, decision, generation
 
-from storage import campaign_records, generation_records, outcome_records, statements, views
-from storage.records import NewComparison
+from winnow.storage import campaign_records, generation_records, outcome_records, statements, views
+from winnow.storage.records import NewComparison
 
 
 def stored(campaign, texts):

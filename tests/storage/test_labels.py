@@ -3,8 +3,8 @@
 import pytest
 from stored_campaigns import NOW, decision, store_campaign
 
-from storage import labels, outcome_records, round_records
-from storage.records import NewComparison
+from winnow.storage import labels, outcome_records, round_records
+from winnow.storage.records import NewComparison
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, store_campaign
 
-from storage import leases, pruning, round_records
-from storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
-from storage.models import Lease, Round
-from storage.records import Holder
+from winnow.storage import leases, pruning, round_records
+from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
+from winnow.storage.models import Lease, Round
+from winnow.storage.records import Holder
 
 LIFETIME = dt.timedelta(seconds=60)
 ONE = Holder(host="here", pid=11, boot_id="a", pid_namespace="1", started_ticks=15)

@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from stored_campaigns import NOW, generation, new_database, store_campaign
 
-from storage import cost_views, generation_records, loads, round_records, views
-from storage.errors import ConflictingRecord
-from storage.records import NewLoad
+from winnow.storage import cost_views, generation_records, loads, round_records, views
+from winnow.storage.errors import ConflictingRecord
+from winnow.storage.records import NewLoad
 
 
 def load(model, **fields):

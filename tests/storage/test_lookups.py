@@ -3,9 +3,9 @@
 from sqlalchemy import delete
 from stored_campaigns import NOW, generation
 
-from storage import generation_records
-from storage.lookups import ids_with
-from storage.models import Generation
+from winnow.storage import generation_records
+from winnow.storage.lookups import ids_with
+from winnow.storage.models import Generation
 
 
 def stored(campaign, *keys):

@@ -8,12 +8,19 @@ from postgres_server import postgres_server
 from sqlalchemy import text
 from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
 
-from storage import campaign_records, generation_records, outcome_records, round_records, statements, views
-from storage.database import open_database
-from storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
-from storage.models import Base
-from storage.schema import ensure_schema, require_schema
-from storage.write_lock import LOCKED_BY_WRITERS
+from winnow.storage import (
+    campaign_records,
+    generation_records,
+    outcome_records,
+    round_records,
+    statements,
+    views,
+)
+from winnow.storage.database import open_database
+from winnow.storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
+from winnow.storage.models import Base
+from winnow.storage.schema import ensure_schema, require_schema
+from winnow.storage.write_lock import LOCKED_BY_WRITERS
 
 
 @pytest.fixture
@@ -167,7 +174,7 @@ MODES = ["ROW SHARE", "ROW EXCLUSIVE", "SHARE UPDATE EXCLUSIVE", "SHARE", "SHARE
 
 
 def test_a_role_that_may_only_select_cannot_keep_a_writer_from_writing(postgresql, campaign, monkeypatch):
-    monkeypatch.setattr("storage.database.BUSY_TIMEOUT_MS", 500)
+    monkeypatch.setattr("winnow.storage.database.BUSY_TIMEOUT_MS", 500)
     name = campaign.database.url.rpartition("/")[2]
     postgresql.execute("CREATE ROLE stranger LOGIN IN ROLE pg_read_all_data")
     writer = open_database(campaign.database.url)

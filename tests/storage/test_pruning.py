@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, canary, decision, generation, store_campaign
 
-from storage import (
+from winnow.storage import (
     campaign_records,
     canary_records,
     cost_views,
@@ -20,9 +20,9 @@ from storage import (
     statements,
     views,
 )
-from storage.errors import LeaseHeld, TextsLost
-from storage.models import Campaign, Canary, Dataset, Example, Generation, Pin, Prompt
-from storage.records import Holder, NewComparison
+from winnow.storage.errors import LeaseHeld, TextsLost
+from winnow.storage.models import Campaign, Canary, Dataset, Example, Generation, Pin, Prompt
+from winnow.storage.records import Holder, NewComparison
 
 LATER = NOW + dt.timedelta(days=40)
 HOLDER = Holder(host="here", pid=1, boot_id="a", pid_namespace="1", started_ticks=1)

@@ -8,10 +8,10 @@ import pytest
 from stored_campaigns import NOW, StoredCampaign
 from waiting import PATIENCE_S
 
-from storage import campaign_records, dataset_records, statements, views
-from storage.database import open_database
-from storage.records import NewCandidate, NewExample
-from tasks.status import campaign_status
+from winnow.storage import campaign_records, dataset_records, statements, views
+from winnow.storage.database import open_database
+from winnow.storage.records import NewCandidate, NewExample
+from winnow.tasks.status import campaign_status
 
 ROUNDS, CANDIDATES, READERS = 30, 4, 3
 

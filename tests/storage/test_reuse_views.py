@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 from stored_campaigns import NOW, decision, game, generation, store_campaign
 
-from storage import agreement_views, generation_records, history_views, outcome_records, reuse_views
-from storage.records import NewComparison
-from tasks.agreement import agreement, cohens_kappa
-from tasks.errors import SpecError
-from tasks.views import ask
+from winnow.storage import agreement_views, generation_records, history_views, outcome_records, reuse_views
+from winnow.storage.records import NewComparison
+from winnow.tasks.agreement import agreement, cohens_kappa
+from winnow.tasks.errors import SpecError
+from winnow.tasks.views import ask
 
 
 def asked(campaign, view):

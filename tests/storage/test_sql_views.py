@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import NOW, decision, game, generation, store_campaign
 
-from storage import duel_views, generation_records, outcome_records, round_records, views
-from storage.records import NewComparison
-from storage.sql_views import VIEWS
+from winnow.storage import duel_views, generation_records, outcome_records, round_records, views
+from winnow.storage.records import NewComparison
+from winnow.storage.sql_views import VIEWS
 
 
 @pytest.fixture

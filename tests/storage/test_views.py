@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import inspect, select, text
 from stored_campaigns import NOW, decision, generation, store_campaign
 
-from storage import duel_views, generation_records, outcome_records, spending, statements, views
-from storage.database import open_database
-from storage.errors import QueryRefused
-from storage.models import Tally
-from storage.records import NewComparison
+from winnow.storage import duel_views, generation_records, outcome_records, spending, statements, views
+from winnow.storage.database import open_database
+from winnow.storage.errors import QueryRefused
+from winnow.storage.models import Tally
+from winnow.storage.records import NewComparison
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
-from tasks.allowance import Allowance
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
+from winnow.tasks.allowance import Allowance
 
 ARMS, EXAMPLES, BATCH, BUDGET = 5, 40, 8, 60
 

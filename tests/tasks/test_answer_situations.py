@@ -12,16 +12,16 @@ from typing import NamedTuple
 import pytest
 from stored_campaigns import store_campaign
 
-from algorithms.route.advantage import Advantage
-from storage.records import DecisionRecord
-from tasks.answer import derive
-from tasks.answer.model import Addition
-from tasks.answer.phrases import MIXED, NOBODY
-from tasks.answer.words import answer_lines, headline
-from tasks.budgets import Spending
-from tasks.canaries.changes import CanaryChange
-from tasks.certifying.certificate import Certificate
-from tasks.routing.standing import Standing
+from winnow.algorithms.route.advantage import Advantage
+from winnow.storage.records import DecisionRecord
+from winnow.tasks.answer import derive
+from winnow.tasks.answer.model import Addition
+from winnow.tasks.answer.phrases import MIXED, NOBODY
+from winnow.tasks.answer.words import answer_lines, headline
+from winnow.tasks.budgets import Spending
+from winnow.tasks.canaries.changes import CanaryChange
+from winnow.tasks.certifying.certificate import Certificate
+from winnow.tasks.routing.standing import Standing
 
 TOKENS = Spending(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 OWN = Spending(kind="comparisons", spent=40, limit=40, key="stopping.budget")

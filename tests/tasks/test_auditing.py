@@ -11,10 +11,10 @@ from scripted_engines import SCRIPTED
 from stepwise_campaigns import prune, run_campaign, write_campaign, write_duels
 from stored_campaigns import new_database
 
-from storage import audit_rows
-from storage.database import open_database
-from tasks.auditing import findings
-from tasks.engines.providers import PROVIDERS
+from winnow.storage import audit_rows
+from winnow.storage.database import open_database
+from winnow.tasks.auditing import findings
+from winnow.tasks.engines.providers import PROVIDERS
 
 CERTIFY = {
     "objective": "certify",

@@ -5,15 +5,15 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import store_campaign
 
-from algorithms.best_mean.setting import Setting
-from algorithms.best_mean.ucb_e import UcbE
-from algorithms.decision import Claim
-from algorithms.mean_interval import mean_interval
-from algorithms.protocols import round_rng
-from storage import paired_views
-from tasks.answer import beyond
-from tasks.answer.words import answer_lines
-from tasks.status import campaign_status
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.ucb_e import UcbE
+from winnow.algorithms.decision import Claim
+from winnow.algorithms.mean_interval import mean_interval
+from winnow.algorithms.protocols import round_rng
+from winnow.storage import paired_views
+from winnow.tasks.answer import beyond
+from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
 

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import insert
 from stored_campaigns import NOW, store_campaign
 
-from storage.models import Load
-from tasks.budgets import Ledger, amount, devices_by_model
-from tasks.campaign_files import check_campaign_file
-from tasks.errors import SpecError
-from tasks.spec import CampaignSpec
-from tasks.spec_file import load_spec
-from tasks.status import campaign_status
+from winnow.storage.models import Load
+from winnow.tasks.budgets import Ledger, amount, devices_by_model
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.spec_file import load_spec
+from winnow.tasks.status import campaign_status
 
 BUDGET = "budget: 40"
 EVERYTHING = "{comparisons: 40, tokens: 1000, gpu_seconds: 1.5, cost: 0.25}"

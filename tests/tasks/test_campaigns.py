@@ -6,12 +6,12 @@ import sqlite3
 import pytest
 from sqlalchemy import func, select
 
-from storage import campaign_records
-from storage.errors import CampaignNotFound
-from storage.models import Base
-from tasks.campaign_files import check_campaign_file
-from tasks.campaigns import IdentityChanged, open_campaign, reopen_campaign
-from tasks.errors import SpecError
+from winnow.storage import campaign_records
+from winnow.storage.errors import CampaignNotFound
+from winnow.storage.models import Base
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.campaigns import IdentityChanged, open_campaign, reopen_campaign
+from winnow.tasks.errors import SpecError
 
 STORAGE = "sqlite:///results.db"
 
@@ -46,7 +46,7 @@ def test_a_new_campaign_is_stored_with_its_data_and_candidates(database, opened)
         "rounds": 0,
     } == counts(database)
     assert (opened.name, opened.objective, opened.seed) == ("letters", "best-mean", 7)
-    assert opened.versions["winnow"]
+    assert opened.versions["winnow-llm"]
     assert opened.spec["model_fingerprints"].keys() == {"small", "smaller"}
     with database.reading() as session:
         assert campaign_records.get_campaign(session, "letters") == opened

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import regex
 
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
-from storage.records import StoredText
-from tasks.certifying.autoevaluator import Autoevaluator
-from tasks.certifying.checking import Certification
-from tasks.certifying.parts import Parts
-from tasks.certifying.scoring import Scorer
-from tasks.certifying.selector import as_losses
-from tasks.engines.protocol import GenerationFailure
-from tasks.judges.numeric import NumericJudge
-from tasks.judges.protocol import Verdict
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
+from winnow.storage.records import StoredText
+from winnow.tasks.certifying.autoevaluator import Autoevaluator
+from winnow.tasks.certifying.checking import Certification
+from winnow.tasks.certifying.parts import Parts
+from winnow.tasks.certifying.scoring import Scorer
+from winnow.tasks.certifying.selector import as_losses
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.judges.numeric import NumericJudge
+from winnow.tasks.judges.protocol import Verdict
 
 FAILED = GenerationFailure(reason="engine_failed", detail="it died")
 NUMBERED = Autoevaluator(

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from tasks.datasets import Example, load_dataset
-from tasks.errors import DatasetError
+from winnow.tasks.datasets import Example, load_dataset
+from winnow.tasks.errors import DatasetError
 
 ROLES = {"id": "id", "input": "question", "target": "answer"}
 ROWS = [

@@ -10,16 +10,16 @@ import torch
 from tiny_models import save_tiny_llama
 from transformers import AutoModel, AutoTokenizer
 
-from tasks.datasets import load_dataset
-from tasks.embedding.precomputed import read_vectors
-from tasks.embedding.prompts import check_embedder
-from tasks.embedding.protocol import EmbeddingFailed, of_unit_length
-from tasks.embedding.registry import create_embedder
-from tasks.embedding.sentence_model import SentenceModel
-from tasks.embedding.stored import stored_vectors
-from tasks.embedding.vllm_embedder import VllmEmbedder
-from tasks.errors import SpecError, TemplateError
-from tasks.spec import EmbedderSpec
+from winnow.tasks.datasets import load_dataset
+from winnow.tasks.embedding.precomputed import read_vectors
+from winnow.tasks.embedding.prompts import check_embedder
+from winnow.tasks.embedding.protocol import EmbeddingFailed, of_unit_length
+from winnow.tasks.embedding.registry import create_embedder
+from winnow.tasks.embedding.sentence_model import SentenceModel
+from winnow.tasks.embedding.stored import stored_vectors
+from winnow.tasks.embedding.vllm_embedder import VllmEmbedder
+from winnow.tasks.errors import SpecError, TemplateError
+from winnow.tasks.spec import EmbedderSpec
 
 TEXTS = ["What is 17 + 25?", "Name a colour that many flags share.", "a"]
 POOLED = {
@@ -252,7 +252,7 @@ def test_what_is_embedded_is_a_template_of_the_fields_and_part_of_the_identity(d
 
 @pytest.mark.vllm
 def test_vllm_makes_the_vectors_of_the_packaged_model(packaged, tmp_path, monkeypatch):
-    from tasks.embedding.sentence_model import _packaged
+    from winnow.tasks.embedding.sentence_model import _packaged
 
     monkeypatch.chdir(tmp_path)
     embedder = create_embedder(EmbedderSpec(type="vllm", model=_packaged()))

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 import pytest
 from pydantic import ValidationError
 
-from tasks.engines.placement import placed
-from tasks.engines.protocol import ModelRef
-from tasks.engines.providers import EngineSettings
-from tasks.execution_spec import ExecutionSpec
+from winnow.tasks.engines.placement import placed
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.execution_spec import ExecutionSpec
 
 
 class Started(Exception):
@@ -25,8 +25,10 @@ def placement_of(monkeypatch, **execution):
     def started(where, settings):
         raise Started(where, settings.max_connections)
 
-    monkeypatch.setattr("tasks.engines.on_ray.cluster.ray_engines", cluster)
-    monkeypatch.setattr("tasks.engines.placement.start_engine", lambda _, settings: started("here", settings))
+    monkeypatch.setattr("winnow.tasks.engines.on_ray.cluster.ray_engines", cluster)
+    monkeypatch.setattr(
+        "winnow.tasks.engines.placement.start_engine", lambda _, settings: started("here", settings)
+    )
     return placed(ExecutionSpec(**execution))
 
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.protocols import round_rng
-from storage.rate_views import ModelRate, rates
-from tasks.campaign_files import check_campaign_file
-from tasks.errors import SpecError
-from tasks.forecast.assumed import read_assumption, stand_in
-from tasks.forecast.gaps import smallest_separated
-from tasks.forecast.plan import plan_campaign
-from tasks.forecast.requests import Player
-from tasks.forecast.tokens import prompt_tokens, tokenizer_of
-from tasks.score_tables import ScoreTable
+from winnow.algorithms.protocols import round_rng
+from winnow.storage.rate_views import ModelRate, rates
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.errors import SpecError
+from winnow.tasks.forecast.assumed import read_assumption, stand_in
+from winnow.tasks.forecast.gaps import smallest_separated
+from winnow.tasks.forecast.plan import plan_campaign
+from winnow.tasks.forecast.requests import Player
+from winnow.tasks.forecast.tokens import prompt_tokens, tokenizer_of
+from winnow.tasks.score_tables import ScoreTable
 
 
 def test_means_are_spread_or_alike():

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from stored_campaigns import NOW, new_database, store_campaign
 
-from storage.errors import CampaignNotFound, QueryRefused, SchemaMissing
-from tasks.errors import SpecError
-from tasks.frames import campaigns, frame, sql_frame
+from winnow.storage.errors import CampaignNotFound, QueryRefused, SchemaMissing
+from winnow.tasks.errors import SpecError
+from winnow.tasks.frames import campaigns, frame, sql_frame
 
 
 @pytest.fixture

@@ -12,25 +12,25 @@ from property_settings import tries
 from scipy.stats import binom
 from stored_campaigns import store_campaign
 
-from algorithms.errors import MalformedBatch
-from algorithms.mean_interval import mean_interval
-from algorithms.protocols import Batch, round_rng
-from algorithms.registry import create_selector
-from storage.records import DecisionRecord
-from tasks.answer.held_out_words import held_out_lines
-from tasks.answer.model import Answer, Claim
-from tasks.answer.phrases import MIXED
-from tasks.answer.words import answer_lines
-from tasks.budgets import Spending
-from tasks.campaign_files import check_campaign_file
-from tasks.canaries.changes import CanaryChange
-from tasks.errors import SpecError
-from tasks.exhaustive import exhaustive_campaign
-from tasks.holdout.finalists import finalists
-from tasks.holdout.selector import HoldoutSelector, selection_budget
-from tasks.holdout.split import Split, split_examples
-from tasks.holdout.standing import LEVEL, HeldOut, completed, held_out_of
-from tasks.same_scores import has_the_same_scores
+from winnow.algorithms.errors import MalformedBatch
+from winnow.algorithms.mean_interval import mean_interval
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
+from winnow.storage.records import DecisionRecord
+from winnow.tasks.answer.held_out_words import held_out_lines
+from winnow.tasks.answer.model import Answer, Claim
+from winnow.tasks.answer.phrases import MIXED
+from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.budgets import Spending
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.canaries.changes import CanaryChange
+from winnow.tasks.errors import SpecError
+from winnow.tasks.exhaustive import exhaustive_campaign
+from winnow.tasks.holdout.finalists import finalists
+from winnow.tasks.holdout.selector import HoldoutSelector, selection_budget
+from winnow.tasks.holdout.split import Split, split_examples
+from winnow.tasks.holdout.standing import LEVEL, HeldOut, completed, held_out_of
+from winnow.tasks.same_scores import has_the_same_scores
 
 KEYS = [f"e{i}" for i in range(30)]
 

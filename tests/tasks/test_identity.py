@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines.protocol import ModelRef, Sampling
-from tasks.identity import (
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.identity import (
     canonical_json,
     fingerprint_model,
     generation_key,

@@ -7,12 +7,12 @@ import pytest
 from both_databases import BOTH, fresh_database
 from waiting import eventually
 
-from storage import leases, round_records
-from storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
-from storage.records import Holder
-from tasks import leasing
-from tasks.leasing import LIFETIME, holding, now
-from tasks.liveness import is_gone, this_process
+from winnow.storage import leases, round_records
+from winnow.storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
+from winnow.storage.records import Holder
+from winnow.tasks import leasing
+from winnow.tasks.leasing import LIFETIME, holding, now
+from winnow.tasks.liveness import is_gone, this_process
 
 ELSEWHERE = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
 

@@ -1,4 +1,4 @@
-from tasks.meetings import Meetings, meetings_of
+from winnow.tasks.meetings import Meetings, meetings_of
 
 
 def test_a_benchmark_pair_is_one_meeting_and_a_duel_two():

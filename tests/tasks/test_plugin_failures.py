@@ -11,12 +11,12 @@ from plugins_on_disk import importable
 from served_campaigns import served_model, served_spec, write_data
 from sqlalchemy import text
 
-from algorithms.strangers import MOST_CHARACTERS, in_words
-from tasks.broken_judges import MOST_IN_A_ROW, JudgeBroken
-from tasks.checking import check_campaign
-from tasks.errors import SpecError
-from tasks.plugins import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
-from tasks.selectors import campaign_selector
+from winnow.algorithms.strangers import MOST_CHARACTERS, in_words
+from winnow.tasks.broken_judges import MOST_IN_A_ROW, JudgeBroken
+from winnow.tasks.checking import check_campaign
+from winnow.tasks.errors import SpecError
+from winnow.tasks.plugins import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
+from winnow.tasks.selectors import campaign_selector
 
 ACME = Plugin(kind="judge", name="acme", location=f"{__name__}:Acme")
 
@@ -224,7 +224,7 @@ def test_what_a_selector_returns_is_held_against_what_there_is(acme, tmp_path, m
     given = "self, rng" if method == "ask" else "self"
     module.write_text(
         "import numpy as np\nfrom dataclasses import replace\n"
-        "from algorithms.protocols import Batch\n"
+        "from winnow.algorithms.protocols import Batch\n"
         + module.read_text().partition("    def ask(")[0]
         + f"    def {method}({given}):\n        return {returned}\n"
     )

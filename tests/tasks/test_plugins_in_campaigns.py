@@ -5,15 +5,15 @@ from importlib import import_module
 
 import pytest
 
-from tasks.campaign_files import check_campaign_file
-from tasks.campaigns import IdentityChanged, open_campaign, reopen_campaign
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.campaigns import IdentityChanged, open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 
 JUDGE = '''
 from acme_words import LIMIT
 
-from tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Verdict
 
 
 class Short:
@@ -40,7 +40,7 @@ class Shorter:
 SELECTOR = """
 import acme_words
 
-from algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.best_mean.row_mean import RowMean
 
 
 class Mine(RowMean):
@@ -136,6 +136,6 @@ def test_a_built_in_judge_of_another_version_does_not_go_on_either(campaign_file
     opened = open_campaign(database, check_campaign_file(campaign_file()))
     assert opened.spec["judge_identity"] == {"code": {"version": 1, "options": {"no_answer": 1}}}
     assert opened.spec["selector_code"] is None
-    monkeypatch.setattr(import_module("tasks.judges.contains"), "VERSION", 2)
+    monkeypatch.setattr(import_module("winnow.tasks.judges.contains"), "VERSION", 2)
     with pytest.raises(IdentityChanged, match=r"judge_identity\.code\.version: 1 -> 2"):
         reopen_campaign(database, "letters", STORAGE)

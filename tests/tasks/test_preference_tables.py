@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from stored_campaigns import store_campaign
 
-from tasks.preference_tables import load_preference_table
-from tasks.score_tables import ScoreTableError
-from tasks.strengths import strengths
+from winnow.tasks.preference_tables import load_preference_table
+from winnow.tasks.score_tables import ScoreTableError
+from winnow.tasks.strengths import strengths
 
 WINS = np.array([[0.0, 0.75, np.nan], [0.25, 0.0, 0.6], [np.nan, 0.4, 0.0]])
 

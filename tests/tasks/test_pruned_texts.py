@@ -17,13 +17,13 @@ from stepwise_campaigns import (
     write_duels,
 )
 
-from storage import campaign_records, leases, maintenance, pruning, round_records, statements, views
-from storage.errors import CampaignDeleted, LeaseHeld, TextsLost
-from tasks import generating
-from tasks.auditing import findings
-from tasks.engines.providers import PROVIDERS
-from tasks.leasing import LIFETIME, now
-from tasks.liveness import is_gone, this_process
+from winnow.storage import campaign_records, leases, maintenance, pruning, round_records, statements, views
+from winnow.storage.errors import CampaignDeleted, LeaseHeld, TextsLost
+from winnow.tasks import generating
+from winnow.tasks.auditing import findings
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.leasing import LIFETIME, now
+from winnow.tasks.liveness import is_gone, this_process
 
 WRITERS = {"best-mean": write_campaign, "best-duel": write_duels}
 

@@ -7,10 +7,10 @@ from both_databases import BOTH, fresh_database
 from faulty_server import faulty_server, is_canary
 from served_campaigns import N_EXAMPLES, begun, die_before_judging, run, served_model, served_spec, write_data
 
-from storage import views
-from tasks import generating, planning
-from tasks.campaign_files import check_campaign_file
-from tasks.errors import SpecError
+from winnow.storage import views
+from winnow.tasks import generating, planning
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.errors import SpecError
 
 GRID = 2 * N_EXAMPLES
 BEGAN = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)

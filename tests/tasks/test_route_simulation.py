@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
-from algorithms.route.metrics import outscore_the_best
-from tasks.errors import SpecError
-from tasks.route_results import average_picks, parts, picks_by
-from tasks.route_worlds import RouteWorld, one_arm_oracle
-from tasks.simulation import contestant, replay, simulate
-from tasks.simulation_results import measure_by, metric_for
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
+from winnow.algorithms.route.metrics import outscore_the_best
+from winnow.tasks.errors import SpecError
+from winnow.tasks.route_results import average_picks, parts, picks_by
+from winnow.tasks.route_worlds import RouteWorld, one_arm_oracle
+from winnow.tasks.simulation import contestant, replay, simulate
+from winnow.tasks.simulation_results import measure_by, metric_for
 
 METRICS = ("outscore-the-best", "optimal-pick-ratio", "regret")
 TYPES = np.arange(120) % 2

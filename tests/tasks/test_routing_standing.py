@@ -9,16 +9,16 @@ from sqlalchemy import text
 from stored_campaigns import StoredCampaign
 from tiny_models import save_tiny_llama
 
-from algorithms.route.advantage import Advantage
-from storage import campaign_records, dataset_records
-from storage.database import open_database
-from storage.schema import ensure_schema
-from tasks.campaign_files import check_campaign_file
-from tasks.campaigns import open_campaign, reopen_campaign
-from tasks.routing.exporting import doubt_of, export_policy
-from tasks.routing.selector import as_router
-from tasks.routing.standing import standing_of
-from tasks.running import restored
+from winnow.algorithms.route.advantage import Advantage
+from winnow.storage import campaign_records, dataset_records
+from winnow.storage.database import open_database
+from winnow.storage.schema import ensure_schema
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.campaigns import open_campaign, reopen_campaign
+from winnow.tasks.routing.exporting import doubt_of, export_policy
+from winnow.tasks.routing.selector import as_router
+from winnow.tasks.routing.standing import standing_of
+from winnow.tasks.running import restored
 
 STORAGE = "sqlite:///results.db"
 N_EXAMPLES = 40

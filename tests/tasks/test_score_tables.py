@@ -4,9 +4,14 @@ import pyarrow.parquet
 import pytest
 from stored_campaigns import store_campaign
 
-from storage.errors import CampaignNotFound, SchemaMissing
-from storage.models import Campaign
-from tasks.score_tables import ScoreTableError, load_ended_table, load_score_table, require_same_examples
+from winnow.storage.errors import CampaignNotFound, SchemaMissing
+from winnow.storage.models import Campaign
+from winnow.tasks.score_tables import (
+    ScoreTableError,
+    load_ended_table,
+    load_score_table,
+    require_same_examples,
+)
 
 NOWHERE = "sqlite:///nowhere.db"
 SCORES = [[1.0, 0.0, 0.5], [0.25, np.nan, 1.0]]

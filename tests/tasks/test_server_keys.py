@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from tasks.campaign_files import check_campaign_file
-from tasks.campaigns import open_campaign, reopen_campaign
-from tasks.engines.protocol import ModelRef
-from tasks.errors import SpecError
-from tasks.identity import fingerprint_model
-from tasks.models import model_ref
-from tasks.pair_judges.judge_models import judge_models
-from tasks.server_keys import server_url
-from tasks.spec import CampaignSpec, GenerateConfig, ModelSpec
+from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.campaigns import open_campaign, reopen_campaign
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.errors import SpecError
+from winnow.tasks.identity import fingerprint_model
+from winnow.tasks.models import model_ref
+from winnow.tasks.pair_judges.judge_models import judge_models
+from winnow.tasks.server_keys import server_url
+from winnow.tasks.spec import CampaignSpec, GenerateConfig, ModelSpec
 
 URL = "http://127.0.0.1:8000/v1"
 LOCAL = "provider: transformers, model: checkpoints/small"

@@ -3,18 +3,18 @@ import sys
 import numpy as np
 import pytest
 
-from algorithms.metrics import NOBODY
-from algorithms.protocols import Batch
-from tasks.errors import SpecError
-from tasks.simulation import SelectorFailed, contestant, replay, simulate
-from tasks.simulation_results import average, measure_by
-from tasks.worlds import DuelWorld, ScoreWorld
+from winnow.algorithms.metrics import NOBODY
+from winnow.algorithms.protocols import Batch
+from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation import SelectorFailed, contestant, replay, simulate
+from winnow.tasks.simulation_results import average, measure_by
+from winnow.tasks.worlds import DuelWorld, ScoreWorld
 
 BROKEN = '''
 """A stranger's selectors, each broken in one way."""
 
-from algorithms.best_mean.row_mean import RowMean
-from algorithms.protocols import Batch
+from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.protocols import Batch
 
 
 class Raises(RowMean):

@@ -6,7 +6,7 @@ from importlib.metadata import distribution
 
 import pytest
 
-from tasks.source_code import code_digests
+from winnow.tasks.source_code import code_digests
 
 FILES = {
     "acme/__init__.py": "from acme import settings\n",
@@ -14,7 +14,7 @@ FILES = {
     "acme/judges/__init__.py": "",
     "acme/judges/length.py": """
 import json, regex
-from tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Verdict
 from . import words
 from ..deep.sums import total as summed
 import acme_beside

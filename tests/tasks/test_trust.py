@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.spec import CampaignSpec
-from tasks.trust import is_loopback, permissions
+from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.trust import is_loopback, permissions
 
 SERVED = {"name": "m", "provider": "openai", "model": "q"}
 BASE = {

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from storage.migrations.views_0001 import VIEWS
+from winnow.storage.migrations.views_0001 import VIEWS
 
 revision = "0001"
 down_revision = None

@@ -5,9 +5,9 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.engines.log_files import log_file
-from tasks.engines.protocol import Answer, Engine, ModelRef, Request
-from tasks.engines.providers import EngineSettings, start_engine
+from winnow.tasks.engines.log_files import log_file
+from winnow.tasks.engines.protocol import Answer, Engine, ModelRef, Request
+from winnow.tasks.engines.providers import EngineSettings, start_engine
 
 
 class EngineActor:

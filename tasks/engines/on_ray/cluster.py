@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from tasks.engines.errors import ClusterUnavailable, one_sentence
-from tasks.engines.protocol import Engine, ModelRef
-from tasks.engines.providers import EngineFactory, EngineSettings
-from tasks.engines.sharing import devices_wanted
+from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
+from winnow.tasks.engines.protocol import Engine, ModelRef
+from winnow.tasks.engines.providers import EngineFactory, EngineSettings
+from winnow.tasks.engines.sharing import devices_wanted
 
 SESSIONS = Path(".winnow") / "ray"
 LONGEST_SESSIONS_PATH = 40
@@ -55,9 +55,9 @@ def ray_engines(
         import ray
     except ImportError as error:
         raise ClusterUnavailable(
-            "execution.cluster: ray needs Ray, which is not installed; pip install 'winnow[ray]'"
+            "execution.cluster: ray needs Ray, which is not installed; pip install 'winnow-llm[ray]'"
         ) from error
-    from tasks.engines.on_ray.engine import RayEngine
+    from winnow.tasks.engines.on_ray.engine import RayEngine
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:
         return RayEngine(model, settings, gpus=_gpus(model) if gpus == "auto" else gpus)

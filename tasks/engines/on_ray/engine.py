@@ -9,10 +9,10 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
-from tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout, one_sentence
-from tasks.engines.on_ray.actor import EngineActor
-from tasks.engines.protocol import Answer, ModelRef, Request
-from tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout, one_sentence
+from winnow.tasks.engines.on_ray.actor import EngineActor
+from winnow.tasks.engines.protocol import Answer, ModelRef, Request
+from winnow.tasks.engines.providers import EngineSettings
 
 POLITE_SECONDS = 10.0
 """Longer than an engine's own process takes to be ended by force."""

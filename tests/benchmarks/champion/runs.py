@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
 from tests.benchmarks.champion.worlds import Table
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 DELTA = 0.05
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
 from tests.benchmarks.score_worlds import dense_variant, drawn, leaderboard_factors, published_subset
 from tests.benchmarks.tables import Row
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 
 def measure(data: Path) -> Iterator[Row]:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.protocols import round_rng
-from algorithms.registry import create_selector
 from tests.benchmarks.champion.runs import DELTA
 from tests.benchmarks.score_worlds import World, dense_variant, drawn, leaderboard_factors
 from tests.benchmarks.tables import Row
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import create_selector
 
 BATCH_SIZE = 64
 

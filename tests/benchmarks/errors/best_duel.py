@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.decision import Decision
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
 from tests.benchmarks.errors.cells import Scene
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
 
 DELTA, BATCH, BUDGET = 0.2, 12, 420
 SAME = 1e-9

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.decision import Decision
-from algorithms.registry import create_selector
 from tests.benchmarks.errors.cells import Scene
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.registry import create_selector
 
 N_ARMS, N_EXAMPLES, BATCH, DELTA = 4, 24, 6, 0.2
 SAME_SUM = 1e-9

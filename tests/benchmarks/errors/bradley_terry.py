@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.decision import Decision
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
 from tests.benchmarks.errors.cells import Scene
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
 
 DELTA, BATCH, BUDGET = 0.2, 32, 3_000
 BARELY = 1e-6  # too little to be seen, and enough for the other one not to be the best

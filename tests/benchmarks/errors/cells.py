@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from algorithms.decision import Decision
-from algorithms.protocols import Batch, Selector
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import Batch, Selector
 
 
 class Run(NamedTuple):

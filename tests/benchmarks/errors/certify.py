@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from algorithms.protocols import Batch
-from algorithms.registry import create_selector
 from tests.benchmarks.errors.cells import Scene
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.registry import create_selector
 
 ALPHA, DELTA, LABELS, RATIO = 0.2, 0.1, 60, 4
 ABOVE = 1e-6  # the risk is this much above alpha

@@ -11,10 +11,10 @@ from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 
-from algorithms.registry import SELECTORS
-from tasks.source_code import code_digests
 from tests.benchmarks.errors import cells
 from tests.benchmarks.errors.cells import Cell
+from winnow.algorithms.registry import SELECTORS
+from winnow.tasks.source_code import code_digests
 
 DIGITS = 12
 

@@ -6,7 +6,7 @@ import route_campaigns as route
 from route_campaigns import write_route
 from route_commands import done
 
-from tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.providers import PROVIDERS
 
 
 @pytest.fixture(scope="session")

@@ -11,13 +11,13 @@ from route_campaigns import write_route
 from route_commands import asked, chosen, copy_of, done, everything, prepared, refused, spell
 from waiting import PATIENCE_S
 
-from storage.database import open_database
-from storage.leases import acquire
-from storage.records import Holder
-from tasks.engines.providers import PROVIDERS
-from tasks.leasing import LIFETIME, now
-from tasks.liveness import is_gone
-from tasks.routing.router import Router
+from winnow.storage.database import open_database
+from winnow.storage.leases import acquire
+from winnow.storage.records import Holder
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.leasing import LIFETIME, now
+from winnow.tasks.liveness import is_gone
+from winnow.tasks.routing.router import Router
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -57,7 +57,7 @@ def test_prompts_come_in_the_order_of_the_dataset_and_each_once(finished):
 def test_vectors_are_stored_once_of_length_one_and_serve_another_campaign(finished, tmp_path, monkeypatch):
     import numpy as np
 
-    from tasks.embedding.sentence_model import SentenceModel
+    from winnow.tasks.embedding.sentence_model import SentenceModel
 
     stored = rows(finished, "SELECT embedder, vector FROM embeddings")
     assert len(stored) == route.N_EXAMPLES

@@ -9,12 +9,12 @@ from faulty_server import SERVER_ERROR, Fault, always, faulty_server, is_canary,
 from served_campaigns import N_EXAMPLES, die_before_judging, run, served_model, served_spec
 from sqlalchemy import select
 
-from storage import campaign_records, canary_records, views
-from storage.models import Generation
-from tasks.auditing import findings
-from tasks.canaries.asking import count_changed, has_changed
-from tasks.canaries.changes import canary_changes
-from tasks.errors import ServedModelDiffers, SpecError
+from winnow.storage import campaign_records, canary_records, views
+from winnow.storage.models import Generation
+from winnow.tasks.auditing import findings
+from winnow.tasks.canaries.asking import count_changed, has_changed
+from winnow.tasks.canaries.changes import canary_changes
+from winnow.tasks.errors import ServedModelDiffers, SpecError
 
 ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
 

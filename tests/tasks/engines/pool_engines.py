@@ -1,6 +1,6 @@
 """Engines without a model, for tests of the pool: what they answer and when they fail is in a script."""
 
-from tasks.engines.protocol import Completion, ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 
 
 class ScriptedEngine:

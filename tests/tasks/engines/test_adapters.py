@@ -4,13 +4,13 @@ import pytest
 from pool_engines import ScriptedFactory, ask, model
 from tiny_adapters import save_tiny_adapter
 
-from tasks.engines.adapters import adapter_args, adapter_rank
-from tasks.engines.errors import EngineLoadFailed
-from tasks.engines.pool import EnginePool
-from tasks.engines.transformers_engine import TransformersEngine
-from tasks.errors import SpecError
-from tasks.models import model_ref
-from tasks.spec import ModelSpec
+from winnow.tasks.engines.adapters import adapter_args, adapter_rank
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.errors import SpecError
+from winnow.tasks.models import model_ref
+from winnow.tasks.spec import ModelSpec
 
 BASE = {"model": "models/base"}
 

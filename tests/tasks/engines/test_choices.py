@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines.choices import ChoiceEncoder, ChoiceTree
-from tasks.engines.choosing import Chooser
-from tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
+from winnow.tasks.engines.choices import ChoiceEncoder, ChoiceTree
+from winnow.tasks.engines.choosing import Chooser
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
 
 
 class Letters:

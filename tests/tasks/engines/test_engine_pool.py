@@ -4,9 +4,9 @@ import pytest
 from pool_engines import ScriptedEngine, ScriptedFactory, ask, model, reasons, texts
 from waiting import PATIENCE_S
 
-from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from tasks.engines.pool import EnginePool
-from tasks.engines.protocol import GenerationFailure
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.protocol import GenerationFailure
 
 
 @pytest.fixture

@@ -5,8 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, is_transient, one_sentence
-from tasks.engines.protocol import Request, Sampling
+from winnow.tasks.engines.errors import (
+    EngineDied,
+    EngineLoadFailed,
+    EngineTimeout,
+    is_transient,
+    one_sentence,
+)
+from winnow.tasks.engines.protocol import Request, Sampling
 
 ROOT = Path(__file__).parents[3]
 
@@ -60,7 +66,7 @@ def test_a_foreign_message_becomes_one_bounded_line():
 
 
 def test_the_pool_and_its_values_load_no_model_library():
-    program = "import sys, tasks.engines.pool, tasks.engines.vllm_engine; print(*sys.modules)"
+    program = "import sys, winnow.tasks.engines.pool, winnow.tasks.engines.vllm_engine; print(*sys.modules)"
     modules = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=ROOT).split()
-    assert "tasks.engines.seats" in modules
+    assert "winnow.tasks.engines.seats" in modules
     assert not {"torch", "transformers", "vllm", "prefect"} & set(modules)

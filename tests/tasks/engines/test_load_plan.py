@@ -3,7 +3,7 @@ from itertools import chain, combinations, permutations
 
 import pytest
 
-from tasks.engines.load_plan import Room, Seated, asking_order, room_for, weight
+from winnow.tasks.engines.load_plan import Room, Seated, asking_order, room_for, weight
 
 ONE_DEVICE = (0,)
 

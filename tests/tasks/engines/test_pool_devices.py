@@ -4,9 +4,9 @@ import pytest
 from pool_engines import ScriptedFactory, ask, model, reasons, texts
 from waiting import PATIENCE_S
 
-from tasks.engines.asking import Ask
-from tasks.engines.errors import EngineDied, EngineLoadFailed
-from tasks.engines.pool import EnginePool
+from winnow.tasks.engines.asking import Ask
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
+from winnow.tasks.engines.pool import EnginePool
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_whoever_stops_listening_ends_the_engines_that_are_at_work(open_pool):
 
 
 def test_models_elsewhere_take_no_place_and_are_asked_beside_the_others(open_pool, monkeypatch):
-    monkeypatch.setattr("tasks.engines.sharing.REMOTE", frozenset({"far"}))
+    monkeypatch.setattr("winnow.tasks.engines.sharing.REMOTE", frozenset({"far"}))
     together = meeting(3)
     factory = ScriptedFactory({name: [together] for name in "abc"})
     pool = open_pool(factory)

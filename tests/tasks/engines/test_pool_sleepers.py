@@ -3,8 +3,8 @@ import logging
 import pytest
 from pool_engines import ScriptedFactory, SleepyEngine, ask, model, texts
 
-from tasks.engines.errors import EngineDied
-from tasks.engines.pool import EnginePool
+from winnow.tasks.engines.errors import EngineDied
+from winnow.tasks.engines.pool import EnginePool
 
 
 class SleepyFactory(ScriptedFactory):

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines.choices import ChoiceEncoder
-from tasks.engines.choosing import Chooser
-from tasks.engines.decoding import Decoding
-from tasks.engines.probabilities import why_unusable
-from tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
+from winnow.tasks.engines.choices import ChoiceEncoder
+from winnow.tasks.engines.choosing import Chooser
+from winnow.tasks.engines.decoding import Decoding
+from winnow.tasks.engines.probabilities import why_unusable
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
 
 BROKEN = {
     "NaN": {"A": math.nan, "B": -1.0},

@@ -3,9 +3,9 @@ import torch
 from tiny_models import add_token, save_tiny_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tasks.engines.errors import EngineLoadFailed
-from tasks.engines.protocol import Completion, ModelRef, Request, Sampling
-from tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
+from winnow.tasks.engines.transformers_engine import TransformersEngine
 
 PROMPTS = [f"{i}+{i * i}=" for i in range(20)]
 CHAT = (

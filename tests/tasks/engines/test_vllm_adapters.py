@@ -4,10 +4,10 @@ import pytest
 from tiny_adapters import merge, save_tiny_adapter
 from tiny_models import save_tiny_llama
 
-from tasks.engines.asking import Ask
-from tasks.engines.pool import EnginePool
-from tasks.engines.protocol import ModelRef, Request, Sampling
-from tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.asking import Ask
+from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.transformers_engine import TransformersEngine
 
 pytestmark = pytest.mark.vllm
 

@@ -8,12 +8,12 @@ import pytest
 from tiny_models import add_token, save_tiny_llama
 from waiting import PATIENCE_S
 
-from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from tasks.engines.pool import EnginePool
-from tasks.engines.protocol import ModelRef, Request, Sampling
-from tasks.engines.providers import EngineSettings
-from tasks.engines.transformers_engine import TransformersEngine
-from tasks.engines.vllm_engine import VllmEngine
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.vllm_engine import VllmEngine
 
 pytestmark = pytest.mark.vllm
 
@@ -144,9 +144,9 @@ def test_loading_for_too_long_is_a_timeout_and_closing_ends_it(weights, tmp_path
 PARENT = """
 import sys, time
 from pathlib import Path
-from tasks.engines.protocol import ModelRef
-from tasks.engines.providers import EngineSettings
-from tasks.engines.vllm_engine import VllmEngine
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.vllm_engine import VllmEngine
 
 model = ModelRef(name="tiny", provider="vllm", model=sys.argv[1])
 print(VllmEngine(model, EngineSettings(log_folder=Path(sys.argv[2]))).pid, flush=True)

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 from pool_engines import model
 
-from tasks.engines import vllm_engine, vllm_worker
-from tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from tasks.engines.protocol import LoadsAside, Request, Sampling, Sleeper
-from tasks.engines.providers import EngineSettings
-from tasks.engines.vllm_engine import VllmEngine, visibility
-from tasks.engines.worker_process import WorkerEnded
+from winnow.tasks.engines import vllm_engine, vllm_worker
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.protocol import LoadsAside, Request, Sampling, Sleeper
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.vllm_engine import VllmEngine, visibility
+from winnow.tasks.engines.worker_process import WorkerEnded
 
 
 class ScriptedWorker:

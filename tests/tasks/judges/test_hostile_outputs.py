@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judges.registry import create_judge, judge_names
+from winnow.tasks.judges.registry import create_judge, judge_names
 
 MEGABYTE = 1_000_000
 PARAMETERS = {"regex": {"pattern": r"answer is (\w+)"}}
@@ -80,6 +80,6 @@ def test_what_is_not_the_outputs_fault_stays_unscored():
 
 
 def test_extract_that_backtracks_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr("tasks.judges.patterns.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("winnow.tasks.judges.patterns.TIMEOUT_SECONDS", 0.1)
     verdict = create_judge("numeric", extract="(a+)+b").judge("a" * MEGABYTE, ["1"])
     assert verdict.reason == "extract_timeout"

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from tasks.errors import JudgeError
-from tasks.judges.registry import create_judge, describe, judge_names
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.registry import create_judge, describe, judge_names
 
 BUILT_IN = ("choice", "contains", "exact", "normalised", "numeric", "regex")
 MODULE = '''
-from tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Verdict
 
 
 class Length:
@@ -118,7 +118,7 @@ def test_a_package_cannot_replace_a_built_in_judge_and_a_broken_one_is_named():
 
 def test_naming_the_judges_imports_none_of_them():
     code = (
-        "import sys; from tasks.judges.registry import judge_names; judge_names();"
-        f"print([n for n in {BUILT_IN} if 'tasks.judges.' + n in sys.modules])"
+        "import sys; from winnow.tasks.judges.registry import judge_names; judge_names();"
+        f"print([n for n in {BUILT_IN} if 'winnow.tasks.judges.' + n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

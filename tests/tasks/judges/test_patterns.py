@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.errors import JudgeError
-from tasks.judges.patterns import LONGEST, compiled, last_answer
-from tasks.judges.registry import create_judge
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.patterns import LONGEST, compiled, last_answer
+from winnow.tasks.judges.registry import create_judge
 
 
 @pytest.mark.parametrize(

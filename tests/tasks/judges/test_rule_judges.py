@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judges.normalised import normalise
-from tasks.judges.registry import create_judge
+from winnow.tasks.judges.normalised import normalise
+from winnow.tasks.judges.registry import create_judge
 
 
 def score_or_reason(type, output, targets, **params):
@@ -136,7 +136,7 @@ def test_regex_finds_the_target_or_compares_what_it_captures_last(
     monkeypatch, output, targets, params, expected
 ):
     for module in ("patterns", "regex"):
-        monkeypatch.setattr(f"tasks.judges.{module}.TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr(f"winnow.tasks.judges.{module}.TIMEOUT_SECONDS", 0.1)
     assert score_or_reason("regex", output, targets, **params) == expected
 
 

@@ -7,10 +7,10 @@ import sys
 import pytest
 from scripted_judges import MODEL
 
-from tasks.errors import JudgeError, SpecError
-from tasks.pair_judges.registry import create_pair_judge, describe, pair_judge_names
+from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.pair_judges.registry import create_pair_judge, describe, pair_judge_names
 
-SLOW = ("torch", "vllm", "transformers", "tasks.pair_judges.llm", "tasks.pair_judges.rules")
+SLOW = ("torch", "vllm", "transformers", "winnow.tasks.pair_judges.llm", "winnow.tasks.pair_judges.rules")
 MODULE = '''
 class Longer:
     """The longer answer wins."""
@@ -154,7 +154,7 @@ def test_a_judges_id_and_name_stand_for_each_other():
 
 def test_naming_the_pair_judges_imports_nothing_slow():
     code = (
-        "import sys; from tasks.pair_judges.registry import pair_judge_names; pair_judge_names();"
+        "import sys; from winnow.tasks.pair_judges.registry import pair_judge_names; pair_judge_names();"
         f"print([n for n in {SLOW} if n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
@@ -162,7 +162,7 @@ def test_naming_the_pair_judges_imports_nothing_slow():
 
 def test_making_a_judge_loads_no_model_library():
     code = (
-        "import sys; from tasks.pair_judges.registry import create_pair_judge;"
+        "import sys; from winnow.tasks.pair_judges.registry import create_pair_judge;"
         f"create_pair_judge('llm', models=[{MODEL!r}]);"
         "create_pair_judge('rules', scorer={'type': 'exact'});"
         f"print([n for n in {SLOW[:3]} if n in sys.modules])"

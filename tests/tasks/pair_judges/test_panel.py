@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scripted_judges import BROKEN, MODEL, duel, outcome, panel, play
 
-from tasks.engines.protocol import Completion, Request, Sampling
-from tasks.pair_judges.outcomes import verdict_of
-from tasks.pair_judges.protocol import Game, GameReply, PairVerdict
-from tasks.pair_judges.registry import create_pair_judge
+from winnow.tasks.engines.protocol import Completion, Request, Sampling
+from winnow.tasks.pair_judges.outcomes import verdict_of
+from winnow.tasks.pair_judges.protocol import Game, GameReply, PairVerdict
+from winnow.tasks.pair_judges.registry import create_pair_judge
 
 
 def prefers(text):

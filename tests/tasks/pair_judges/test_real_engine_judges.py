@@ -4,9 +4,9 @@ import pytest
 from scripted_judges import duel, play
 from tiny_models import save_tiny_llama
 
-from tasks.engines.protocol import ModelRef, Request
-from tasks.engines.transformers_engine import TransformersEngine
-from tasks.pair_judges.registry import create_pair_judge
+from winnow.tasks.engines.protocol import ModelRef, Request
+from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.pair_judges.registry import create_pair_judge
 
 SHORT = "{answer_a}|{answer_b}="
 

@@ -1,0 +1,43 @@
+"""Winnow finds the best of many language-model candidates with as few generations as possible.
+
+What a program or a notebook uses of it is imported from here, and loaded when it is first used:
+
+* `select`: the best of many by any Python function as the scorer, without a database or an engine.
+* `open`: a results database, its campaigns and answers, as pandas frames.
+* `Router`: what a campaign that routes has learned, served without a database or an engine.
+* `create_selector`, `selector_names`: the algorithms, to be asked and told by a loop of one's own.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from winnow.algorithms.registry import create_selector, selector_names
+    from winnow.flows.results import Results as open  # noqa: A004 -- as one writes winnow.open
+    from winnow.flows.selecting import select
+    from winnow.tasks.routing.router import Router
+
+__all__ = ["Router", "__version__", "create_selector", "open", "select", "selector_names"]
+
+_HOMES = {
+    "Router": "winnow.tasks.routing.router:Router",
+    "create_selector": "winnow.algorithms.registry:create_selector",
+    "open": "winnow.flows.results:Results",
+    "select": "winnow.flows.selecting:select",
+    "selector_names": "winnow.algorithms.registry:selector_names",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 -- of whatever type the name has
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("winnow-llm")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'winnow' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return __all__

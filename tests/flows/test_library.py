@@ -1,0 +1,135 @@
+"""Winnow as a library: what a program and a notebook do with it."""
+
+import threading
+
+import numpy as np
+import pytest
+from stored_campaigns import new_database, store_campaign
+
+import winnow
+from winnow.storage.errors import CampaignNotFound, StorageError
+from winnow.tasks.errors import SpecError, WinnowError
+
+PROMPTS = ["direct", "asked", "shouted"]
+SKILL = {"direct": 0.3, "asked": 0.9, "shouted": 0.2}
+QUESTIONS = [f"{i} + {i}" for i in range(200)]
+
+
+def right(prompt, question):
+    """Whether a prompt's answer is right: always the same for the same question."""
+    return (
+        np.random.default_rng([PROMPTS.index(prompt), len(question), QUESTIONS.index(question)]).random()
+        < (SKILL[prompt])
+    )
+
+
+@pytest.fixture
+def storage(tmp_path):
+    """The URL of a database with a campaign of one round."""
+    database = new_database(tmp_path / "results.db")
+    campaign = store_campaign(database)
+    campaign.finish(
+        campaign.plan(0, [0, 0, 1], [0, 1, 0]),
+        [1.0, 0.0, None],
+        best=0,
+        estimates=[0.5, None, None],
+        lower=[0.0, None, None],
+        upper=[1.0, None, None],
+    )
+    database.close()
+    return f"sqlite:///{tmp_path / 'results.db'}"
+
+
+def test_any_function_can_be_the_scorer():
+    asked = []
+
+    def score(prompt, question):
+        asked.append((prompt, question))
+        return right(prompt, question)
+
+    found = winnow.select(score, PROMPTS, QUESTIONS, delta=0.05)
+    assert found.best == "asked"
+    assert (found.claim.kind, found.claim.delta) == ("proven", 0.05)
+    assert len(asked) == len(set(asked)) == found.comparisons == np.isfinite(found.scores).sum()
+    assert found.share < 0.7
+    rows = found.leaderboard()
+    assert rows["candidate"].tolist()[0] == "asked"
+    assert rows["scored"].sum() == found.comparisons
+
+
+def test_the_same_seed_gives_the_same_answer_in_any_thread():
+    first = winnow.select(right, PROMPTS, QUESTIONS, seed=3)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(winnow.select(right, PROMPTS, QUESTIONS, seed=3)))
+    thread.start()
+    thread.join()
+    np.testing.assert_array_equal(found[0].scores, first.scores)
+    assert found[0].decision == first.decision
+    other = winnow.select(right, PROMPTS, QUESTIONS, seed=4)
+    assert not np.array_equal(np.isnan(other.scores), np.isnan(first.scores))
+
+
+def test_a_tie_is_told_as_one():
+    found = winnow.select(lambda name, _: name != "bad", ["a", "bad", "b"], range(20))
+    assert found.tied == ("a", "b")
+
+
+def test_a_budget_is_kept_and_nothing_is_claimed_of_what_it_bought():
+    found = winnow.select(right, PROMPTS, QUESTIONS, delta=None, budget=12, batch_size=4, selector="row-mean")
+    assert found.comparisons <= 12
+    assert found.claim.kind == "heuristic"
+
+
+def test_a_missing_score_is_at_its_worst_for_the_claim():
+    found = winnow.select(lambda name, i: None if name == "unknown" else 0.5, ["known", "unknown"], range(30))
+    assert found.claim.kind != "proven"
+    assert not np.isfinite(found.scores[1]).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"selector": "champoin"}, "champion"),
+        ({"selector": "llm-po"}, "select needs one for best-mean"),
+        ({"delta": 2.0}, "delta"),
+        ({"speed": 9}, "speed"),
+        ({"candidates": ["only"]}, "select needs two candidates and an example, got 1 and 200"),
+        ({"examples": []}, "got 3 and 0"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(change, told):
+    given = {"candidates": PROMPTS, "examples": QUESTIONS} | change
+    with pytest.raises(SpecError, match=told):
+        winnow.select(right, given.pop("candidates"), given.pop("examples"), **given)
+
+
+@pytest.mark.parametrize("value", [1.5, -0.1, float("nan"), "0.5", [1]])
+def test_a_score_that_is_none_names_its_place(value):
+    with pytest.raises(WinnowError, match=r"candidate \d on example \d+ is .*number in \[0, 1\], or None"):
+        winnow.select(lambda *_: value, PROMPTS, QUESTIONS)
+
+
+def test_what_the_function_raises_is_passed_on():
+    with pytest.raises(ZeroDivisionError):
+        winnow.select(lambda *_: 1 / 0, PROMPTS, QUESTIONS)
+
+
+def test_a_database_is_read_as_frames(storage, tmp_path):
+    db = winnow.open(storage)
+    assert list(db) == ["letters"]
+    assert db.campaigns()["campaign"].tolist() == ["letters"]
+    campaign = db["letters"]
+    assert campaign.answer.best == campaign.leaderboard()["candidate"].tolist()[0]
+    assert len(campaign.comparisons()) == 3
+    assert len(campaign.comparisons(limit=1)) == 1
+    assert campaign.view("rounds")["comparisons"].tolist() == [3]
+    assert db.sql("SELECT count(*) AS n FROM comparisons")["n"].tolist() == [3]
+    written = campaign.report(tmp_path / "report.html")
+    assert written.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_what_is_not_there_is_said_at_once(storage, tmp_path):
+    with pytest.raises(StorageError, match="nowhere"):
+        winnow.open(f"sqlite:///{tmp_path}/nowhere.db")
+    with pytest.raises(CampaignNotFound, match="numbers"):
+        winnow.open(storage)["numbers"]
