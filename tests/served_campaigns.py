@@ -36,7 +36,7 @@ def served_spec(*models, name="letters", prompts=("{{ input }}=", "{{ input }}:"
         "prompts": [{"name": f"p{i}", "template": text} for i, text in enumerate(prompts)],
         "dataset": {"path": "letters.jsonl", "fields": {"id": "id", "input": "input", "target": "target"}},
         "judge": {"type": "contains"},
-        "selector": {"name": "row-mean"},
+        "selector": {"name": "row-mean", "params": {"variant": "paper"}},  # leaves nobody out
         "batch_size": 4,
         "stopping": {"budget": 1000, "delta": 0.05},
         "execution": {"max_retries": 0, "max_restarts": 0, "log_folder": "logs"},

@@ -14,6 +14,7 @@ import scripted_engines
 from dashboard_servers import serving
 from duel_campaigns import model, model_judge, write_duels
 from playwright.sync_api import expect, sync_playwright
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -119,7 +120,7 @@ def test_a_running_campaign_is_seen_to_go_on(folder, page):
     expect(said(page, cost)).to_have_count(0)
     expect(said(page, "240 comparisons in 30 rounds")).to_be_visible()
     expect(said(page, "best-duel campaign, winner, heuristic")).to_be_visible()
-    assert board(page) != before
+    until(lambda: board(page) != before)  # is drawn after the texts
 
 
 def test_a_duel_is_read_with_both_texts_and_its_games(page):

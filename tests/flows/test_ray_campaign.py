@@ -25,6 +25,14 @@ def cluster():
         yield address
 
 
+@pytest.fixture(autouse=True)
+def _no_actor_of_earlier_tests():
+    # On a busy machine Ray has left an actor running that it was told to kill, until its driver ended.
+    for actor in actors():
+        actor.kill()
+    until(lambda: not actors())
+
+
 @pytest.fixture(scope="module")
 def start(cluster):
     """Starts an engine in the cluster, which this process is in."""
@@ -173,7 +181,7 @@ def test_an_engine_takes_the_gpus_that_its_model_is_spread_over(
 def test_without_ray_the_remedy_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
-        pytest.raises(ClusterUnavailable, match=r"pip install 'winnow\[ray\]'"),
+        pytest.raises(ClusterUnavailable, match=r"pip install 'winnow-llm\[ray\]'"),
         ray_engines("auto", "auto", engines=1),
     ):
         pass
