@@ -7,21 +7,18 @@ import typer
 
 from winnow.flows.commands.options import (
     DEFAULT_STORAGE,
+    Fork,
     LogFormatOption,
     LogLevelOption,
     Overrides,
     SpecPath,
+    SpecStorage,
     Storage,
     TrustOption,
+    overrides_of,
 )
 from winnow.flows.log_lines import LogFormat, logged
 from winnow.tasks.errors import SpecError
-
-Fork = Annotated[
-    str | None,
-    typer.Option(metavar="NEW_NAME", help="Run under another name; generations made before are reused."),
-]
-
 
 Exhaustive = Annotated[
     bool,
@@ -52,10 +49,7 @@ def run(
     set_: Overrides = None,
     fork: Fork = None,
     exhaustive: Exhaustive = False,
-    storage: Annotated[
-        str | None,
-        typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
-    ] = None,
+    storage: SpecStorage = None,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
@@ -65,11 +59,7 @@ def run(
     from winnow.flows.trusting import Trust, approving
     from winnow.tasks.campaign_files import check_campaign_file
 
-    overrides = list(set_ or [])
-    if fork is not None:
-        overrides.append(f"name={fork}")
-    if storage is not None:
-        overrides.append(f"storage={storage}")
+    overrides = overrides_of(set_, fork=fork, storage=storage)
     with logged(log_format, log_level):
         checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
         if exhaustive:

@@ -5,8 +5,16 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.commands.campaigns import Fork
-from winnow.flows.commands.options import LogFormatOption, LogLevelOption, Overrides, SpecPath, TrustOption
+from winnow.flows.commands.options import (
+    Fork,
+    LogFormatOption,
+    LogLevelOption,
+    Overrides,
+    SpecPath,
+    SpecStorage,
+    TrustOption,
+    overrides_of,
+)
 from winnow.flows.log_lines import LogFormat, logged
 
 
@@ -21,10 +29,7 @@ def gate(
     ] = None,
     set_: Overrides = None,
     fork: Fork = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
-    ] = None,
+    storage: SpecStorage = None,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
@@ -44,14 +49,10 @@ def gate(
     from winnow.tasks.campaign_files import check_campaign_file
     from winnow.tasks.errors import SpecError
 
-    overrides = list(set_ or [])
+    overrides = overrides_of(set_, fork=fork, storage=storage)
     if baseline is not None:
         selector = {"name": GATE, "params": {"baseline": baseline}}
         overrides.append(f"selector={json.dumps(selector)}")
-    if fork is not None:
-        overrides.append(f"name={fork}")
-    if storage is not None:
-        overrides.append(f"storage={storage}")
     with logged(log_format, log_level):
         checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
         if checked.spec.selector.name != GATE:

@@ -13,6 +13,17 @@ Storage = Annotated[
         "--storage", envvar="WINNOW_STORAGE", help="URL of the results database.", show_default=True
     ),
 ]
+SpecStorage = Annotated[
+    str | None,
+    typer.Option(
+        "--storage", envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."
+    ),
+]
+Fork = Annotated[
+    str | None,
+    typer.Option(metavar="NEW_NAME", help="Run under another name; generations made before are reused."),
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 CampaignName = Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")]
 SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="A campaign's YAML file.")]
@@ -58,6 +69,14 @@ TokenOption = Annotated[
 ]
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
+
+
+def overrides_of(
+    given: list[str] | None, *, fork: str | None = None, storage: str | None = None
+) -> list[str]:
+    """What takes the place of a file's keys: those given by --set, and then those that have options."""
+    named = {"name": fork, "storage": storage}
+    return [*(given or []), *(f"{key}={value}" for key, value in named.items() if value is not None)]
 
 
 class ObjectiveChoice(StrEnum):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.commands.options import Json, Overrides, SpecPath
+from winnow.flows.commands.options import Json, Overrides, SpecPath, Workers
 from winnow.flows.exits import FORCED
 from winnow.tasks.errors import SpecError
 
@@ -34,7 +34,7 @@ def plan(
         float | None, typer.Option(help="Requests a second; by default as the models' stored texts took.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs, and as many for each gap that is tried.")] = 20,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
+    workers: Workers = None,
     json: Json = False,
 ) -> None:
     """Say what a campaign would take: requests, tokens, price, hours, and the gap in mean it can tell.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.flows.commands.options import Overrides, SpecPath, TrustOption
+from winnow.flows.commands.options import Overrides, SpecPath, SpecStorage, TrustOption, overrides_of
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ def schedule(
         str | None, typer.Option(metavar="DEPLOYMENT", help="Name in Prefect; the campaign's by default.")
     ] = None,
     set_: Overrides = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."),
-    ] = None,
+    storage: SpecStorage = None,
     trust: TrustOption = False,
 ) -> None:
     """Run a new campaign of a file again and again, reusing all that earlier ones have generated.
@@ -59,8 +56,7 @@ def schedule(
         raise SpecError("--folder is for workers: give --work-pool with it")
     when = When(cron=cron, interval=interval, timezone=timezone)
     when.schedule()
-    overrides = list(set_ or [])
-    given = [*overrides, *([] if storage is None else [f"storage={storage}"])]
+    given = overrides_of(set_, storage=storage)
     begins = Path(folder or Path.cwd())
     read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
     if len(read.name) > LONGEST_NAME:
@@ -73,7 +69,7 @@ def schedule(
 
     scheduled = Scheduled(
         spec=spec if folder is not None else str(Path(spec).absolute()),
-        settings=overrides,
+        settings=overrides_of(set_),
         storage=None if storage is None else shown_url(storage),
         name=name or read.name,
         when=when,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.flows.commands.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.commands.options import DEFAULT_STORAGE, Json, Storage, Workers
 from winnow.flows.exits import FORCED
 from winnow.tasks.errors import SpecError
 
@@ -113,7 +113,7 @@ def simulate(
             "of the examples, where TABLE is a campaign.",
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
+    workers: Workers = None,
     storage: Storage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
