@@ -107,12 +107,17 @@ def plan_campaign(
         rate: Requests a second; None for what the database says of the models.
 
     Raises:
-        SpecError: If the objective is not best-mean, or the table does not fit.
+        SpecError: If the objective is not best-mean, no winner is looked for, or the table does not fit.
     """
     if not isinstance(checked, BestMean):
         raise SpecError(
             f"plan knows what a best-mean campaign takes, and this one asks for {checked.spec.objective}; "
             "winnow validate says how large it is"
+        )
+    if checked.baseline is not None:
+        raise SpecError(
+            "plan counts how often the right winner is named, and gate names none; winnow validate says how "
+            "large the campaign is"
         )
     player = Player(checked, seeds=range(seeds), workers=workers)
     rng = np.random.default_rng(checked.spec.seed)
@@ -130,7 +135,7 @@ def plan_campaign(
         assumed=str(assumed) if isinstance(assumed, Assumption) else _said_of(assumed, is_of_candidates),
         candidates=player.n_arms,
         examples=player.n_examples,
-        held_out=player.held_out_comparisons // 2,
+        held_out=player.n_held_out,
         batch_size=spec.batch_size,
         selector=spec.selector.name,
         delta=spec.stopping.delta,
@@ -228,7 +233,7 @@ class _Pricing:
 
 def _dearest(pricing: _Pricing, limit: int, player: Player) -> FloatArray:
     """The dearest way to spend the limit, by arm: each candidate on all examples, the dearest first."""
-    left, each = limit, player.n_examples + player.held_out_comparisons // 2
+    left, each = limit, player.n_examples + player.n_held_out
     counts = np.zeros(player.n_arms)
     for arm in np.argsort(-pricing.unit_price(), kind="stable").tolist():
         counts[arm] = min(left, each)

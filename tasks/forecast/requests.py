@@ -1,8 +1,7 @@
 """How many comparisons a campaign asks for: its selector is played on a table that stands in for scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means
 from winnow.tasks.holdout.selector import FINALISTS, selection_budget
 from winnow.tasks.objectives.best_mean import BestMean
 from winnow.tasks.objectives.checked import common_params
-from winnow.tasks.simulation import Contestant, contestant, simulate
+from winnow.tasks.simulation import KNOWLEDGE, Contestant, simulate
 from winnow.tasks.worlds import ScoreWorld
 
 DECIDED = ("confident", "exhausted")
@@ -61,10 +60,14 @@ class Player:
         return self.n_arms * self.n_examples
 
     @property
+    def n_held_out(self) -> int:
+        """Examples that selection does not see."""
+        return 0 if self._checked.split is None else len(self._checked.split.held_out)
+
+    @property
     def held_out_comparisons(self) -> int:
         """Pairs that are asked once selection has ended."""
-        split = self._checked.split
-        return 0 if split is None else FINALISTS * len(split.held_out)
+        return FINALISTS * self.n_held_out
 
     @property
     def limit(self) -> int:
@@ -98,20 +101,24 @@ class Player:
     def _held_out_counts(self, winners: Sequence[int], means: FloatArray) -> IntArray:
         """What the held-out examples add, shape (R, K), the second best taken for the runner-up."""
         found = np.zeros((len(winners), self.n_arms), dtype=np.int64)
-        if self._checked.split is None:
-            return found
-        each = len(self._checked.split.held_out)
         for row, winner in zip(found, winners, strict=True):
             if winner != NOBODY:
                 others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
-                row[[winner, int(others.argmax())]] += each
+                row[[winner, int(others.argmax())]] += self.n_held_out
         return found
 
 
 def _contestant(checked: BestMean) -> Contestant:
+    """The campaign's selector with all that the campaign has found for it, by which it was checked."""
     spec = checked.spec
-    params: Mapping[str, Any] = {**common_params(spec), **spec.selector.params}
-    own = {key: value for key, value in params.items() if key != "budget"}
-    if own["delta"] is None:
-        del own["delta"]  # a contestant that does not stop by intervals needs none
-    return contestant(spec.selector.name, spec.selector.name, own)
+    params = {**common_params(spec), **spec.selector.params, **checked.found_params()}
+    if params["delta"] is None:
+        del params["delta"]  # a contestant that does not stop by intervals needs none
+    set_by_simulation = {"budget", *KNOWLEDGE}
+    return Contestant(
+        label=spec.selector.name,
+        selector=spec.selector.name,
+        objective=spec.objective,
+        params={key: value for key, value in params.items() if key not in set_by_simulation},
+        uses=frozenset(KNOWLEDGE),
+    )

@@ -87,10 +87,22 @@ def test_a_table_takes_the_place_of_an_assumption(folder):
     assert "2 of 2 runs named the right winner" in said
 
 
+def test_what_the_file_says_by_names_of_candidates_is_played_as_the_campaign_does(folder):
+    costs = "{one/plain: 1, one/asked: 2, two/plain: 3, two/asked: 4}"
+    thrifty = f"selector={{name: champion, params: {{prefer: cost, costs: {costs}}}}}"
+    ran = winnow(folder, "plan", "campaign.yaml", *QUICK, "--set", thrifty, "--set", "stopping.epsilon=0.2")
+    assert ran.returncode == 0, ran.stderr
+    assert "runs named the right winner, or one within 0.2 of it" in " ".join(ran.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--assume", "best=0.9,rest=0.1", "--like", "x"), "are three ways to say the same; give one"),
+        (
+            ("--set", "selector={name: gate, params: {baseline: one/plain}}"),
+            "the right winner is named, and gate names none",
+        ),
         (("--rate", "0"), "--rate 0: requests a second are above 0; raise it"),
         (("--assume", "best=2,rest=1"), "with a number in [0, 1]"),
         (("--table", "none.csv"), "none.csv"),
