@@ -12,12 +12,13 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta, t
+from scipy.stats import t
 
 from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.tables import Row
 from winnow.algorithms.best_duel.divergence import bernoulli_kl
 from winnow.algorithms.best_duel.unstructured_allocation import characteristic_time
+from winnow.algorithms.proportion import proportion_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.tasks.simulation import THREAD_SETTINGS
@@ -115,7 +116,7 @@ def methods(measured: Measured) -> Iterator[Row]:
         lower_bound = hardness * bernoulli_kl(DELTA, 1.0 - DELTA)
         stopped = [outcome for outcome in outcomes if outcome.separated]
         wrong = sum(not outcome.right for outcome in stopped)
-        upper = beta.ppf(0.95, wrong + 1, runs - wrong) if wrong < runs else 1.0
+        upper = proportion_interval(wrong, runs, 0.1)[1]
         right_at = np.mean([outcome.right_at for outcome in outcomes], axis=0)
         yield {
             "selector": name,

@@ -8,9 +8,9 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
 from tests.benchmarks.tables import Row
+from winnow.algorithms.proportion import proportion_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.tasks.simulation import THREAD_SETTINGS
@@ -107,7 +107,7 @@ def _campaign(preferences: np.ndarray, name: str, rule: str, seed: int) -> Outco
 def _row(world: World, name: str, rule: str, outcomes: Sequence[Outcome]) -> Row:
     count = len(outcomes)
     total = Outcome(*np.array(outcomes).sum(axis=0))
-    upper = beta.ppf(0.95, total.wrong + 1, count - total.wrong) if total.wrong < count else 1.0
+    upper = proportion_interval(total.wrong, count, 0.1)[1]
     return {
         "world": world.name,
         "selector": name,

@@ -7,10 +7,11 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.stats import norm
 
 from tests.benchmarks.score_worlds import World, adversarial
 from winnow.algorithms.metrics import best_arms, true_means
+from winnow.algorithms.proportion import proportion_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector, describe
 
@@ -122,4 +123,4 @@ def _intervals_for_one_look(scores: np.ndarray, told: np.ndarray) -> tuple[np.nd
 
 def _upper(errors: int, count: int) -> str:
     """The exact 95% upper limit of the probability."""
-    return f"below {beta.ppf(0.95, errors + 1, count - errors) if errors < count else 1.0:.4f} at 95%"
+    return f"below {proportion_interval(errors, count, 0.1)[1]:.4f} at 95%"

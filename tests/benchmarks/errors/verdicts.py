@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from tests.benchmarks.errors.cells import Cell
 from tests.benchmarks.errors.runs import Total
+from winnow.algorithms.proportion import proportion_interval
 
 FALSE_ALARM = 1e-3  # that any of all cells is taken to be above its promise though it is not
 
@@ -46,7 +47,7 @@ def verdict(cell: Cell, total: Total, n_cells: int) -> Verdict:
 def upper_end(total: Total) -> float:
     """What the probability of a wrong answer is at most, with 95% confidence (Clopper and Pearson)."""
     wrong, runs = sum(total.wrong.values()), total.counts["runs"]
-    return float(beta.ppf(0.95, wrong + 1, runs - wrong)) if wrong < runs else 1.0
+    return proportion_interval(wrong, runs, 0.1)[1]
 
 
 def _wrong(total: Total, bound: float) -> int:
