@@ -1,13 +1,12 @@
 """A picture of who was given which type of prompt: a row of panels per selector, a panel per type."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from winnow.algorithms.arrays import FloatArray
-from winnow.flows.simulation_plot import CACHE, COLOURS, MARKERS
+from winnow.flows.simulation_plot import COLOURS, MARKERS, empty_figure
 
 WIDTH, HEIGHT = 2.4, 1.9
 """Of a panel, in inches."""
@@ -31,12 +30,8 @@ def save_picks(
         types: G names.
         candidates: K names.
     """
-    os.environ.setdefault("MPLCONFIGDIR", str(CACHE.absolute()))
-    # Figure without pyplot: no window, no global state.
-    from matplotlib.figure import Figure
-
     size = (WIDTH * len(types) + 1.0, HEIGHT * len(shares) + 0.3 * len(candidates) / 2 + 0.6)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = empty_figure(size)
     panels = np.atleast_2d(figure.subplots(len(shares), len(types), sharex=True, sharey=True, squeeze=False))
     lines = []
     for row, (label, found) in zip(panels, shares.items(), strict=True):

@@ -3,11 +3,15 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from winnow.algorithms.arrays import FloatArray
 from winnow.tasks.simulation_results import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CACHE = Path(".winnow") / "cache" / "matplotlib"
 """Where matplotlib keeps its list of fonts, which it would otherwise put in the home folder."""
@@ -15,6 +19,14 @@ CACHE = Path(".winnow") / "cache" / "matplotlib"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe and Ito's colours, told apart by all kinds of colour vision."""
 MARKERS = "osD^vPX*"
+
+
+def empty_figure(size: tuple[float, float]) -> "Figure":
+    """A picture of so many inches, wide and high: no window, no global state, no file in the home folder."""
+    os.environ.setdefault("MPLCONFIGDIR", str(CACHE.absolute()))
+    from matplotlib.figure import Figure  # without pyplot
+
+    return Figure(figsize=size, layout="constrained")
 
 
 def save_plot(
@@ -38,11 +50,7 @@ def save_plot(
         limits: The lowest and the highest value that there can be; None where the values say how far to show.
         title: Above the picture.
     """
-    os.environ.setdefault("MPLCONFIGDIR", str(CACHE.absolute()))
-    # Figure without pyplot: no window, no global state.
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    figure = empty_figure((7.0, 4.5))
     axes = figure.add_subplot()
     for number, curve in enumerate(curves):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]

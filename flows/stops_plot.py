@@ -1,6 +1,5 @@
 """A picture of stops: after how many comparisons each selector stops by itself, how often it errs beside."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 
 from winnow.algorithms.arrays import BoolArray, FloatArray
 from winnow.algorithms.proportion import proportion_interval
-from winnow.flows.simulation_plot import CACHE, COLOURS
+from winnow.flows.simulation_plot import COLOURS, empty_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,12 +61,8 @@ def save_stops(path: Path, found: Sequence[Stops], *, axis: str, delta: float | 
 
 def draw_stops(found: Sequence[Stops], *, axis: str, delta: float | None, title: str) -> "Figure":
     """The picture that `save_stops` writes."""
-    os.environ.setdefault("MPLCONFIGDIR", str(CACHE.absolute()))
-    # Figure without pyplot: no window, no global state.
-    from matplotlib.figure import Figure
-
     rows = sorted(found, key=lambda each: (not each.stopped.all(), each.mean))
-    figure = Figure(figsize=(WIDTH, ROW * len(rows) + REST), layout="constrained")
+    figure = empty_figure((WIDTH, ROW * len(rows) + REST))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     if delta is not None:
         right.axvline(delta, color="#444444", linestyle="--", linewidth=1.0)

@@ -195,9 +195,7 @@ def _what(answer: Answer) -> str:
             return f"of all{whom} {said}" if whom else said
         return f"no candidate{whom} is preferred over {answer.best}{within}"
     than = f" than that of {answer.best} or of {answer.chosen}" if answer.chosen else ""
-    here = (
-        f"on these {answer.n_examples} examples" if answer.held_out is None else f"on the {_examples(answer)}"
-    )
+    here = f"on {'these' if answer.held_out is None else 'the'} {_examples(answer)}"
     if answer.outcome == "tied":
         equal = f"means within {answer.epsilon:g} of the highest" if answer.epsilon else "the same mean"
         others = f"no other candidate{whom} has one that is higher{within}"
