@@ -205,7 +205,7 @@ def store_campaign(
                 "selector": {"name": "ucb-e", "params": {}},
             },
             execution={"budget": budget},
-            versions={"winnow": "0"},
+            versions={"winnow-llm": "0"},
             candidates=[NewCandidate(name=each, model={}, prompt={}, sampling={}) for each in names],
             now=NOW,
         )
@@ -215,3 +215,17 @@ def store_campaign(
             candidate_ids=campaign_records.candidate_ids(session, record.id),
             example_ids=dataset_records.example_ids(session, dataset_id),
         )
+
+
+def store_first_round(database):
+    """A campaign of which one round is finished: the first candidate has two scores, the second one none."""
+    campaign = store_campaign(database)
+    campaign.finish(
+        campaign.plan(0, [0, 0, 1], [0, 1, 0]),
+        [1.0, 0.0, None],
+        best=0,
+        estimates=[0.5, None, None],
+        lower=[0.0, None, None],
+        upper=[1.0, None, None],
+    )
+    return campaign

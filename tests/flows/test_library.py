@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from stored_campaigns import new_database, store_campaign
+from stored_campaigns import new_database, store_first_round
 
 import winnow
 from winnow.storage.errors import CampaignNotFound, StorageError
@@ -27,15 +27,7 @@ def right(prompt, question):
 def storage(tmp_path):
     """The URL of a database with a campaign of one round."""
     database = new_database(tmp_path / "results.db")
-    campaign = store_campaign(database)
-    campaign.finish(
-        campaign.plan(0, [0, 0, 1], [0, 1, 0]),
-        [1.0, 0.0, None],
-        best=0,
-        estimates=[0.5, None, None],
-        lower=[0.0, None, None],
-        upper=[1.0, None, None],
-    )
+    store_first_round(database)
     database.close()
     return f"sqlite:///{tmp_path / 'results.db'}"
 

@@ -4,7 +4,7 @@ import sqlite3
 
 import pandas as pd
 import pytest
-from stored_campaigns import NOW, new_database, store_campaign
+from stored_campaigns import NOW, new_database, store_first_round
 
 from winnow.storage.errors import CampaignNotFound, QueryRefused, SchemaMissing
 from winnow.tasks.errors import SpecError
@@ -15,15 +15,7 @@ from winnow.tasks.frames import campaigns, frame, sql_frame
 def storage(tmp_path):
     """The URL of a database with a campaign of two rounds, the last one still to be judged."""
     database = new_database(tmp_path / "results.db")
-    campaign = store_campaign(database)
-    campaign.finish(
-        campaign.plan(0, [0, 0, 1], [0, 1, 0]),
-        [1.0, 0.0, None],
-        best=0,
-        estimates=[0.5, None, None],
-        lower=[0.0, None, None],
-        upper=[1.0, None, None],
-    )
+    campaign = store_first_round(database)
     campaign.plan(1, [2], [0])
     database.close()
     return f"sqlite:///{tmp_path / 'results.db'}"
