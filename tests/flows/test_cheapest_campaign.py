@@ -8,7 +8,7 @@ from campaign_processes import rows
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 NAMES = ["knows", "slips", "guesses"]
 COSTS = {"knows/plain": 10, "slips/plain": 2.5, "guesses/plain": 1}

@@ -19,7 +19,7 @@ from waiting import PATIENCE_S
 from winnow.tasks.objectives.best_duel.features import chosen_features
 from winnow.tasks.setup.load import check_campaign_file
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 ENOUGH = 20
 """Processes after which a campaign that does not end is stuck."""

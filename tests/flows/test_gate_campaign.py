@@ -13,7 +13,7 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.artifact_contents import progress
 from winnow.storage.records import campaigns as campaign_records
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 
 def write_gate(folder, names, *, baseline="knows/plain", **changes):

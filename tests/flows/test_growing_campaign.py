@@ -10,7 +10,7 @@ from campaign_processes import Kill, rows
 from growing_campaigns import FIRST, LONGER, begin, write_growing
 from test_command_line import winnow
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 CANDIDATES = "SELECT position, name, first_round FROM candidates ORDER BY position"
 

@@ -8,7 +8,7 @@ import scripted_engines
 from campaign_processes import Kill
 from test_command_line import edit, one_message, winnow
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 HELD_OUT = 6
 """Of the 24 examples, at the share of 0.25."""

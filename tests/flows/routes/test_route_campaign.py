@@ -12,7 +12,7 @@ from route_campaigns import EXPERTS, write_route
 from route_commands import asked, done, prepared, refused, spell
 from waiting import PATIENCE_S
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 ENOUGH = 30
 """Processes after which a campaign that does not end is stuck."""
