@@ -33,14 +33,16 @@ settings.load_profile("suite")
 
 SLOWEST = (
     "test_ray_campaign",
-    "test_vllm_campaign",
-    "test_served_vllm",
-    "test_work_pool",
     "test_survives_kills",
-    "test_certify_campaign",
+    "test_work_pool",
+    "test_served_vllm",
+    "test_vllm_campaign",
     "test_command_line",
-    "test_duel_campaign",
     "test_schedule_served",
+    "test_vllm_engine",
+    "test_certify_campaign",
+    "test_duel_campaign",
+    "test_selector_contract",
 )
 """Files of minutes: begun last, they would be waited for by idle cores."""
 

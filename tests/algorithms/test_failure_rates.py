@@ -51,8 +51,8 @@ def test_the_answer_is_that_of_all_runs(rate):
 
 
 def test_no_run_is_made_that_is_not_needed_for_the_answer():
-    # The alarm is at 42 of 100. Thirteen failures and nothing else refute the promise; sixteen runs without one
-    # refute the rate 0.47.
+    # The alarm is at 42 of 100. Thirteen failures and nothing else refute the promise, and sixteen runs that
+    # do not fail refute the rate 0.47.
     assert (too_many(41, 100, 0.2), too_many(42, 100, 0.2)) == (False, True)
     assert 0.46 < lowest_seen(100, 0.2) < 0.49
     alternating = [True, False] * 50
