@@ -16,7 +16,7 @@ from winnow.algorithms.certify.sample_complexity import growth_rates, labels_nee
 from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.protocols import Batch
 
-PATHS, LABELS, STEP, ALPHA, RATIO = 10_000, 120, 12, 0.1, 4
+PATHS, LABELS, STEP, ALPHA, RATIO = 20_000, 120, 12, 0.1, 4
 FACTORS = np.array([0.0, 0.5, 1.0])
 DELTAS = (0.1, 0.05, 0.01)
 
@@ -84,8 +84,8 @@ def rejections(peaks):
     ("human", "auto"), [("binary", "turncoat"), ("binary", "flattering"), ("spread", "opposite")]
 )
 def test_a_risk_of_alpha_is_ever_certified_on_at_most_delta_of_paths(rule, human, auto):
-    # Looked at after every label. A true rate of 0.12 where 0.1 is promised is seen with probability 0.95,
-    # one of 0.02 where 0.01 is with probability 0.9998.
+    # Looked at after every label. A true rate of 0.12 where 0.1 is promised is seen with probability 0.9999,
+    # one of 0.015 where 0.01 is with probability 0.96.
     evidence = e_values(rule)
     peaks = played(
         HUMANS[human],

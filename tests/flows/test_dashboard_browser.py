@@ -16,7 +16,7 @@ from duel_campaigns import model, model_judge, write_duels
 from playwright.sync_api import expect, sync_playwright
 from waiting import until
 
-pytestmark = pytest.mark.usefixtures("plain_runs")
+pytestmark = pytest.mark.usefixtures("prefect_api")
 
 ATTACK = "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
 PATIENCE = 120_000
@@ -31,7 +31,7 @@ def chromium():
 
 
 @pytest.fixture(scope="module")
-def folder(plain_runs, tmp_path_factory):
+def folder(prefect_api, tmp_path_factory):
     """A campaign of duels, stopped in its midst, whose prompts and answers are also HTML."""
     folder = tmp_path_factory.mktemp("live")
     with pytest.MonkeyPatch.context() as patch:

@@ -97,7 +97,7 @@ def test_killed_while_a_model_cannot_be_loaded_ends_as_uninterrupted(forks, tmp_
             # Groups of a model that is not there are commits as well: a process gets as far as a round.
             kill = Kill(commit=6 + kills % 4, after=False) if is_killed else None
             process = processes.start(forks, folder, storage, kill)
-            process.join(240)
+            process.join(PATIENCE_S)
             if process.exitcode == 0:
                 break
             assert process.exitcode == -9
@@ -129,7 +129,7 @@ def test_killed_at_random_moments(forks, uninterrupted, prepared, tmp_path):
         stored_before = processes.stored_texts(tmp_path)
         process = processes.start(forks, tmp_path, prepared)
         # The first ones die young on any machine, later ones get far even on a slow one.
-        process.join(chance.uniform(0.02, 0.1 + 0.2 * attempt))
+        process.join(chance.uniform(0.02, 0.1 + 0.2 * attempt) if attempt < ENOUGH - 1 else PATIENCE_S)
         if process.exitcode is None:
             process.kill()
             kills += 1
