@@ -28,10 +28,11 @@ class PlainTask:
 
 def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     """Have campaigns of this process run without Prefect and its server."""
-    from winnow.flows.run import flow, launch
+    from winnow.flows.run import flow, launch, progress
 
     for name in STEPS:
         patch.setattr(flow, name, PlainTask(getattr(flow, name).fn))
     patch.setattr(flow, "run_campaign", flow.run_campaign.fn)
     patch.setattr(launch, "prefect_server", lambda log: nullcontext())
     patch.setattr(launch, "mark_zombies", lambda storage: [])
+    patch.setattr(progress, "server_is_the_users", lambda: False)
