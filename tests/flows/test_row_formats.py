@@ -9,6 +9,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from report_campaigns import certified_campaign, duelled_campaign, routed_campaign, scored_campaign
+from test_command_line import winnow
 
 from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.rows.writer import print_rows
