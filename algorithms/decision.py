@@ -122,7 +122,7 @@ HEURISTIC = Claim(kind="heuristic")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Differences:
-    """How much higher each arm's mean is than that of one of them, by scores on the same examples."""
+    """How much higher each arm's mean is than that of one of them."""
 
     against: int
     """The arm that all others are compared with."""
@@ -192,7 +192,7 @@ class Decision:
     unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
     could be shown with them."""
     differences: Differences | None = None
-    """How the others compare with one arm, where the method compares them on the same examples."""
+    """How the others compare with one arm, where the method says so: a baseline, or `best`."""
     bets: Bets | None = None
     """What is known of each arm by bets, where the method rules arms out by them."""
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
-from winnow.algorithms.champion.controls import Controls
+from winnow.algorithms.champion.controls import Band, Controls
 from winnow.algorithms.champion.draws import Draws, Grouped, History, Played
 from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.race import Race
@@ -125,20 +125,23 @@ class Evidence:
         self._rule_out_by_race()
         self._crown()
 
-    def tell(self, batch: Grouped, untold: BoolArray) -> None:
+    def tell(self, batch: Grouped, untold: BoolArray) -> Band:
         """Absorb draws that every arm has of its own; the race, if it was still on, is left.
 
         Args:
             batch: Draws of G arms.
             untold: Shape (G, N), of which examples each was not told before.
+
+        Returns:
+            The controls that the draws were bet on with.
         """
         if self.in_race:
             self.in_race = False
             self.controls.weigh(np.flatnonzero(self.draws.count > 0), self.draws)
-        control, most = self.controls.before(batch, untold)
+        band = self.controls.before(batch, untold)
         is_test = self.champion is not None
         adaptive = self._adaptive_bets(batch.arms)[batch.group] if is_test else np.zeros(len(batch.examples))
-        played = self.draws.next_of(batch, control, most, adaptive)
+        played = self.draws.next_of(batch, band.values, band.below, adaptive)
         if is_test:
             self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
         self._absorb(batch, played)
@@ -146,6 +149,7 @@ class Evidence:
         if is_test:
             self._rule_out(batch.arms)
         self._crown()
+        return band
 
     def add_arms(self, levels: FloatArray) -> None:
         """Let more arms take part, each on an order of examples of its own; the race, if still on, is left.

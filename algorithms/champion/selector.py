@@ -81,7 +81,7 @@ class Champion:
         self._setting = setting
         self._mode = mode_of(setting.n_arms, setting.n_examples, start)
         self._matrix = ScoreMatrix(setting)
-        self._verdict = Verdict(setting, self._matrix, dropping, additions)
+        self._verdict = Verdict(setting, self._matrix, self._mode, dropping, additions)
         self._verdict.thrift = self._thrift = thrift
         level = float(self._verdict.levels[0])
         past = None
@@ -153,11 +153,11 @@ class Champion:
         scores = self._matrix.tell(batch, outcomes)
         if len(batch) == 0:
             return
-        self._verdict.tell(batch, scores)
         if self._thrift is not None:
             self._thrift.tell(batch, scores, self._matrix.active)
-            if self._thrift.has_begun:
-                return  # what was found out of the best is a fact now
+            if self._thrift.has_begun:  # what was found out of the best is a fact now
+                self._verdict.tell(Grouped.of(batch.arms, batch.examples, scores), None)
+                return
         self._tell_evidence(batch, scores)
         champion = self.evidence.champion
         if self._thrift is not None and self.evidence.is_decided and champion is not None:
@@ -166,10 +166,12 @@ class Champion:
     def _tell_evidence(self, batch: Batch, scores: FloatArray) -> None:
         grouped = Grouped.of(batch.arms, batch.examples, scores)
         columns = self._columns_of(batch, scores) if self.evidence.can_race else None
+        band = None
         if columns is not None:
             self.evidence.tell_columns(grouped, np.flatnonzero(self.evidence.alive), columns)
         else:
-            self.evidence.tell(grouped, self._untold_before(grouped))
+            band = self.evidence.tell(grouped, self._untold_before(grouped))
+        self._verdict.tell(grouped, band)
         if not np.array_equal(self._matrix.active, self.evidence.active):
             self.evidence.drop(self._matrix.active, self._verdict.levels)
         self._note_who_is_out()

@@ -12,7 +12,11 @@ from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
+from winnow.algorithms.champion.controls import Band
+from winnow.algorithms.champion.differences import by_means, by_race, differences
+from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.shown_intervals import ShownIntervals
 from winnow.algorithms.champion.thrift import Thrift
 from winnow.algorithms.decision import (
@@ -22,12 +26,12 @@ from winnow.algorithms.decision import (
     ArmStatus,
     Claim,
     Decision,
+    Differences,
     Raise,
     Reason,
     statuses,
 )
 from winnow.algorithms.growing import with_more
-from winnow.algorithms.protocols import Batch
 
 Dropping = Literal["stated", "reserved"]
 """What an answer states with arms dropped: a higher probability of an error, or the same at a higher cost."""
@@ -57,12 +61,13 @@ class Verdict:
     delta P(J >= j), and the sum over j is delta E(J + 1). What is reserved for holds whatever decides
     about J.
 
-    Intervals are for showing. Those of each list hold for all of its arms at once at a `delta` of their own,
-    or at `delta` in all where additions are expected, and decide nothing.
+    Intervals of means and of differences are for showing, and decide nothing. They all hold at once, with a
+    `delta` of their own for every list of arms, or `delta` in all where additions are expected;
+    docs/how-differences-are-bounded.md has the proof.
     """
 
     def __init__(
-        self, setting: Setting, matrix: ScoreMatrix, dropping: Dropping, additions: Additions
+        self, setting: Setting, matrix: ScoreMatrix, mode: Mode, dropping: Dropping, additions: Additions
     ) -> None:
         self._setting = setting
         self._matrix = matrix
@@ -72,8 +77,11 @@ class Verdict:
         """The search for a cheaper arm that follows, where there is one."""
         self.delta = interval_alpha(setting)
         """The probability of an error that the tests are made at."""
-        self._intervals = ShownIntervals(setting.n_examples, self._alpha_of) if setting.intervals else None
-        if self._intervals is not None:
+        self._mode = mode
+        self._share = self.delta / (1 + self._has_pairs)  # of intervals of means, and of those of pairs
+        self._intervals: ShownIntervals | None = None
+        if setting.intervals:
+            self._intervals = ShownIntervals(setting.n_examples, self._alpha_of)
             self._intervals.add_arms(setting.n_arms)
 
     @property
@@ -87,10 +95,10 @@ class Verdict:
         if self._intervals is not None:
             self._intervals.add_arms(count)
 
-    def tell(self, batch: Batch, scores: FloatArray) -> None:
-        """Follow the matrix, which has accepted these scores."""
+    def tell(self, batch: Grouped, band: Band | None) -> None:
+        """Follow the matrix, which has accepted a batch; `band` are the controls of its draws."""
         if self._intervals is not None:
-            self._intervals.update(batch.arms, scores)
+            self._intervals.tell(batch, band)
 
     @property
     def levels(self) -> FloatArray:
@@ -129,9 +137,28 @@ class Verdict:
             stop=reason != "running",
             reason=reason,
             claim=claim,
+            differences=self._differences(evidence, best, has_ended=reason != "running"),
         )
         check_possible(decision, *matrix.possible_means, matrix.fully_scored, by_intervals=False)
         return decision
+
+    def _differences(self, evidence: Evidence, best: int | None, *, has_ended: bool) -> Differences | None:
+        """How far the others are from the best one; by pairs of the race only once it has ended."""
+        intervals = self._intervals
+        delta = self.delta * (1 if self._additions == "expected" else 1 + self.n_additions)
+        if intervals is None or best is None or delta >= 1.0:
+            return None
+        ends = by_means(intervals.estimates, intervals.lower, intervals.upper, best)
+        n_first, is_full = self._setting.n_arms, self._matrix.fully_scored[best]
+        if has_ended and self._has_pairs and best < n_first and not is_full:
+            pairs = by_race(evidence.race, best, n_first, self._setting.n_examples, self._share)
+            ends = ends.within(pairs)
+        return differences(ends, best, delta)
+
+    @property
+    def _has_pairs(self) -> bool:
+        """Whether differences on the common examples of a race are bet on, too; the grid's size decides."""
+        return self._mode.weight > 0.0
 
     def _reason(self, evidence: Evidence) -> Reason:
         matrix, setting = self._matrix, self._setting
@@ -219,8 +246,8 @@ class Verdict:
         return math.prod(times[each] for each in self._raised_by) * self.delta
 
     def _alpha_of(self, number: int) -> float:
-        """The error probability of the intervals of a list, counted from 0."""
-        return self.delta / float(_reserved(number)) if self._additions == "expected" else self.delta
+        """The error probability of the intervals of a list's means, the lists counted from 0."""
+        return self._share / float(_reserved(number)) if self._additions == "expected" else self._share
 
 
 def _reserved(count: ArrayLike) -> FloatArray:

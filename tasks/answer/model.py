@@ -28,7 +28,7 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How much higher a candidate's mean is than that of another one, by scores on the same examples."""
+    """How much higher a candidate's mean is than that of another one."""
 
     against: str
     estimate: float | None
@@ -136,6 +136,19 @@ class Answer:
     def of_best(self) -> CandidateStanding | None:
         """What is known of the best candidate."""
         return next((each for each in self.candidates if each.name == self.best), None)
+
+    @property
+    def runner_up(self) -> CandidateStanding | None:
+        """Who comes next to the best, of those whose difference to it is known; not who is tied with it."""
+        known = [
+            (each.difference.estimate, each)
+            for each in self.candidates
+            if each.difference is not None
+            and each.difference.against == self.best
+            and each.difference.estimate is not None
+            and each.status not in ("dropped", "tied")
+        ]
+        return max(known, key=lambda pair: pair[0])[1] if known else None
 
     @property
     def held_out_mean(self) -> float | None:

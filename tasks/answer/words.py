@@ -53,6 +53,7 @@ def answer_lines(answer: Answer) -> list[Line]:
         *_who(answer),
         *_cheapest(answer),
         *_how_well(answer),
+        *_runner_up(answer),
         *held_out_lines(answer),
         ("sure", certainty(answer)),
         *_refuted(answer),
@@ -120,6 +121,21 @@ def _how_well(answer: Answer) -> list[Line]:
         rival = "the candidate that does best against it"
         return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
     return [("mean", f"{found} on the {_examples(answer)}{_held(answer)}")]
+
+
+def _runner_up(answer: Answer) -> list[Line]:
+    """Who comes next to the best, and by how much."""
+    found = answer.runner_up
+    if found is None or found.difference is None or found.difference.estimate is None:
+        return []
+    lead, difference = -found.difference.estimate, found.difference
+    said = f"{found.name}: {answer.best} is ahead by {lead:.3f} on the {_examples(answer)}"
+    if difference.lower is None or difference.upper is None:
+        return [("runner-up", said)]
+    if difference.lower == difference.upper and answer.mixed is None:
+        return [("runner-up", f"{said} (known exactly)")]
+    between = f"between {-difference.upper:.3f} and {-difference.lower:.3f}"
+    return [("runner-up", f"{said}, {between}{held(answer)}")]
 
 
 def _examples(answer: Answer) -> str:

@@ -502,6 +502,30 @@ def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
     assert told["open"] == "c: nothing known yet"
 
 
+def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
+    differences = {
+        "against": 1,
+        "delta": 0.05,
+        "estimates": [-0.6, None, -0.1],
+        "lower": [-0.7, None, -0.1],
+        "upper": [0.01, None, -0.1],
+    }
+    told = lines_of(database, monkeypatch, "mean proven", differences=differences)
+    assert told["runner-up"] == "c: b is ahead by 0.100 on the 5 examples (known exactly)"
+    told = lines_of(database, monkeypatch, "mean proven, two of four dropped", differences=differences)
+    assert "runner-up" not in told  # c was dropped, of d nothing is known, and a was dropped
+    told = lines_of(database, monkeypatch, "mean tied exactly", differences=differences)
+    assert told["runner-up"].startswith("c: b is ahead by 0.100")
+    nearer = {**differences, "estimates": [-0.6, None, -0.8]}
+    told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
+    assert told["runner-up"] == (
+        "a: b is ahead by 0.600 on the 5 examples, between -0.010 and 0.700 (all intervals hold at once, at "
+        "every round, with probability 90%)"
+    )
+    of_another = {**differences, "against": 2}
+    assert "runner-up" not in lines_of(database, monkeypatch, "mean exact", differences=of_another)
+
+
 def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):
     def chosen(name):
         told = lines_of(database, monkeypatch, name)
