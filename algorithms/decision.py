@@ -32,6 +32,7 @@ Reason = Literal[
 ArmStatus = Literal[
     "active",
     "best",
+    "top",
     "tied",
     "chosen",
     "eliminated",
@@ -50,10 +51,13 @@ ArmStatus = Literal[
 
 * active: still in question.
 * best: shown to be the best of the arms that were not dropped; at most one arm.
-* tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are.
+* top: shown to be one of the m best of the arms that were not dropped, where m are looked for.
+* tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are; where
+  the m best are looked for, its mean is that of the last of them, as that of an arm beyond them is.
 * chosen: the cheapest arm that was shown to be within epsilon of the best, where it is not the best itself.
-* eliminated: shown not to be the best.
-* not-better: shown only to be no better than the best by more than epsilon; it may be worse, or as good.
+* eliminated: shown not to be the best, or not to be one of the m best.
+* not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it may be
+  worse, or as good.
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.

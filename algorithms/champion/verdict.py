@@ -18,6 +18,7 @@ from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.shown_intervals import ShownIntervals
+from winnow.algorithms.champion.the_best import TheBest, below_the_best, known_best
 from winnow.algorithms.champion.thrift import Thrift
 from winnow.algorithms.decision import (
     EXACT,
@@ -67,7 +68,13 @@ class Verdict:
     """
 
     def __init__(
-        self, setting: Setting, matrix: ScoreMatrix, mode: Mode, dropping: Dropping, additions: Additions
+        self,
+        setting: Setting,
+        matrix: ScoreMatrix,
+        mode: Mode,
+        dropping: Dropping,
+        additions: Additions,
+        top_m: int,
     ) -> None:
         self._setting = setting
         self._matrix = matrix
@@ -77,7 +84,7 @@ class Verdict:
         """The search for a cheaper arm that follows, where there is one."""
         self.delta = interval_alpha(setting)
         """The probability of an error that the tests are made at."""
-        self._mode = mode
+        self._mode, self._top_m = mode, top_m
         self._share = self.delta / (1 + self._has_pairs)  # of intervals of means, and of those of pairs
         self._intervals: ShownIntervals | None = None
         if setting.intervals:
@@ -107,7 +114,7 @@ class Verdict:
             return np.full(len(self._list_of), np.inf)
         shares = _reserved(self._n_dropped) if self._dropping == "reserved" else 1.0
         of_lists = _reserved(self._list_of) if self._additions == "expected" else np.ones(len(self._list_of))
-        return np.asarray(shares * of_lists / self.delta)
+        return np.asarray(self._top_m * shares * of_lists / self.delta)
 
     def room(self, evidence: Evidence) -> int:
         """How many pairs may be asked; 0 when stopped."""
@@ -137,14 +144,22 @@ class Verdict:
             stop=reason != "running",
             reason=reason,
             claim=claim,
-            differences=self._differences(evidence, best, has_ended=reason != "running"),
+            differences=self._differences(evidence, best, status, has_ended=reason != "running"),
         )
         check_possible(decision, *matrix.possible_means, matrix.fully_scored, by_intervals=False)
         return decision
 
-    def _differences(self, evidence: Evidence, best: int | None, *, has_ended: bool) -> Differences | None:
-        """How far the others are from the best one; by pairs of the race only once it has ended."""
+    def _differences(
+        self, evidence: Evidence, best: int | None, status: tuple[ArmStatus, ...], *, has_ended: bool
+    ) -> Differences | None:
+        """How far the others are from the best one, or the last of the m best.
+
+        Pairs of the race are only looked at once it has ended.
+        """
         intervals = self._intervals
+        members = [arm for arm, each in enumerate(status) if each == "top"]
+        if members:
+            best = min(members, key=lambda arm: (self._matrix.sums[arm], -arm))
         delta = self.delta * (1 if self._additions == "expected" else 1 + self.n_additions)
         if intervals is None or best is None or delta >= 1.0:
             return None
@@ -181,17 +196,14 @@ class Verdict:
         certain = standing_of(self._matrix, *self._matrix.possible_means, self._setting.epsilon)
         has_begun_again = self.thrift is not None and self.thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
+        if self._top_m > 1:
+            return self._answer_of_many(evidence, estimates, has_ended=has_ended, is_open=reason == "budget")
         if has_ended and certain.good_enough.any() and not has_begun_again:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
             spent = self.thrift.delta if self.thrift is not None and self.thrift.chosen is not None else 0.0
-            claim = Claim(
-                kind="proven",
-                delta=self._stated + spent,
-                raised_by=self._raised_by,
-                assumptions=("planned-additions",) if "added" in self._raised_by else (),
-            )
+            claim = self._proven_claim(spent)
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
         is_out = evidence.is_out | (certain.eliminated & evidence.alive)
@@ -202,6 +214,34 @@ class Verdict:
         status = statuses(len(is_out), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._setting.delta is None
         return best, status, HEURISTIC if is_open else NOTHING_CLAIMED
+
+    def _answer_of_many(
+        self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool, is_open: bool
+    ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
+        """The first of the m best arms, what is known of each, and what may be claimed."""
+        matrix = self._matrix
+        known = known_best(matrix, self._top_m, self._setting.epsilon) if has_ended else None
+        if known is None and has_ended and evidence.is_decided:
+            members, claim = evidence.top, self._proven_claim()
+        elif known is not None:
+            members, claim = known, EXACT
+        else:
+            is_beaten = (evidence.is_beaten | below_the_best(matrix, self._top_m)) & evidence.active
+            ranked = np.where(evidence.alive & ~is_beaten & ~np.isnan(estimates), estimates, -np.inf)
+            best = int(ranked.argmax()) if ranked.max() > -np.inf else None
+            status = statuses(len(ranked), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
+            return best, status, HEURISTIC if is_open and self._setting.delta is None else NOTHING_CLAIMED
+        groups = TheBest.of(matrix, members).groups(evidence.is_beaten, evidence.active)
+        return int(members[0]), statuses(matrix.n_arms, groups), claim
+
+    def _proven_claim(self, spent: float = 0.0) -> Claim:
+        """What is proven, with what was spent of delta on another question."""
+        return Claim(
+            kind="proven",
+            delta=self._stated + spent,
+            raised_by=self._raised_by,
+            assumptions=("planned-additions",) if "added" in self._raised_by else (),
+        )
 
     def _proven(self, evidence: Evidence, best: int) -> tuple[ArmStatus, ...]:
         """The statuses once all arms but the best are out or told in full."""
@@ -242,7 +282,10 @@ class Verdict:
     @property
     def _stated(self) -> float:
         """The probability of an error that an answer states; it may be above 1."""
-        times: dict[Raise, int] = {"dropped": self._n_dropped + 1, "added": self.n_additions + 1}
+        times: dict[Raise, float] = {
+            "dropped": 1.0 + self._n_dropped / self._top_m,
+            "added": self.n_additions + 1,
+        }
         return math.prod(times[each] for each in self._raised_by) * self.delta
 
     def _alpha_of(self, number: int) -> float:

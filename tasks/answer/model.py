@@ -15,7 +15,8 @@ from winnow.tasks.routing.standing import Standing
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
 """How a campaign ended:
 
-* winner: one candidate is the answer; to certify, the cheapest certified one.
+* winner: one candidate is the answer, or the m best where so many are looked for; to certify, the cheapest
+  certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
 * decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
@@ -106,6 +107,8 @@ class Answer:
     epsilon: float = 0.0
     baseline: str | None = None
     """What the others are held against, where that is the question and not who is the best."""
+    top_m: int = 1
+    """How many of the best are looked for."""
     costs: Mapping[str, float] | None = None
     """What each candidate costs, where the cheapest that is good enough is looked for."""
     servers: tuple[CanaryChange, ...] = ()
@@ -139,14 +142,14 @@ class Answer:
 
     @property
     def runner_up(self) -> CandidateStanding | None:
-        """Who comes next to the best, of those whose difference to it is known; not who is tied with it."""
+        """Who comes next to the best, or to the last of the m best; not who is tied with it."""
         known = [
             (each.difference.estimate, each)
             for each in self.candidates
             if each.difference is not None
-            and each.difference.against == self.best
             and each.difference.estimate is not None
-            and each.status not in ("dropped", "tied")
+            and each.difference.against in (self.best, *self.top, *self.tied)
+            and each.status not in ("dropped", "top", "tied")
         ]
         return max(known, key=lambda pair: pair[0])[1] if known else None
 
@@ -163,6 +166,13 @@ class Answer:
     def tied(self) -> tuple[str, ...]:
         """The candidates that share the first place."""
         return self.named("tied")
+
+    @property
+    def top(self) -> tuple[str, ...]:
+        """Those of the m best that are shown to be so and are not tied with another one, best first."""
+        found = [each for each in self.candidates if each.status == "top"]
+        found.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
+        return tuple(each.name for each in found)
 
     @property
     def chosen(self) -> str | None:
