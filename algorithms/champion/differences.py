@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
 from winnow.algorithms.champion.race import Race
-from winnow.algorithms.confidence import FinitePopulationIntervals
 from winnow.algorithms.decision import Differences
+from winnow.algorithms.state.arrays import FloatArray
 
 
 class Ends(NamedTuple):

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray
+from winnow.algorithms.bounds.confidence import Control, FinitePopulationIntervals, Wealth
 from winnow.algorithms.champion.controls import Band
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.confidence import Control, FinitePopulationIntervals, Wealth
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class ControlledWealth(Wealth):

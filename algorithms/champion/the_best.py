@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.champion.mode import Start
 from winnow.algorithms.champion.thrift import Prefer
 from winnow.algorithms.decision import ArmStatus
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 def check_top_m(top_m: int, n_arms: int, start: Start, prefer: Prefer) -> None:

@@ -6,12 +6,12 @@ from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 from test_champion_exact import ORDERS, SCORES, TESTED, N, played
 
+from winnow.algorithms.bounds.confidence import Control
 from winnow.algorithms.champion.controls import Band, Controls
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.shown_intervals import ControlledIntervals, ControlledWealth
-from winnow.algorithms.confidence import Control
 from winnow.algorithms.protocols import Batch
 
 ALL = slice(None)
