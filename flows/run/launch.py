@@ -21,7 +21,7 @@ from winnow.storage.errors import LeaseHeld, LeaseLost
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
-from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.store import open_campaign
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
