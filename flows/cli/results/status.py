@@ -151,6 +151,8 @@ def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- Ca
         "estimate": best and best.estimate,
         "lower": best and best.lower,
         "upper": best and best.upper,
+        "runner_up": answer.runner_up and answer.runner_up.name,
+        "top": answer.top,
         "tied": answer.tied,
         "chosen": answer.chosen,
         "contenders": answer.contenders,
