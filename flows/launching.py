@@ -19,6 +19,7 @@ from winnow.storage.errors import LeaseHeld, LeaseLost
 from winnow.storage.schema import ensure_schema
 from winnow.storage.urls import shown_url
 from winnow.tasks.campaigns import open_campaign
+from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.leasing import now
 from winnow.tasks.liveness import is_gone, this_process, watch
 from winnow.tasks.objectives.checked import CheckedCampaign
@@ -36,7 +37,11 @@ def store_campaign(checked: CheckedCampaign, family: str | None = None) -> None:
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
         StorageError: If the database cannot be used.
+        ExtraMissing: If a model would be loaded here with packages that are not installed here.
     """
+    if checked.spec.execution.cluster is None:
+        for model in checked.models:
+            require_provider(model)
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
         open_campaign(database, checked, family)

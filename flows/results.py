@@ -9,6 +9,7 @@ from winnow.flows.reading import reading
 from winnow.storage import campaign_records
 from winnow.tasks import frames
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,8 +86,10 @@ class CampaignResults:
         """Write the campaign's page, one file of HTML; return its path.
 
         Raises:
+            ExtraMissing: If what draws the figures is not installed.
             WinnowError: If the file cannot be written.
         """
+        require("report", "a report with figures")
         from winnow.flows.html_report.writing import write_report
 
         with reading(self._storage) as session:

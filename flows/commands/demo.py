@@ -18,6 +18,9 @@ def demo(
     ] = ObjectiveChoice.best_mean,
 ) -> None:
     """Train small models, run a campaign on them through vLLM, print the winner; again: resume."""
+    from winnow.tasks.extras import require
+
+    require("vllm", "winnow demo")
     from winnow.infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels, prepare_routes
 
     prepare = {

@@ -14,6 +14,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.vllm_engine import WORKER_ENVIRONMENT
 from winnow.tasks.engines.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import SpecError
+from winnow.tasks.extras import require
 from winnow.tasks.identity import fingerprint_model
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
@@ -31,9 +32,11 @@ class VllmEmbedder:
 
     Raises:
         SpecError: If there is none.
+        ExtraMissing: If vLLM is not installed.
     """
 
     def __init__(self, folder: str) -> None:
+        require("vllm", "embedder (type: vllm)")
         self.dim = hidden_size(folder)
         self._ref = ModelRef(name="embedder", provider="vllm", model=folder)
         self._fingerprint = fingerprint_model(self._ref)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import torch
+import numpy as np
 
 from winnow.tasks.engines.openai_answers import Generated, read_generated
 from winnow.tasks.engines.openai_requests import answer_bytes, generation_body, generation_path
@@ -76,8 +76,8 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
             "probable ones",
         )
     logprobs: Mapping[str, float] = {choice: known[choice] for choice in choices}
-    values = torch.tensor(list(logprobs.values()), dtype=torch.float64)  # (C,)
-    position = choose_token(values, request.sampling, torch.Generator().manual_seed(request.seed))
+    values = np.array(list(logprobs.values()))  # (C,)
+    position = choose_token(values, request.sampling, np.random.default_rng(request.seed))
     return Completion(
         text=choices[position],
         finish_reason="stop",

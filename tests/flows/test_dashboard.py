@@ -261,9 +261,9 @@ def test_numbers_stay_numbers_and_empty_columns_go():
 
 
 def test_the_command_without_streamlit_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("winnow.flows.commands.dashboards.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "streamlit", None)
     result = winnow(tmp_path, "view")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "pip install 'winnow-llm[view]'" in result.stderr
 
 
