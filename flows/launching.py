@@ -20,6 +20,7 @@ from winnow.storage.schema import ensure_schema
 from winnow.storage.urls import shown_url
 from winnow.tasks.campaigns import open_campaign
 from winnow.tasks.engines.providers import require_provider
+from winnow.tasks.extras import require
 from winnow.tasks.leasing import now
 from winnow.tasks.liveness import is_gone, this_process, watch
 from winnow.tasks.objectives.checked import CheckedCampaign
@@ -37,11 +38,9 @@ def store_campaign(checked: CheckedCampaign, family: str | None = None) -> None:
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
         StorageError: If the database cannot be used.
-        ExtraMissing: If a model would be loaded here with packages that are not installed here.
+        ExtraMissing: If its engines need packages that are not installed here.
     """
-    if checked.spec.execution.cluster is None:
-        for model in checked.models:
-            require_provider(model)
+    _require_extras(checked)
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
         open_campaign(database, checked, family)
@@ -111,6 +110,15 @@ def _answer(storage: str, name: str) -> int:
     print_summary(status, storage)
     log_answer(status)
     return exit_code(status)
+
+
+def _require_extras(checked: CheckedCampaign) -> None:
+    """Refuse a campaign whose engines cannot run here; a cluster's machines have packages of their own."""
+    if checked.spec.execution.cluster == "ray":
+        require("ray", "execution.cluster: ray")
+        return
+    for model in checked.models:
+        require_provider(model)
 
 
 def _require_free(storage: str, name: str) -> None:

@@ -52,6 +52,4 @@ def missing_for(extra: Extra, what: str) -> ExtraMissing | None:
     needed = f"{', '.join(first)} and {last}" if first else last
     named = NAMES.get(extra, f"'winnow-llm[{extra}]'")
     verb = "is" if len(absent) == 1 else "are"
-    return ExtraMissing(
-        f"{what} needs {needed}, which {verb} not installed; run: pip install {named}"
-    )
+    return ExtraMissing(f"{what} needs {needed}, which {verb} not installed; run: pip install {named}")

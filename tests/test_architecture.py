@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 MAY_IMPORT = {
-    "algorithms": {"winnow.algorithms", "numpy", "scipy", "torch"},
+    "algorithms": {"winnow.algorithms", "numpy", "scipy"},
     "storage": {"winnow.storage", "sqlalchemy", "alembic", "psycopg"},
     "tasks": {
         "winnow.tasks", "winnow.algorithms", "winnow.storage",

@@ -1,7 +1,7 @@
 """What is said where packages of an extra are not installed, and that the extras install them."""
 
+import importlib.util
 import re
-import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -38,15 +38,28 @@ def test_no_package_of_an_extra_is_in_the_base():
     assert not base & optional
 
 
-def test_what_is_missing_is_named_with_the_command_that_installs_it(monkeypatch):
+@pytest.fixture
+def without(monkeypatch):
+    """Hides modules: they are not installed from then on."""
+
+    def hide(*modules):
+        found = importlib.util.find_spec
+        monkeypatch.setattr(
+            "winnow.tasks.extras.find_spec", lambda name: None if name in modules else found(name)
+        )
+
+    return hide
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(without):
     require("view", "winnow view")
-    monkeypatch.setitem(sys.modules, "streamlit", None)
+    without("streamlit")
     with pytest.raises(ExtraMissing) as raised:
         require("view", "winnow view")
     assert str(raised.value) == (
         "winnow view needs Streamlit, which is not installed; run: pip install 'winnow-llm[view]'"
     )
-    monkeypatch.setitem(sys.modules, "plotly", None)
+    without("streamlit", "plotly")
     with pytest.raises(ExtraMissing, match="needs Streamlit and Plotly, which are not installed"):
         require("view", "winnow view")
 
@@ -58,8 +71,8 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(monkeypatch)
         ("vllm", "vllm", "'winnow-llm[gpu]' (on a machine without CUDA: 'winnow-llm[cpu]')"),
     ],
 )
-def test_an_engine_that_misses_its_packages_is_not_begun(tmp_path, monkeypatch, provider, module, named):
-    monkeypatch.setitem(sys.modules, module, None)
+def test_an_engine_that_misses_its_packages_is_not_begun(tmp_path, without, provider, module, named):
+    without(module)
     model = ModelRef(name="small", provider=provider, model=str(tmp_path))
     with pytest.raises(ExtraMissing) as raised:
         start_engine(model, EngineSettings(log_folder=tmp_path))
@@ -67,7 +80,6 @@ def test_an_engine_that_misses_its_packages_is_not_begun(tmp_path, monkeypatch, 
     assert str(raised.value).endswith(f"pip install {named}")
 
 
-def test_a_server_needs_no_extra(monkeypatch):
-    for module in ("torch", "transformers", "vllm"):
-        monkeypatch.setitem(sys.modules, module, None)
+def test_a_server_needs_no_extra(without):
+    without("torch", "transformers", "vllm")
     require_provider(ModelRef(name="far", provider="openai", model="gpt"))
