@@ -19,7 +19,7 @@ UNTRAINED = [
 
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
-    monkeypatch.setattr(prepare, "prepare_quick", partial(prepare.prepare_quick, recipes=UNTRAINED))
+    monkeypatch.setattr(prepare, "prepare_quick", partial(prepare.prepare_quick, recipes=[TINY]))
     return partial(winnow, tmp_path, "demo")
 
 
