@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 Reason = Literal[
     "running",

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
-from winnow.algorithms.arrays import BoolArray, FloatArray
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 NOBODY = -1
 """Stands for the recommended arm of a run that recommends none; it is never right."""

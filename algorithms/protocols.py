@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import FloatArray, IntArray
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import MalformedBatch, UnusableContexts
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from winnow.algorithms.route.policy import Policy

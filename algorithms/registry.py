@@ -18,7 +18,7 @@ import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
 from winnow.algorithms.protocols import Selector
-from winnow.algorithms.strangers import in_words
+from winnow.algorithms.state.strangers import in_words
 
 ENTRY_POINT_GROUP = "winnow.selectors"
 
@@ -37,7 +37,7 @@ SELECTORS = {
         "gate": "winnow.algorithms.gate.selector:Gate",
         "halving": "winnow.algorithms.best_mean.halving:Halving",
         "lrf": "winnow.algorithms.best_mean.lrf:Lrf",
-        "naive-pooling": "winnow.algorithms.best_mean.naive_pooling:NaivePooling",
+        "naive-pooling": "winnow.algorithms.best_mean.predictions.naive_pooling:NaivePooling",
         "pulse": "winnow.algorithms.best_mean.pulse:Pulse",
         "race": "winnow.algorithms.champion.selector:RaceOnly",
         "row-mean": "winnow.algorithms.best_mean.row_mean:RowMean",
@@ -46,13 +46,13 @@ SELECTORS = {
         "ucb-e-lrf-score-only": "winnow.algorithms.best_mean.ucb_e_lrf_score_only:UcbELrfScoreOnly",
     },
     "best-duel": {
-        "eps-greedy": "winnow.algorithms.best_duel.eps_greedy:EpsGreedy",
+        "eps-greedy": "winnow.algorithms.best_duel.baselines.eps_greedy:EpsGreedy",
         "llm-po": "winnow.algorithms.best_duel.llm_po:LlmPo",
         "llm-po-bt": "winnow.algorithms.best_duel.llm_po_bt:LlmPoBt",
-        "random-pair": "winnow.algorithms.best_duel.random_pair:RandomPair",
-        "round-robin": "winnow.algorithms.best_duel.round_robin:RoundRobin",
-        "rucb": "winnow.algorithms.best_duel.rucb:Rucb",
-        "thompson": "winnow.algorithms.best_duel.thompson:Thompson",
+        "random-pair": "winnow.algorithms.best_duel.baselines.random_pair:RandomPair",
+        "round-robin": "winnow.algorithms.best_duel.baselines.round_robin:RoundRobin",
+        "rucb": "winnow.algorithms.best_duel.baselines.rucb:Rucb",
+        "thompson": "winnow.algorithms.best_duel.baselines.thompson:Thompson",
     },
     "certify": {
         "autoeval": "winnow.algorithms.certify.naive_autoeval:AutoEval",
@@ -62,14 +62,14 @@ SELECTORS = {
         "r-eval": "winnow.algorithms.certify.r_eval:REval",
     },
     "route": {
-        "kernel-ucb": "winnow.algorithms.route.kernel_ucb:KernelUcb",
-        "lin-ucb": "winnow.algorithms.route.lin_ucb:LinUcb",
-        "naive-krr": "winnow.algorithms.route.naive_krr:NaiveKrr",
-        "pak-ucb": "winnow.algorithms.route.pak_ucb:PakUcb",
-        "random": "winnow.algorithms.route.random_arm:RandomArm",
-        "rff-ucb": "winnow.algorithms.route.rff_ucb:RffUcb",
-        "sup-pak-ucb": "winnow.algorithms.route.sup_pak_ucb:SupPakUcb",
-        "sup-rff-ucb": "winnow.algorithms.route.sup_rff_ucb:SupRffUcb",
+        "kernel-ucb": "winnow.algorithms.route.policies.kernel_ucb:KernelUcb",
+        "lin-ucb": "winnow.algorithms.route.policies.lin_ucb:LinUcb",
+        "naive-krr": "winnow.algorithms.route.policies.naive_krr:NaiveKrr",
+        "pak-ucb": "winnow.algorithms.route.policies.pak_ucb:PakUcb",
+        "random": "winnow.algorithms.route.policies.random_arm:RandomArm",
+        "rff-ucb": "winnow.algorithms.route.policies.rff_ucb:RffUcb",
+        "sup-pak-ucb": "winnow.algorithms.route.policies.sup_pak_ucb:SupPakUcb",
+        "sup-rff-ucb": "winnow.algorithms.route.policies.sup_rff_ucb:SupRffUcb",
     },
 }
 """Where our selectors live, by objective and name."""

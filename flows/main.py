@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from winnow.flows.prefect_server import settle_environment
+from winnow.flows.prefect_support.server import settle_environment
 
 WORK_FOLDER = Path(".winnow")
 """Where logs, the temporary Prefect server's files and the demo go, under the current directory."""
@@ -16,8 +16,8 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     settle_environment(WORK_FOLDER / "prefect")
     # Imported late: reading the settings above must come before anything that may import Prefect.
-    from winnow.flows.commands import app
-    from winnow.flows.exits import sentences_for_errors
+    from winnow.flows.cli import app
+    from winnow.flows.exit_codes import sentences_for_errors
 
     with sentences_for_errors():
         app()

@@ -15,10 +15,10 @@ from dataclasses import asdict
 from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 
-from winnow.storage.database import Database
+from winnow.storage.engine.database import Database
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from winnow.storage.models import Campaign, Lease
-from winnow.storage.records import Holder, LeaseRecord
+from winnow.storage.records.values import Holder, LeaseRecord
 
 
 def acquire(

@@ -15,7 +15,7 @@
 
 from typing import ClassVar
 
-from winnow.tasks.printable import one_line, printable, shortened
+from winnow.tasks.queries.printable import one_line, printable, shortened
 
 
 class WinnowError(Exception):

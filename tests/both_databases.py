@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from stored_campaigns import new_database
 
-from winnow.storage.database import open_database
+from winnow.storage.engine.database import open_database
 
 BOTH = ["sqlite", "postgresql"]
 

@@ -71,8 +71,8 @@ def postgresql():
 @pytest.fixture(scope="session")
 def postgresql_template(postgresql):
     """The name of a database there that has all tables and no rows."""
-    from winnow.storage.database import open_database
-    from winnow.storage.schema import ensure_schema
+    from winnow.storage.admin.schema import ensure_schema
+    from winnow.storage.engine.database import open_database
 
     url = postgresql.new_database()
     database = open_database(url)

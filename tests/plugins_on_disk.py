@@ -11,7 +11,7 @@ import os
 
 from winnow.algorithms.best_mean.row_mean import RowMean
 from winnow.tasks.judges.protocol import Verdict
-from winnow.tasks.pair_judges.protocol import PairVerdict
+from winnow.tasks.judges.pairwise.protocol import PairVerdict
 
 
 class Unprintable(BaseException):

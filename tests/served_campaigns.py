@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-from winnow.tasks.campaigns import open_campaign, reopen_campaign
-from winnow.tasks.checking import check_campaign
-from winnow.tasks.deciding import decide_round
+from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.planning import plan_round
-from winnow.tasks.recording import record_round
-from winnow.tasks.running import running
-from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.rounds.decide import decide_round
+from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.rounds.record import record_round
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.spec.campaign import CampaignSpec
 
 N_EXAMPLES = 6
 

@@ -6,16 +6,17 @@ from contextlib import contextmanager
 
 import yaml
 
-from winnow.storage import campaign_records, pruning
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import open_campaign, reopen_campaign
-from winnow.tasks.deciding import decide_round
-from winnow.tasks.leasing import now
-from winnow.tasks.liveness import is_gone
+from winnow.storage.admin import prune as pruning
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import is_gone
+from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.planning import plan_round
-from winnow.tasks.recording import record_round
-from winnow.tasks.running import running
+from winnow.tasks.rounds.decide import decide_round
+from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.rounds.record import record_round
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign, reopen_campaign
 
 N_EXAMPLES = 8
 

@@ -6,15 +6,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from winnow.storage import (
-    campaign_records,
-    dataset_records,
-    generation_records,
-    outcome_records,
-    round_records,
-)
-from winnow.storage.database import open_database
-from winnow.storage.records import (
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import (
     CampaignRecord,
     NewCanary,
     NewCandidate,
@@ -24,7 +23,6 @@ from winnow.storage.records import (
     NewGame,
     NewGeneration,
 )
-from winnow.storage.schema import ensure_schema
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
 

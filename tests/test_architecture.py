@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "infra": {"winnow.infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
 
-ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm_worker.py"}
+ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm/worker.py"}
 
 ONE_FOLDER_ONLY = {
     "ray": "tasks/engines/on_ray",

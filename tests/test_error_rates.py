@@ -111,7 +111,7 @@ def _nothing_remembered():
     [
         ("winnow.algorithms.best_mean.standing", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {"ucb-e", "pulse"}),
         ("winnow.algorithms.best_mean.pulse", "self._a = a", "self._a = 2 * a", {"pulse"}),
-        ("winnow.algorithms.best_duel.round_robin", "argmin", "argmax", {"round-robin"}),
+        ("winnow.algorithms.best_duel.baselines.round_robin", "argmin", "argmax", {"round-robin"}),
         ("winnow.algorithms.registry", "class Parameter", "class Parameters", set()),
         ("winnow.algorithms.route.policy", "class Policy", "class Politics", set()),
         ("winnow.algorithms.best_mean.standing", "# means this close are equal", "# other words", set()),

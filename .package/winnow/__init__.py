@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from winnow.algorithms.registry import create_selector, selector_names
-    from winnow.flows.results import Results as open  # noqa: A004 -- as one writes winnow.open
-    from winnow.flows.selecting import select
-    from winnow.tasks.routing.router import Router
+    from winnow.flows.api.results import Results as open  # noqa: A004 -- as one writes winnow.open
+    from winnow.flows.api.select import select
+    from winnow.tasks.objectives.route.router import Router
 
 __all__ = ["Router", "__version__", "create_selector", "open", "select", "selector_names"]
 
 _HOMES = {
-    "Router": "winnow.tasks.routing.router:Router",
+    "Router": "winnow.tasks.objectives.route.router:Router",
     "create_selector": "winnow.algorithms.registry:create_selector",
-    "open": "winnow.flows.results:Results",
-    "select": "winnow.flows.selecting:select",
+    "open": "winnow.flows.api.results:Results",
+    "select": "winnow.flows.api.select:select",
     "selector_names": "winnow.algorithms.registry:selector_names",
 }
 

@@ -10,10 +10,8 @@ from collections import Counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.best_duel.example_draws import ExampleDraws
 from winnow.algorithms.best_duel.setting import Setting
-from winnow.algorithms.dropping import LEAST_TOLD_TO_DROP
 from winnow.algorithms.errors import (
     ArmAgainstItself,
     MalformedBatch,
@@ -22,8 +20,10 @@ from winnow.algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
-from winnow.algorithms.in_flight import InFlight
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.dropping import LEAST_TOLD_TO_DROP
+from winnow.algorithms.state.in_flight import InFlight
 
 NONE_LEFT = 2**62  # more duels than any campaign has: no pair is chosen for having had so few
 

@@ -4,10 +4,10 @@ from typing import Protocol
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.decision import Claim
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
@@ -88,17 +88,17 @@ class Evidence(Protocol):
 def evidence_of(setting: Setting, record: DuelRecord) -> Evidence:
     """The evidence of a record: by the Bradley-Terry model where the arms have features, else by counts."""
     if setting.features is None:
-        from winnow.algorithms.best_duel.count_evidence import CountEvidence
+        from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 
         return CountEvidence(setting, record)
-    from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+    from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
 
     return BradleyTerryEvidence(setting, record)
 
 
 def in_force(evidence: Evidence) -> Evidence:
     """What to go by after a tell: the evidence, or that by counts once the duels refute its model."""
-    from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+    from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
 
     if isinstance(evidence, BradleyTerryEvidence) and evidence.is_refuted:
         return evidence.by_counts

@@ -5,8 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import IntArray
-from winnow.algorithms.best_duel.count_evidence import CountEvidence
+from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import NONE_LEFT
 from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.best_duel.standings import Standings
@@ -19,6 +18,7 @@ from winnow.algorithms.best_duel.unstructured_allocation import (
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import IntArray
 
 
 class LlmPo:

@@ -3,19 +3,19 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import FloatArray, IntArray
-from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
-from winnow.algorithms.best_duel.feature_space import differences
-from winnow.algorithms.best_duel.llm_po import LlmPo
-from winnow.algorithms.best_duel.setting import Setting
-from winnow.algorithms.best_duel.structured_allocation import (
+from winnow.algorithms.best_duel.bradley_terry.allocation import (
     Allocation,
     allocate,
     exploration_pairs,
     instance,
 )
+from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.bradley_terry.feature_space import differences
+from winnow.algorithms.best_duel.llm_po import LlmPo
+from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 GROWTH = 1.05  # an allocation serves until there are 5% more duels: theta moves little meanwhile
 TOLERANCE = 0.02  # of the duels needed, lost by not searching further

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
-from winnow.algorithms.best_duel.divergence import bernoulli_kl
+from winnow.algorithms.best_duel.counts.divergence import bernoulli_kl
 from winnow.algorithms.best_duel.evidence import worst_preferences
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class Standings:

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.evidence import evidence_of, in_force
 from winnow.algorithms.best_duel.setting import Setting
@@ -20,6 +19,7 @@ from winnow.algorithms.decision import (
     statuses,
 )
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray
 
 
 class Stopping:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray, IntArray
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 PULL = 8  # examples: fewer are hardly better, and many on an arm that is soon ruled out are wasted
 

@@ -5,18 +5,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import FloatArray, IntArray
-from winnow.algorithms.best_mean.difference import DifferenceMeans
-from winnow.algorithms.best_mean.one_step import OneStepMeans
-from winnow.algorithms.best_mean.predictions import LowRankPredictions
+from winnow.algorithms.best_mean.predictions.base import LowRankPredictions
+from winnow.algorithms.best_mean.predictions.difference import DifferenceMeans
+from winnow.algorithms.best_mean.predictions.one_step import OneStepMeans
 from winnow.algorithms.best_mean.pulls import Pulls
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant, interval_alpha, single_levels
+from winnow.algorithms.bounds.prediction_powered import PredictionPoweredIntervals
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.prediction_powered import PredictionPoweredIntervals
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 Estimate = Literal["difference", "one-step"]
 """What arms are ranked by: see `DifferenceMeans` and `OneStepMeans`."""

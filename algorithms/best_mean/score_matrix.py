@@ -6,9 +6,7 @@ A round costs O(K + B), plus O(n) for each arm that is drawn from.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.best_mean.setting import Setting
-from winnow.algorithms.dropping import too_many_unscored
 from winnow.algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -16,9 +14,11 @@ from winnow.algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
-from winnow.algorithms.growing import with_more
-from winnow.algorithms.in_flight import InFlight
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.dropping import too_many_unscored
+from winnow.algorithms.state.growing import with_more
+from winnow.algorithms.state.in_flight import InFlight
 
 
 class ScoreMatrix:

@@ -4,14 +4,14 @@ from typing import Literal
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray
-from winnow.algorithms.best_mean.consistency import check_possible
+from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING, Standing
-from winnow.algorithms.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 Variant = Literal["mended", "paper"]
 """How a selector asks and stops:

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import FloatArray, IntArray
 from winnow.algorithms.best_mean.pulls import Pulls
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
@@ -11,6 +10,7 @@ from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class UcbE:

@@ -5,8 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
-from winnow.algorithms.best_mean.completion import Completion
+from winnow.algorithms.best_mean.predictions.completion import Completion
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
@@ -14,6 +13,7 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.als import EnsembleAls
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-9  # since 0.07 * 100 is more than 7
 

@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import FloatArray, IntArray
-from winnow.algorithms.best_mean.completion import Completion
+from winnow.algorithms.best_mean.predictions.completion import Completion
 from winnow.algorithms.best_mean.pulls import Pulls
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
@@ -13,6 +12,7 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.als import EnsembleAls
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class UcbELrfScoreOnly:

@@ -8,8 +8,7 @@ equation (25).
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
-from winnow.algorithms.betting import (
+from winnow.algorithms.bounds.betting import (
     Capital,
     Rows,
     StarCapital,
@@ -19,6 +18,7 @@ from winnow.algorithms.betting import (
     nodes_for,
 )
 from winnow.algorithms.certify.setting import Rule
+from winnow.algorithms.state.arrays import FloatArray
 
 
 class EValues:

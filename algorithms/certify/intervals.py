@@ -16,8 +16,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray, IntArray
-from winnow.algorithms.betting import BLOCK
+from winnow.algorithms.bounds.betting import BLOCK
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 GRID_POINTS = 513
 

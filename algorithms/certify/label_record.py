@@ -3,10 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.certify.losses import MISSING
 from winnow.algorithms.certify.setting import Setting
-from winnow.algorithms.dropping import too_many_unscored
 from winnow.algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -14,8 +12,10 @@ from winnow.algorithms.errors import (
     PairOutsideGrid,
     PairRepeated,
 )
-from winnow.algorithms.in_flight import InFlight
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.dropping import too_many_unscored
+from winnow.algorithms.state.in_flight import InFlight
 
 
 class LabelRecord:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.state.arrays import FloatArray
 
 HUMAN, AUTOEVALUATED, UNLABELLED, MISSING = range(4)
 """Columns of the outcomes: the human loss l on a labelled example, the autoevaluator's loss a on it, u, the
@@ -31,7 +31,7 @@ def effective_losses(outcomes: FloatArray, factors: FloatArray, end: End = "wors
     more. What is proved for complete losses so holds for every way of losing some. The best ones serve tests
     that bet the other way.
 
-    What was answered is no missing loss, even if it cannot be read: see `tasks.certifying.scoring`.
+    What was answered is no missing loss, even if it cannot be read: see `tasks.objectives.certify.scoring`.
 
     Args:
         outcomes: Shape (..., 3) or (..., 4), columns as above, in [0, 1], NaN where unscored. Nothing is

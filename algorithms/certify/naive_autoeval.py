@@ -1,7 +1,7 @@
 """AutoEval: trust the autoevaluator."""
 
 from winnow.algorithms.certify.losses import UNLABELLED
-from winnow.algorithms.certify.mean_test import MeanTest
+from winnow.algorithms.certify.mean_rule import MeanTest
 from winnow.algorithms.certify.setting import Setting
 
 

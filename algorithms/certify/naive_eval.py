@@ -1,7 +1,7 @@
 """Eval: trust the mean of the human losses."""
 
 from winnow.algorithms.certify.losses import HUMAN
-from winnow.algorithms.certify.mean_test import MeanTest
+from winnow.algorithms.certify.mean_rule import MeanTest
 from winnow.algorithms.certify.setting import Setting
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.intervals import UpperEnds
 from winnow.algorithms.certify.setting import Rule, Setting
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class OneSidedTests:

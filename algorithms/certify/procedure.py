@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.certify.label_record import LabelRecord
 from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.decision import NOTHING_CLAIMED, Claim, Decision, Reason, statuses
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

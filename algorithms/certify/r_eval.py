@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from winnow.algorithms.certify.betting_test import BettingTest
+from winnow.algorithms.certify.e_process import BettingTest
 from winnow.algorithms.certify.setting import Setting
 
 

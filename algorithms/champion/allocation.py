@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray, IntArray
 from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 BOLDNESS = 0.8  # a: of the bonus for what was seen little
 FILL_SHARE = 0.25  # phi: a row is filled outright once so much of it was asked

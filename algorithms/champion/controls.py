@@ -8,9 +8,9 @@ over those that the arm was not told has mean 0 for its next draw. The weights d
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.champion.draws import Draws, Grouped, History
-from winnow.algorithms.growing import with_more
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.growing import with_more
 
 ROW, EASE, PAST = 0, 1, 2
 """Places of the features: the filled row, the arms told so far, and the history where there is one."""

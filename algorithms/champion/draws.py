@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray, IntArray
-from winnow.algorithms.growing import with_more
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.algorithms.state.growing import with_more
 
 
 class Grouped(NamedTuple):

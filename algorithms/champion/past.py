@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
 from winnow.algorithms.low_rank.factor_model import Floats
+from winnow.algorithms.state.arrays import FloatArray
 
 BEST_ROWS = 100  # candidates are compared with their like: rows that do well, as far as there are so many
 DOUBT = 1.0  # scores of an average example that stand beside those of an example, or of an average row

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.champion.allocation import SMALLEST, plan
@@ -19,9 +18,10 @@ from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
 from winnow.algorithms.decision import Bets, Decision
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.growing import with_more
 from winnow.algorithms.low_rank.history import History
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.growing import with_more
 
 COMPARISONS_PER_STEP = 32  # of the race, where rounds are smaller
 COLUMN_GROWTH = 0.05  # of the common examples told, where rounds hold many arms

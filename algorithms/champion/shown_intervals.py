@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray, IntArray
-from winnow.algorithms.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class ShownIntervals:

@@ -5,7 +5,7 @@ An estimate, on which no claim rests: leaving the race may be decided by anythin
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.state.arrays import FloatArray
 
 DRAWS = 24
 GROUPS = np.array([1, 2, 3, 4, 6, 8, 12])

@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.best_mean.setting import Setting
-from winnow.algorithms.confidence import Wealth
+from winnow.algorithms.bounds.confidence import Wealth
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 ALL = slice(None)
 HOPELESS = 2.0  # standard errors below what is good enough: such arms are not tested

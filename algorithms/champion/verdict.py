@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, FloatArray
-from winnow.algorithms.best_mean.consistency import check_possible
+from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
@@ -26,8 +25,9 @@ from winnow.algorithms.decision import (
     Reason,
     statuses,
 )
-from winnow.algorithms.growing import with_more
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.algorithms.state.growing import with_more
 
 Dropping = Literal["stated", "reserved"]
 """What an answer states with arms dropped: a higher probability of an error, or the same at a higher cost."""

@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import FloatArray
 
 Pair = tuple[float, float]
 """The arm's score and the baseline's, NaN where unscored."""

@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, IntArray
-from winnow.algorithms.best_mean.consistency import check_possible
+from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
@@ -14,6 +13,7 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.gate.evidence import Evidence, Until
 from winnow.algorithms.gate.pairs import Pairs
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
+from winnow.algorithms.state.arrays import BoolArray, IntArray
 
 
 class Gate:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 LEAST_RATE = 1e-300  # of drops; a smaller one would make the gaps between them overflow
 

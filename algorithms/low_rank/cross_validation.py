@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray, IntArray
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.factor_model import Floats
 from winnow.algorithms.low_rank.history import History, model_for
 from winnow.algorithms.low_rank.joint_fit import fit_table, weight_of_ridge
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

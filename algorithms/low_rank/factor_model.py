@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.algorithms.arrays import IntArray
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import IntArray
 
 Floats = NDArray[np.floating[Any]]
 Row = tuple[IntArray, Floats]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
-from winnow.algorithms.dropping import too_many_unscored
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.dropping import too_many_unscored
 
 STAKED = 0.9  # share of the capital that the largest bet may lose at once; below 1, so that capital stays
 N_BETS = 10  # J; each is half of the one before, so the last is best for 4^9 times as many prompts

@@ -5,8 +5,8 @@ T rounds, K arms, G types of prompts.
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 def outscore_the_best(scores: FloatArray, expected: FloatArray) -> FloatArray:

@@ -6,12 +6,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from winnow.algorithms.arrays import BoolArray, FloatArray
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import unit_rows
-from winnow.algorithms.route.kernels import Kernel
-from winnow.algorithms.route.random_features import fourier
+from winnow.algorithms.route.posteriors.kernels import Kernel
+from winnow.algorithms.route.posteriors.random_features import fourier
 from winnow.algorithms.route.setting import KernelName
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 LARGEST = 1e100
 """Below it, numbers of a file are taken for finite: their products and powers are, too."""

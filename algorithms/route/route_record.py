@@ -6,9 +6,7 @@ A round of B prompts costs O(B K). Memory grows with the pairs told, not with th
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Decision, Reason, statuses
-from winnow.algorithms.dropping import too_many_unscored
 from winnow.algorithms.errors import (
     ArmRemoved,
     MalformedBatch,
@@ -20,9 +18,11 @@ from winnow.algorithms.errors import (
     PromptTaken,
     UnusableContexts,
 )
-from winnow.algorithms.in_flight import InFlight
 from winnow.algorithms.protocols import Batch, RoutedBatch, frozen_integers
 from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.dropping import too_many_unscored
+from winnow.algorithms.state.in_flight import InFlight
 
 ROUNDING = 1e-9
 

@@ -5,13 +5,13 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.arrays import FloatArray, IntArray
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch, RoutedBatch, unit_rows
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
 from winnow.algorithms.route.policy import Policy
 from winnow.algorithms.route.route_record import RouteRecord
 from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class Routing(ABC):

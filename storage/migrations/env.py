@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the database that `storage.schema` hands over."""
+"""Alembic's entry: runs the migrations on the database that `storage.admin.schema` hands over."""
 
 from alembic import context
 

@@ -8,10 +8,10 @@ from alembic.config import Config
 from sqlalchemy import Connection, inspect
 from sqlalchemy.exc import DBAPIError
 
-from winnow.storage.database import Database
+from winnow.storage.engine.database import Database
+from winnow.storage.engine.sqlite import WRITES
+from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
 from winnow.storage.errors import ConflictingRecord
-from winnow.storage.sqlite_engine import WRITES
-from winnow.storage.write_lock import LOCKED_BY_WRITERS
 
 
 def alembic_config(database: Database) -> Config:

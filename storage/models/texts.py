@@ -22,7 +22,7 @@ class Prompt(Base):
 
 
 class Canary(Base):
-    """What a served model answered to its canary prompts at one contact; see `tasks.canaries`.
+    """What a served model answered to its canary prompts at one contact; see `tasks.campaign.canaries`.
 
     The first contact asks twice, later ones once, or twice where the answers have changed: such a row is
     what later ones are compared with. It serves all campaigns.
@@ -76,7 +76,7 @@ class Generation(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate; and over whatever keeps
-    the text from being used where another one is that has all of these, see `tasks.reuse`."""
+    the text from being used where another one is that has all of these, see `tasks.campaign.reuse`."""
     request_key: Mapped[str | None] = mapped_column(String(64))
     """SHA-256 over the former alone; NULL where there is nothing else."""
     round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)

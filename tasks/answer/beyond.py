@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.mean_interval import mean_interval
+from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.registry import SELECTORS
-from winnow.storage import paired_views
+from winnow.storage.queries.objective import paired as paired_views
 
 LEVEL = 0.05
 """Error probability of the interval, over all pairs of candidates."""

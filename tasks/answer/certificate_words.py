@@ -2,7 +2,7 @@
 
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, held, list_of, spent
-from winnow.tasks.certifying.certificate import Certificate
+from winnow.tasks.objectives.certify.certificate import Certificate
 
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:

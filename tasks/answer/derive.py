@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
-from winnow.storage import campaign_records, paired_views, unscored_views
-from winnow.storage.records import CampaignRecord, DecisionRecord
+from winnow.storage.queries import unscored as unscored_views
+from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.beyond import Beyond, beyond_of
 from winnow.tasks.answer.model import (
     Addition,
@@ -18,14 +20,14 @@ from winnow.tasks.answer.model import (
     claim_of,
     mixing_change,
 )
-from winnow.tasks.baseline import baseline_name
-from winnow.tasks.budgets import Spending
-from winnow.tasks.canaries.changes import canary_changes
-from winnow.tasks.candidate_costs import costs_of
-from winnow.tasks.certifying.certificate import Certificate
-from winnow.tasks.features import has_features
-from winnow.tasks.holdout.standing import HeldOut, held_out_of
-from winnow.tasks.routing.standing import Standing
+from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.canaries.changes import canary_changes
+from winnow.tasks.objectives.best_duel.features import has_features
+from winnow.tasks.objectives.best_mean.baseline import baseline_name
+from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, held_out_of
+from winnow.tasks.objectives.certify.certificate import Certificate
+from winnow.tasks.objectives.route.status import Standing
+from winnow.tasks.spec.candidate_costs import costs_of
 
 
 def answer_of(

@@ -2,7 +2,7 @@
 
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import MIXED, Line, percent
-from winnow.tasks.holdout.standing import LEVEL, HeldOut
+from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL, HeldOut
 
 
 def held_out_lines(answer: Answer) -> list[Line]:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from winnow.algorithms.decision import ArmStatus, Assumption, Claim
 from winnow.tasks.answer.beyond import Beyond
-from winnow.tasks.budgets import Spending
-from winnow.tasks.canaries.changes import CanaryChange
-from winnow.tasks.certifying.certificate import Certificate
-from winnow.tasks.holdout.standing import HeldOut
-from winnow.tasks.routing.standing import Standing
+from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+from winnow.tasks.objectives.certify.certificate import Certificate
+from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
 """How a campaign ended:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from winnow.algorithms.decision import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
-from winnow.tasks.budgets import amount
+from winnow.tasks.campaign.budget import amount
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""

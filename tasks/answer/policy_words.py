@@ -2,7 +2,7 @@
 
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import NOBODY, Line, dropped_lines, percent, spent
-from winnow.tasks.routing.standing import Standing
+from winnow.tasks.objectives.route.status import Standing
 
 
 def _pays(standing: Standing) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
-from winnow.tasks.dataset_files import read_rows
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, SpecError
 
 PLACE = "embedder.path"

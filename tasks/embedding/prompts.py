@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
-from winnow.storage.database import Database
-from winnow.tasks.datasets import Dataset
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.engine.database import Database
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.embedding.precomputed import PLACE, read_vectors
 from winnow.tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.stored import stored_vectors
 from winnow.tasks.errors import SpecError
-from winnow.tasks.identity import sha256
-from winnow.tasks.spec import EmbedderSpec
-from winnow.tasks.templates import Template, compile_template, render
-from winnow.tasks.trial_renders import try_templates
+from winnow.tasks.setup.trial_renders import try_templates
+from winnow.tasks.spec.campaign import EmbedderSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import WinnowError
 
 MOST_TEXTS = 64

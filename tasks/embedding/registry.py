@@ -2,7 +2,7 @@
 
 from winnow.tasks.embedding.protocol import Embedder
 from winnow.tasks.embedding.sentence_model import Precision, SentenceModel
-from winnow.tasks.spec import EmbedderSpec
+from winnow.tasks.spec.campaign import EmbedderSpec
 
 
 def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Embedder:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
 from winnow.tasks.extras import require
-from winnow.tasks.identity import fingerprint_model
 
 if TYPE_CHECKING:
     import torch

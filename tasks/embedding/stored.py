@@ -6,11 +6,11 @@ from contextlib import closing
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
-from winnow.storage import embeddings
-from winnow.storage.database import Database
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.engine.database import Database
+from winnow.storage.records import embeddings
+from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.embedding.protocol import MOST_TEXTS, Embedder, EmbeddingFailed, of_unit_length
-from winnow.tasks.identity import sha256
 
 
 def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str]) -> FloatArray:

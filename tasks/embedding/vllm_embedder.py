@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.embedding.sentence_model import hidden_size
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.vllm_engine import WORKER_ENVIRONMENT
-from winnow.tasks.engines.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
 from winnow.tasks.errors import SpecError
 from winnow.tasks.extras import require
-from winnow.tasks.identity import fingerprint_model
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
 LOAD_TIMEOUT = 600.0
@@ -72,7 +72,7 @@ class VllmEmbedder:
     def _loaded(self) -> WorkerProcess:
         if self._worker is None:
             self._worker = WorkerProcess(
-                "winnow.tasks.engines.vllm_worker", log=LOG, environment=WORKER_ENVIRONMENT
+                "winnow.tasks.engines.vllm.worker", log=LOG, environment=WORKER_ENVIRONMENT
             )
             self._worker.send({"load_embedder": self._ref.model})
             reply = self._worker.receive(LOAD_TIMEOUT)

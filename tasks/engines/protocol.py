@@ -114,7 +114,7 @@ class Completion:
     seconds: float
     """Its equal share of the batch's wall time, so that sums over requests are engine time."""
     choice_logprobs: Mapping[str, float] | None = None
-    """Where choices were given, the log-probability of each, as `tasks.engines.choices` defines it."""
+    """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):

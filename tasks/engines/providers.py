@@ -37,9 +37,9 @@ class EngineSettings:
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
 PROVIDERS: dict[str, str] = {
-    "openai": "winnow.tasks.engines.openai_engine:start",
-    "transformers": "winnow.tasks.engines.transformers_engine:start",
-    "vllm": "winnow.tasks.engines.vllm_engine:start",
+    "openai": "winnow.tasks.engines.openai.engine:start",
+    "transformers": "winnow.tasks.engines.transformers.engine:start",
+    "vllm": "winnow.tasks.engines.vllm.engine:start",
 }
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from winnow.algorithms.strangers import in_words
+from winnow.algorithms.state.strangers import in_words
 from winnow.tasks.errors import JudgeError, WinnowError
-from winnow.tasks.plugins import Plugin, PluginFailed, calling
-from winnow.tasks.source_code import code_digests
-from winnow.tasks.suggestions import unknown_name
+from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
+from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.spec.suggestions import unknown_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

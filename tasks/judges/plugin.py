@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from winnow.tasks.judges.protocol import Judge, Verdict
 from winnow.tasks.judges.scores import InvalidScore
-from winnow.tasks.plugins import Plugin, calling
+from winnow.tasks.plugins.entry_points import Plugin, calling
 
 
 class PluginJudge:

@@ -10,10 +10,10 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * no_target          the example has no target to compare with
 * unreadable_target  the example has targets, but none that this judge can read
 * invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
-* judge_failed       a plug-in raised an exception; see `tasks.plugins`
+* judge_failed       a plug-in raised an exception; see `tasks.plugins.entry_points`
 
 An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
-judge's option `no_answer` is "unscored"; see `tasks.judges.answerless`.
+judge's option `no_answer` is "unscored"; see `tasks.judges.rules.answerless`.
 """
 
 from collections.abc import Sequence

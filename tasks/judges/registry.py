@@ -10,13 +10,13 @@ from typing import Any
 import regex
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges import answerless, extraction
-from winnow.tasks.judges.answerless import AnswerlessJudge, NoAnswer
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
-from winnow.tasks.judges.extraction import ExtractingJudge
-from winnow.tasks.judges.patterns import compiled
 from winnow.tasks.judges.plugin import PluginJudge
 from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.rules import answerless, extraction
+from winnow.tasks.judges.rules.answerless import AnswerlessJudge, NoAnswer
+from winnow.tasks.judges.rules.extraction import ExtractingJudge
+from winnow.tasks.judges.rules.patterns import compiled
 
 GROUP = "winnow.judges"
 EXTRACT = "extract"
@@ -27,12 +27,12 @@ _CATALOGUE = Catalogue(
     group=GROUP,
     guard=PluginJudge,
     built_in={
-        "choice": "winnow.tasks.judges.choice:ChoiceJudge",
-        "contains": "winnow.tasks.judges.contains:ContainsJudge",
-        "exact": "winnow.tasks.judges.exact:ExactJudge",
-        "normalised": "winnow.tasks.judges.normalised:NormalisedJudge",
-        "numeric": "winnow.tasks.judges.numeric:NumericJudge",
-        "regex": "winnow.tasks.judges.regex:RegexJudge",
+        "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
+        "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
+        "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
+        "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
+        "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",
+        "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
     },
     common=(
         JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),

@@ -8,26 +8,26 @@ from typing import Any, Self
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
 from winnow.algorithms.protocols import Selector
-from winnow.storage.database import Database
-from winnow.storage.records import Losses, NewComparison, RoundRecord
-from winnow.tasks.budget_kinds import own_kind
-from winnow.tasks.budgets import WORDS, amount
-from winnow.tasks.candidates import Candidate
-from winnow.tasks.datasets import Dataset
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.engine.database import Database
+from winnow.storage.records.values import Losses, NewComparison, RoundRecord
+from winnow.tasks.campaign.budget import WORDS, amount
+from winnow.tasks.campaign.budget_kinds import own_kind
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
+from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.server_keys import server_url
+from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.generating import Texts, generate_meetings
-from winnow.tasks.identity import fingerprint_model, sha256
-from winnow.tasks.running import RunningCampaign
-from winnow.tasks.selectors import campaign_selector
-from winnow.tasks.server_keys import server_url
-from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.rounds.generate import Texts, generate_meetings
+from winnow.tasks.spec.campaign import CampaignSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckedCampaign(ABC):
+class ResolvedCampaign(ABC):
     """A campaign whose every part was found, read and understood; each objective has a class of its own."""
 
     spec: CampaignSpec
@@ -231,17 +231,17 @@ class CheckedCampaign(ABC):
         """Human labels that were spent; None where the campaign uses none."""
         return None
 
-    def awaits_humans(self, campaign: RunningCampaign, round_: RoundRecord) -> bool:
+    def awaits_humans(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
         """Whether a planned round cannot go on before a human has done something."""
         return False
 
-    def generate(self, campaign: RunningCampaign, round_: RoundRecord) -> Texts:
+    def generate(self, campaign: CampaignSession, round_: RoundRecord) -> Texts:
         """Have every text that the round needs stored, or know why one cannot be made; see `have_texts`."""
         return generate_meetings(campaign, round_)
 
     @abstractmethod
     def judge_texts(
-        self, campaign: RunningCampaign, round_: RoundRecord, texts: Texts
+        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
     ) -> list[NewComparison]:
         """One comparison per planned pair or duel, in planned order; see `judge_round`."""
 

@@ -6,11 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from winnow.algorithms.arrays import FloatArray
 from winnow.algorithms.decision import Reason
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, Router, Selector, round_rng
 from winnow.algorithms.registry import create_selector
+from winnow.algorithms.state.arrays import FloatArray
 
 Round = tuple[Batch, FloatArray]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from literal_e_values import angular_grid, even_grid
 
-from winnow.algorithms.betting import PORTFOLIO_ERROR, UniversalPortfolio, nodes_for
+from winnow.algorithms.bounds.betting import PORTFOLIO_ERROR, UniversalPortfolio, nodes_for
 
 RNG = np.random.default_rng(0)
 N = 600

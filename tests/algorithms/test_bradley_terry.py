@@ -6,15 +6,15 @@ from property_settings import tries
 from scipy.optimize import minimize
 from structured_duels import sigma
 
-from winnow.algorithms.best_duel import bradley_terry
-from winnow.algorithms.best_duel.bradley_terry import (
+from winnow.algorithms.best_duel.bradley_terry import model
+from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points
+from winnow.algorithms.best_duel.bradley_terry.model import (
     Tally,
     fit_bradley_terry,
     information,
     log_likelihood,
     softplus,
 )
-from winnow.algorithms.best_duel.feature_space import arm_points
 from winnow.algorithms.errors import InvalidParameter
 
 D = 3
@@ -86,7 +86,7 @@ def test_the_log_likelihood_is_that_of_duel_after_duel(seed):
 
 @pytest.mark.parametrize("most_cells", [0, 1_000_000])
 def test_information_is_the_sum_over_pairs(monkeypatch, most_cells):
-    monkeypatch.setattr(bradley_terry, "MOST_CELLS", most_cells)
+    monkeypatch.setattr(model, "MOST_CELLS", most_cells)
     rng = np.random.default_rng(0)
     z, weights = rng.normal(size=(7, D)), rng.random((2, 7))
     literal = [sum(w * np.outer(x, x) for w, x in zip(row, z, strict=True)) for row in weights]

@@ -5,14 +5,15 @@ from hypothesis import strategies as st
 from property_settings import tries
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
 
-from winnow.algorithms.best_duel import bradley_terry_evidence, feature_space
-from winnow.algorithms.best_duel.bradley_terry import Tally
-from winnow.algorithms.best_duel.bradley_terry_bounds import half_space_suprema, least_log_odds
-from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
-from winnow.algorithms.best_duel.bradley_terry_mixture import log_mixture
-from winnow.algorithms.best_duel.count_evidence import CountEvidence
+from winnow.algorithms.best_duel.bradley_terry import evidence as bradley_terry_evidence
+from winnow.algorithms.best_duel.bradley_terry import feature_space
+from winnow.algorithms.best_duel.bradley_terry.bounds import half_space_suprema, least_log_odds
+from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points
+from winnow.algorithms.best_duel.bradley_terry.mixture import log_mixture
+from winnow.algorithms.best_duel.bradley_terry.model import Tally
+from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.evidence import in_force
-from winnow.algorithms.best_duel.feature_space import arm_points
 from winnow.algorithms.decision import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch

@@ -5,8 +5,9 @@ import pytest
 from failure_rates import fails_too_often
 from structured_duels import duels, published_instance, random_pairs, sigma, told_record
 
-from winnow.algorithms.best_duel import bradley_terry_bounds, bradley_terry_evidence
-from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.bradley_terry import bounds
+from winnow.algorithms.best_duel.bradley_terry import evidence as bradley_terry_evidence
+from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
 from winnow.algorithms.best_duel.llm_po_bt import LlmPoBt
 from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import round_rng
@@ -96,9 +97,7 @@ def wrong_under_interactions(runs):
 
 def unconverged_suprema(tally, spans, lead, fit):
     """What a maximisation reports that stops after its first step, from a point far off."""
-    return bradley_terry_bounds.log_likelihood(
-        tally, bradley_terry_bounds._projected(spans, lead, fit._replace(theta=0.0 * fit.theta))
-    )
+    return bounds.log_likelihood(tally, bounds._projected(spans, lead, fit._replace(theta=0.0 * fit.theta)))
 
 
 def test_intervals_ever_miss_on_at_most_the_allowed_share_of_paths():
@@ -107,7 +106,7 @@ def test_intervals_ever_miss_on_at_most_the_allowed_share_of_paths():
 
 def test_the_check_catches_a_confidence_set_without_the_price_of_not_knowing_theta(monkeypatch):
     def highest(tally, start):
-        return float(bradley_terry_bounds.log_likelihood(tally, start))
+        return float(bounds.log_likelihood(tally, start))
 
     monkeypatch.setattr(bradley_terry_evidence, "log_mixture", highest)
     assert fails_too_often(misses(), PATHS, LEVEL)

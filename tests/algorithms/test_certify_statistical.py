@@ -8,8 +8,8 @@ import pytest
 from failure_rates import fails_too_often, too_many
 from selector_worlds import CertifyWorld
 
-from winnow.algorithms import betting
-from winnow.algorithms.betting import RunningVariances, StarCapital, WsrCapital
+from winnow.algorithms.bounds import betting
+from winnow.algorithms.bounds.betting import RunningVariances, StarCapital, WsrCapital
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.losses import HUMAN, UNLABELLED, effective_losses
 from winnow.algorithms.certify.sample_complexity import growth_rates, labels_needed

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from literal_betting import literal_capital
 
-from winnow.algorithms.confidence import FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals, Wealth
 
 POPULATIONS = {
     "binary": [0, 0, 0, 1, 1, 1],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_betting import literal_capital
 
-from winnow.algorithms.confidence import EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals, Wealth
 from winnow.algorithms.errors import InvalidParameter
 
 SMALL_POPULATIONS = {

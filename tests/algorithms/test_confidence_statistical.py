@@ -9,7 +9,7 @@ from selector_worlds import BestMeanWorld
 from winnow.algorithms.best_mean import stopping
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import single_levels
-from winnow.algorithms.confidence import EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals, Wealth
 
 N = 100
 POPULATIONS = {

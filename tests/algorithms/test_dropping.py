@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from winnow.algorithms.dropping import too_many_unscored
+from winnow.algorithms.state.dropping import too_many_unscored
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from math import log
 import numpy as np
 import pytest
 
-from winnow.algorithms.best_duel import finite_bets
-from winnow.algorithms.best_duel.finite_bets import FiniteBets
-from winnow.algorithms.best_duel.half_mixture import HalfMixture
+from winnow.algorithms.best_duel.counts import finite_bets
+from winnow.algorithms.best_duel.counts.finite_bets import FiniteBets
+from winnow.algorithms.best_duel.counts.half_mixture import HalfMixture
 
 FIRST, SECOND = np.array([0]), np.array([1])
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from winnow.algorithms.bounds.freedman import freedman_radius
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.freedman import freedman_radius
 
 
 @pytest.mark.parametrize("pulls", [1, 7, 400])

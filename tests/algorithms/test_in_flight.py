@@ -5,10 +5,10 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
 from winnow.algorithms.errors import RefusedTell, ToldOutOfOrder
-from winnow.algorithms.in_flight import InFlight
 from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.state.in_flight import InFlight
 
 FIRST, SECOND = Batch([0, 0, 1], [3, 1, 2]), Batch([1, 1], [5, 6])
 DUELS = Batch([[0, 1], [2, 1]], [4, 4])

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from structured_duels import duels, published_instance
 
-from winnow.algorithms.best_duel.bradley_terry_evidence import BradleyTerryEvidence
-from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.feature_space import arm_points, differences
-from winnow.algorithms.best_duel.llm_po import LlmPo
-from winnow.algorithms.best_duel.llm_po_bt import GROWTH, MOST_SWEEPS, TOLERANCE, LlmPoBt
-from winnow.algorithms.best_duel.setting import Setting
-from winnow.algorithms.best_duel.structured_allocation import (
+from winnow.algorithms.best_duel.bradley_terry.allocation import (
     allocate,
     characteristic_time,
     exploration_pairs,
     instance,
 )
+from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points, differences
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.llm_po import LlmPo
+from winnow.algorithms.best_duel.llm_po_bt import GROWTH, MOST_SWEEPS, TOLERANCE, LlmPoBt
+from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.decision import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from failure_rates import fails_too_often
 
-from winnow.algorithms.mean_interval import mean_interval
+from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 

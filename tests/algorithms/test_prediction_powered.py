@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.algorithms.confidence import FinitePopulationIntervals
-from winnow.algorithms.prediction_powered import PoweredWealth, PredictedDraws, PredictionPoweredIntervals
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.prediction_powered import (
+    PoweredWealth,
+    PredictedDraws,
+    PredictionPoweredIntervals,
+)
 
 SCORES = np.array([1.0, 0.0, 0.6, 1.0, 0.0, 0.2])
 PREDICTIONS = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.best_mean.predictions import LowRankPredictions
+from winnow.algorithms.best_mean.predictions.base import LowRankPredictions
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank import history as history_module

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.algorithms.route.kernel_ridge import KernelRidge
-from winnow.algorithms.route.kernels import Kernel
-from winnow.algorithms.route.linear_ridge import SCORES_PER_REFRESH, LinearRidge
-from winnow.algorithms.route.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.kernel_ridge import KernelRidge
+from winnow.algorithms.route.posteriors.kernels import Kernel
+from winnow.algorithms.route.posteriors.linear_ridge import SCORES_PER_REFRESH, LinearRidge
+from winnow.algorithms.route.posteriors.random_features import RandomFeatures
 from winnow.algorithms.route.setting import Setting
 
 KERNELS = [

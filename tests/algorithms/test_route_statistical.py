@@ -6,10 +6,10 @@ from failure_rates import fails_too_often
 from scipy.stats import binom
 from selector_worlds import RouteWorld
 
-from winnow.algorithms.route.kernel_ridge import KernelRidge
-from winnow.algorithms.route.kernels import Kernel
-from winnow.algorithms.route.linear_ridge import LinearRidge
 from winnow.algorithms.route.metrics import cumulative_regret
+from winnow.algorithms.route.posteriors.kernel_ridge import KernelRidge
+from winnow.algorithms.route.posteriors.kernels import Kernel
+from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
 
 pytestmark = pytest.mark.statistical
 

@@ -9,13 +9,18 @@ from scipy.stats import multivariate_normal, norm
 from selector_worlds import RouteWorld
 
 from winnow.algorithms.protocols import round_rng
-from winnow.algorithms.route.fourier_beliefs import fourier_beliefs
-from winnow.algorithms.route.kernel_beliefs import kernel_beliefs
-from winnow.algorithms.route.marginal_likelihood import ALPHAS, BANDWIDTHS, LEAST_NOISE, most_probable
 from winnow.algorithms.route.metrics import cumulative_regret
-from winnow.algorithms.route.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
+from winnow.algorithms.route.posteriors.kernel import kernel_beliefs
+from winnow.algorithms.route.posteriors.marginal_likelihood import (
+    ALPHAS,
+    BANDWIDTHS,
+    LEAST_NOISE,
+    most_probable,
+)
+from winnow.algorithms.route.posteriors.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.tuned import FIRST_CHOICE, LAST_CHOICE, TunedBeliefs
 from winnow.algorithms.route.setting import Setting
-from winnow.algorithms.route.tuned_beliefs import FIRST_CHOICE, LAST_CHOICE, TunedBeliefs
 
 
 def contexts_of(n, dim, rng):

@@ -8,13 +8,13 @@ from property_settings import tries
 from scipy.optimize import linprog
 from structured_duels import literal_allocation, published_instance, sigma
 
-from winnow.algorithms.best_duel.feature_space import arm_points, differences
-from winnow.algorithms.best_duel.structured_allocation import (
+from winnow.algorithms.best_duel.bradley_terry.allocation import (
     allocate,
     characteristic_time,
     exploration_pairs,
     instance,
 )
+from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points, differences
 
 
 def problem_of(seed, n_arms=6, d=3):

@@ -14,7 +14,7 @@ from tests.benchmarks.tables import Row
 from winnow.algorithms.best_duel.llm_po import LlmPo
 from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import round_rng
-from winnow.tasks.simulation import THREAD_SETTINGS
+from winnow.tasks.simulation.simulate import THREAD_SETTINGS
 
 DELTA, CAP = 0.05, 60_000
 PRACTICAL, OWN_DUELS, PRODUCT = RULES = ("practical, as published", "own duels", "product, assume_winner")

@@ -22,10 +22,10 @@ from scipy.stats import beta, t
 
 from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.practical_structured_rule import PracticalStructuredRule
-from winnow.algorithms.best_duel.structured_allocation import characteristic_time
+from winnow.algorithms.best_duel.bradley_terry.allocation import characteristic_time
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.simulation import THREAD_SETTINGS
+from winnow.tasks.simulation.simulate import THREAD_SETTINGS
 
 N_ARMS, D, NOISE = 32, 6, 0.25
 DELTA, CAP = 0.05, 30_000

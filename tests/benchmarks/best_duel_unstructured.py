@@ -16,12 +16,12 @@ from scipy.stats import t
 
 from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.tables import Row
-from winnow.algorithms.best_duel.divergence import bernoulli_kl
+from winnow.algorithms.best_duel.counts.divergence import bernoulli_kl
 from winnow.algorithms.best_duel.unstructured_allocation import characteristic_time
-from winnow.algorithms.proportion import proportion_interval
+from winnow.algorithms.bounds.proportion import proportion_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.simulation import THREAD_SETTINGS
+from winnow.tasks.simulation.simulate import THREAD_SETTINGS
 
 N_ARMS, NOISE, DELTA, CAP = 16, 0.005, 0.05, 30_000
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000, 16_000)

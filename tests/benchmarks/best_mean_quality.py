@@ -17,9 +17,9 @@ from tests.benchmarks.score_worlds import (
     published_subset,
 )
 from winnow.algorithms.metrics import best_arms, budget_to_reach, hits, true_means
-from winnow.tasks.simulation import Contestant, Run, contestant, simulate
-from winnow.tasks.simulation_results import average, measure_by
-from winnow.tasks.worlds import ScoreWorld
+from winnow.tasks.simulation.results import average, measure_by
+from winnow.tasks.simulation.simulate import Contestant, Run, contestant, simulate
+from winnow.tasks.simulation.worlds import ScoreWorld
 
 AS_PUBLISHED = {"variant": "paper"}
 

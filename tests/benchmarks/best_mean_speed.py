@@ -17,7 +17,7 @@ from tests.benchmarks.plain_selectors import plain_ensemble, plain_pulse, plain_
 from tests.benchmarks.score_worlds import drawn, leaderboard_factors, published_subset
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.simulation import THREAD_SETTINGS
+from winnow.tasks.simulation.simulate import THREAD_SETTINGS
 
 BUDGET, BATCH_SIZE, TAU = 540_800, 64, 1000
 """Of the published comparison."""

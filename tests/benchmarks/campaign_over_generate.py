@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.benchmarks.campaigns import run
 from tests.benchmarks.measurements import Measurement
 from tests.tiny_models import save_tiny_llama
-from winnow.tasks.engines.vllm_engine import WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
 
 ROUND = 1024
 """Generations a round: at least what vLLM runs at once, or its own batches would be cut short."""

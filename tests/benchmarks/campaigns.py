@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from winnow.algorithms.decision import Decision
-from winnow.flows.launching import store_campaign
-from winnow.flows.prefect_server import prefect_server
-from winnow.flows.watching import watched_by
-from winnow.storage.records import RoundRecord
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.flows.prefect_support.server import prefect_server
+from winnow.flows.run.callbacks import watched_by
+from winnow.flows.run.launch import store_campaign
+from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import Request, Sampling
-from winnow.tasks.running import RunningCampaign
+from winnow.tasks.setup.load import check_campaign_file
 
 WARM_UP = Request(prompt="warm", sampling=Sampling(max_tokens=8), seed=0)
 
@@ -24,13 +24,13 @@ class Stopwatch:
     started: float = 0.0
     rounds: list[float] = field(default_factory=list)
 
-    def begun(self, campaign: RunningCampaign) -> None:
+    def begun(self, campaign: CampaignSession) -> None:
         campaign.load_engines()
         for model in {each.model.name: each.model for each in campaign.checked.candidates}.values():
             campaign.engines.generate(model, [WARM_UP] * 8)  # the first batch of an engine takes longer
         self.started = time.perf_counter()
 
-    def round_done(self, campaign: RunningCampaign, round_: RoundRecord, decision: Decision) -> None:
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         self.rounds.append(time.perf_counter())
 
     def ended(self) -> None:
@@ -43,7 +43,7 @@ class Stopwatch:
 
 def run(spec: Path, overrides: list[str], log: Path) -> Stopwatch:
     """Run a campaign to its end in this process, under a Prefect server that was started before."""
-    from winnow.flows.campaign import run_campaign
+    from winnow.flows.run.flow import run_campaign
 
     checked = check_campaign_file(str(spec), overrides)
     store_campaign(checked)

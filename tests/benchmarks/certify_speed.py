@@ -16,7 +16,7 @@ from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.losses import effective_losses
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.simulation import THREAD_SETTINGS
+from winnow.tasks.simulation.simulate import THREAD_SETTINGS
 
 ALPHA, LEVEL = 0.1, 0.1  # the risk of `outcomes_of`: candidates stay open, and all labels are used
 SMALL, LARGE, LONG = (25, 200), (1_000, 10_000), (1, 1_000_000)

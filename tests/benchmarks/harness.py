@@ -36,8 +36,8 @@ from winnow.infra.demo.campaign import BUDGET_SHARE, campaign_text
 from winnow.infra.demo.data import EVALUATION_SEED, EXAMPLES_PER_TASK
 from winnow.infra.demo.problems import TASKS
 from winnow.infra.demo.recipes import RECIPES
-from winnow.tasks.spec import CampaignSpec
-from winnow.tasks.spec_file import load_spec
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import load_spec
 
 DRAWS = 60_000
 """Problems drawn of a task at most: some have few that differ."""

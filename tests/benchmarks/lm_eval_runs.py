@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from winnow.tasks.engines.vllm_engine import WORKER_ENVIRONMENT
-from winnow.tasks.spec import CampaignSpec, ModelSpec
+from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
+from winnow.tasks.spec.campaign import CampaignSpec, ModelSpec
 
 BEGUN = re.compile(r"^(\S+) INFO .*Running generate_until requests", re.MULTILINE)
 CPU_DEFAULTS = {"enable_chunked_prefill": False}

@@ -22,17 +22,17 @@ from unittest import mock
 
 from tests.benchmarks.measurements import cpu_name
 from tests.tiny_models import save_tiny_llama
-from winnow.storage.database import open_database
-from winnow.storage.schema import ensure_schema
-from winnow.storage.views import totals
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import open_campaign
-from winnow.tasks.deciding import decide_round
-from winnow.tasks.engines.load_plan import Room, Seated, room_for
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.queries.campaign_views import totals
+from winnow.tasks.campaign.session import running
+from winnow.tasks.engines.pool.load_plan import ResidentModel, Room, room_for
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.planning import plan_round
-from winnow.tasks.recording import record_round
-from winnow.tasks.running import running
+from winnow.tasks.rounds.decide import decide_round
+from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.rounds.record import record_round
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign
 
 CHECKPOINTS = 6
 CANDIDATES = 2 * CHECKPOINTS
@@ -107,7 +107,7 @@ def naive_order(checkpoints: Sequence[str]) -> Generator[None]:
     def room(
         width: int,
         *,
-        seated: Sequence[Seated],
+        seated: Sequence[ResidentModel],
         waiting: Collection[str] = (),
         later: Collection[str] = (),
         **rest: Any,
@@ -115,8 +115,8 @@ def naive_order(checkpoints: Sequence[str]) -> Generator[None]:
         return room_for(width, seated=[replace(each, credit=0.0) for each in seated], **rest)
 
     with (
-        mock.patch("winnow.tasks.engines.asking.asking_order", order),
-        mock.patch("winnow.tasks.engines.seats.room_for", room),
+        mock.patch("winnow.tasks.engines.pool.request_scheduler.asking_order", order),
+        mock.patch("winnow.tasks.engines.pool.slots.room_for", room),
     ):
         yield
 

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.benchmarks.measurements import Measurement
-from winnow.storage import (
-    campaign_records,
-    dataset_records,
-    generation_records,
-    outcome_records,
-    round_records,
-)
-from winnow.storage.database import Database, open_database
-from winnow.storage.records import NewCandidate, NewComparison, NewDecision, NewExample, NewGeneration
-from winnow.storage.schema import ensure_schema
-from winnow.tasks.leasing import now
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import Database, open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import NewCandidate, NewComparison, NewDecision, NewExample, NewGeneration
+from winnow.tasks.campaign.lease import now
 
 CANDIDATES, EXAMPLES = 20, 2048
 

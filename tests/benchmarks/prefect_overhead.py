@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tests.benchmarks.campaigns import Stopwatch, run
 from tests.benchmarks.measurements import Measurement
-from winnow.storage.database import open_database
-from winnow.tasks.campaigns import reopen_campaign
-from winnow.tasks.deciding import decide_round
+from winnow.storage.engine.database import open_database
+from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.planning import plan_round
-from winnow.tasks.recording import record_round
-from winnow.tasks.running import running
+from winnow.tasks.rounds.decide import decide_round
+from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.rounds.record import record_round
+from winnow.tasks.setup.store import reopen_campaign
 
 ROUNDS = 40
 
@@ -46,8 +46,8 @@ def _typical_round(watch: Stopwatch) -> float:
 
 
 def _without_prefect(spec: Path, overrides: list[str]) -> Stopwatch:
-    from winnow.flows.launching import store_campaign
-    from winnow.tasks.campaign_files import check_campaign_file
+    from winnow.flows.run.launch import store_campaign
+    from winnow.tasks.setup.load import check_campaign_file
 
     checked = check_campaign_file(str(spec), overrides)
     store_campaign(checked)

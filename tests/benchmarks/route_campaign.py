@@ -18,8 +18,10 @@ import yaml
 
 from tests.benchmarks.tables import Row
 from winnow.algorithms.route.metrics import is_optimal
-from winnow.storage import campaign_records, dataset_records, views
-from winnow.storage.database import Database, open_database
+from winnow.storage.engine.database import Database, open_database
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
 
 MODELS = Path(".winnow") / "demo"
 KILL_AFTER = 200
@@ -85,8 +87,8 @@ def _rows(database: Database) -> list[Row]:
         everything = campaign_records.get_campaign(session, "everything")
         names = campaign_records.candidate_names(session, routed.id)
         examples = dataset_records.examples(session, routed.dataset_id)
-        picked = list(views.comparisons(session, routed.id))
-        every = list(views.comparisons(session, everything.id))
+        picked = list(campaign_views.comparisons(session, routed.id))
+        every = list(campaign_views.comparisons(session, everything.id))
     place = {example.key: position for position, example in enumerate(examples)}
     kinds = [str(example.fields["task"]) for example in examples]
     scores = np.full((len(examples), len(names)), np.nan)

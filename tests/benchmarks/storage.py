@@ -26,19 +26,17 @@ from tests.benchmarks.tables import Row, told, write
 from tests.postgres_server import postgres_server
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
-from winnow.storage import (
-    campaign_records,
-    dataset_records,
-    generation_records,
-    maintenance,
-    outcome_records,
-    round_records,
-    views,
-)
-from winnow.storage.database import Database, open_database
-from winnow.storage.records import NewComparison, NewDecision, NewGeneration
-from winnow.storage.schema import ensure_schema
-from winnow.tasks.leasing import now
+from winnow.storage.admin import maintenance
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import Database, open_database
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import NewComparison, NewDecision, NewGeneration
+from winnow.tasks.campaign.lease import now
 
 TITLES = {"storage": "Comparisons with their generations and prompts, 200 candidates"}
 INSERTED = 61_440
@@ -197,7 +195,7 @@ def _asked(ask: Callable[[Database, int], float], url: str, campaign: int) -> tu
 
 
 def _leaderboard(database: Database, campaign: int) -> float:
-    return _timed(database, lambda session: views.leaderboard(session, campaign), CANDIDATES)
+    return _timed(database, lambda session: campaign_views.leaderboard(session, campaign), CANDIDATES)
 
 
 def _leaderboard_in_sql(database: Database, _: int) -> float:
@@ -206,11 +204,11 @@ def _leaderboard_in_sql(database: Database, _: int) -> float:
 
 
 def _curve(database: Database, campaign: int) -> float:
-    return _timed(database, lambda session: views.curve(session, campaign), 1)
+    return _timed(database, lambda session: campaign_views.curve(session, campaign), 1)
 
 
 def _totals(database: Database, campaign: int) -> float:
-    return _timed(database, lambda session: views.totals(session, campaign), 1)
+    return _timed(database, lambda session: campaign_views.totals(session, campaign), 1)
 
 
 def _one_comparison(database: Database, _: int) -> float:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 from sqlalchemy import text
 
-from winnow.storage import campaign_records, dataset_records
-from winnow.storage.bulk import insert_rows
-from winnow.storage.copying import set_sequences
-from winnow.storage.database import Database
+from winnow.storage.admin.copy import set_sequences
+from winnow.storage.engine.bulk import insert_rows
+from winnow.storage.engine.database import Database
 from winnow.storage.models import Decision, Round, table_of
-from winnow.storage.records import NewCandidate, NewExample
-from winnow.tasks.leasing import now
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.values import NewCandidate, NewExample
+from winnow.tasks.campaign.lease import now
 
 CANDIDATES = 200
 CANDIDATES_PER_PROMPT = 10

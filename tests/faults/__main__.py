@@ -15,7 +15,7 @@ from tests.faults.every_call import LEDGER as EVERY_CALL
 from tests.faults.every_call import kill_at_every_call
 from tests.faults.kills import LEDGER as KILLS
 from tests.faults.kills import SHARES, Killing
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Outcome, Stage
 from tests.faults.pages import write_page
 from tests.faults.registry import all_faults
@@ -28,7 +28,7 @@ LEDGER = "faults.jsonl"
 def main() -> None:
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    met, struck, killed = (Ledger(options.out / name) for name in (LEDGER, EVERY_CALL, KILLS))
+    met, struck, killed = (BudgetTracker(options.out / name) for name in (LEDGER, EVERY_CALL, KILLS))
     if options.inject or options.kills:
         with stage() as ready:
             if options.inject:
@@ -58,7 +58,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _meet_all(ready: Stage, met: Ledger, options: argparse.Namespace) -> None:
+def _meet_all(ready: Stage, met: BudgetTracker, options: argparse.Namespace) -> None:
     for fault in all_faults():
         is_done = fault.key in met.rows and not met.rows[fault.key]["wrong"]
         if not re.search(options.only, fault.key) or (is_done and not options.anew):

@@ -11,11 +11,11 @@ from tests.faults.tampering import Tampering
 
 PRELOADED = [
     "tests.faults.child",
-    "winnow.flows.campaign",
-    "winnow.flows.commands",
-    "winnow.flows.launching",
-    "winnow.tasks.campaign_files",
-    "winnow.storage.views",
+    "winnow.flows.run.flow",
+    "winnow.flows.cli",
+    "winnow.flows.run.launch",
+    "winnow.tasks.setup.load",
+    "winnow.storage.queries.campaign_views",
     "alembic.command",
     "alembic.autogenerate",
     "fastapi",
@@ -24,8 +24,8 @@ PRELOADED = [
     "prefect.flow_engine",
     "prefect.task_engine",
     "winnow.tasks.embedding.sentence_model",
-    "winnow.tasks.engines.transformers_engine",
-    "winnow.tasks.engines.openai_engine",
+    "winnow.tasks.engines.transformers.engine",
+    "winnow.tasks.engines.openai.engine",
     "transformers.models.llama.modeling_llama",
     "winnow.algorithms.best_mean.row_mean",
     "psycopg",
@@ -72,7 +72,7 @@ def provide() -> None:
 
 def _write_down_requests(path: Path) -> None:
     """Leave a line for every text that is asked for, before it is answered."""
-    from winnow.tasks.engines.pool import EnginePool
+    from winnow.tasks.engines.pool.pool import EnginePool
 
     generate = EnginePool.generate
     # Open from the beginning: a fault may be that no file can be opened any more.

@@ -90,7 +90,7 @@ def _change(scene: Scene, *statements: str) -> None:
 
     from sqlalchemy import text
 
-    from winnow.storage.database import open_database
+    from winnow.storage.engine.database import open_database
 
     with closing(open_database(scene.storage)) as database, database.writing() as session:
         for statement in statements:

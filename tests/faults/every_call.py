@@ -14,7 +14,7 @@ from tests.faults import histories
 from tests.faults.killed import Killed, check, compare, copied, phase_of
 from tests.faults.kills import DATABASES
 from tests.faults.kinds import BY_ENGINE, OBJECTIVES
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Stage
 from tests.faults.scenes import Scene
 from tests.faults.strikes import AT_LEASE, CALL, overseen
@@ -25,7 +25,7 @@ LEDGER = "every-call.jsonl"
 ONE_ROUND = (At(AT_LEASE, 1, begin_counting), At("a round is done", 1, end_counting))
 
 
-def kill_at_every_call(ready: Stage, ledger: Ledger) -> None:
+def kill_at_every_call(ready: Stage, ledger: BudgetTracker) -> None:
     """Kill at each call of a round of every objective on both databases."""
     kinds = zip(OBJECTIVES, BY_ENGINE["scripted"], strict=True)
     for (objective, kind), database in product(kinds, DATABASES):

@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.faults import histories
 from tests.faults.killed import Killed, check, compare, copied, phase_of
 from tests.faults.kinds import BY_ENGINE, OBJECTIVES
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Stage
 from tests.faults.scenes import Scene
 from tests.faults.staging import stage
@@ -61,7 +61,7 @@ class Killing:
     """Kills campaigns, one after the other."""
 
     def __init__(
-        self, ready: Stage, ledger: Ledger, seed: int = 8, databases: Sequence[str] = DATABASES
+        self, ready: Stage, ledger: BudgetTracker, seed: int = 8, databases: Sequence[str] = DATABASES
     ) -> None:
         self._ready, self._ledger, self._seed, self._databases = ready, ledger, seed, databases
         self._lengths: dict[tuple[str, str], Length] = {}
@@ -146,7 +146,7 @@ def main() -> None:
         parser.add_argument(f"--{engine}", type=int, default=share, metavar="KILLS")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger(options.out / LEDGER)
+    ledger = BudgetTracker(options.out / LEDGER)
     with stage() as ready:
         Killing(ready, ledger, options.seed).kill({engine: getattr(options, engine) for engine in SHARES})
     sys.exit(1 if ledger.wrong else 0)

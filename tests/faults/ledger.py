@@ -9,7 +9,7 @@ from typing import Any
 Row = dict[str, Any]
 
 
-class Ledger:
+class BudgetTracker:
     """The rows of a file, the last one of each case; a row that a crash cut off does not count."""
 
     def __init__(self, path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.kinds import OBJECTIVES
-from tests.faults.ledger import Ledger, Row
+from tests.faults.ledger import BudgetTracker, Row
 from tests.faults.tables import ended, table
 
 KILL_HEADINGS = ("engine", "objective", "database", "kills", "campaigns", "most of one", "by the clock",
@@ -28,7 +28,7 @@ db check` finds them.
 """
 
 
-def write_page(met: Ledger, struck: Ledger, killed: Ledger, path: Path) -> Path:
+def write_page(met: BudgetTracker, struck: BudgetTracker, killed: BudgetTracker, path: Path) -> Path:
     """Write the page of all ledgers; return its path.
 
     Args:

@@ -43,6 +43,6 @@ def _server_of(run: Run) -> int:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         for child in psutil.Process(run.pid).children():
-            if "winnow.flows.prefect_server" in child.cmdline():
+            if "winnow.flows.prefect_support.server" in child.cmdline():
                 return child.pid
     raise AssertionError("it has no Prefect server of its own")

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from winnow.tasks.engines.worker_side import ParentLink, run_worker
+from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 
 PLAN = Path("fault.json")
 LETTERS = "aeioustrn"
@@ -22,7 +22,7 @@ HUGE = 100_000_000
 
 
 def main(parent: ParentLink) -> None:
-    """Speak as `tasks.engines.vllm_worker` does."""
+    """Speak as `tasks.engines.vllm.worker` does."""
     name = parent.receive()["load"]["name"]
     if refused := _meet(parent, name, "load"):
         parent.send({"load_failed": refused})

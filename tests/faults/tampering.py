@@ -60,19 +60,19 @@ def fail(error: BaseException) -> None:
 
 def clock_off_by(seconds: float) -> None:
     """Have Winnow's clock wrong by so much from now on."""
-    from winnow.tasks import leasing
+    from winnow.tasks.campaign import lease
 
     class Clock(dt.datetime):
         @classmethod
         def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
             return dt.datetime.now(tz) + dt.timedelta(seconds=seconds)
 
-    leasing.dt = SimpleNamespace(datetime=Clock, UTC=dt.UTC)
+    lease.dt = SimpleNamespace(datetime=Clock, UTC=dt.UTC)
 
 
 def clock_that_jumps(seconds: float) -> None:
     """Have Winnow's clock ahead by so much every other time it is asked."""
-    from winnow.tasks import leasing
+    from winnow.tasks.campaign import lease
 
     asked = 0
 
@@ -83,7 +83,7 @@ def clock_that_jumps(seconds: float) -> None:
             asked += 1
             return dt.datetime.now(tz) + dt.timedelta(seconds=seconds * (asked % 2))
 
-    leasing.dt = SimpleNamespace(datetime=Clock, UTC=dt.UTC)
+    lease.dt = SimpleNamespace(datetime=Clock, UTC=dt.UTC)
 
 
 def boot_time_off_by(seconds: float) -> None:
@@ -96,15 +96,15 @@ def boot_time_off_by(seconds: float) -> None:
 
 def short_lease(lifetime: float, heartbeat: float) -> None:
     """Let nobody wait a minute for a lease to run out."""
-    from winnow.tasks import leasing
+    from winnow.tasks.campaign import lease
 
-    leasing.LIFETIME = dt.timedelta(seconds=lifetime)
-    leasing.HEARTBEAT = dt.timedelta(seconds=heartbeat)
+    lease.LIFETIME = dt.timedelta(seconds=lifetime)
+    lease.HEARTBEAT = dt.timedelta(seconds=heartbeat)
 
 
 def within(container: str) -> None:
     """Be a process of a container with its host's name, where no process of another container is seen."""
-    from winnow.tasks import liveness
+    from winnow.tasks.campaign import liveness
 
     own, look_up = os.getpid(), liveness.look_up
     liveness._whereabouts = lambda: ("a start of the system", container)
@@ -114,14 +114,14 @@ def within(container: str) -> None:
 
 def soon_again(seconds: float) -> None:
     """Send a server what it did not answer again this soon, and not after half a second."""
-    from winnow.tasks.engines import server_calls
+    from winnow.tasks.engines.openai import server_calls
 
     server_calls.FIRST_DELAY = seconds
 
 
 def impatient(milliseconds: int) -> None:
     """Wait for another writer as long as told, and no longer."""
-    from winnow.storage import database
+    from winnow.storage.engine import database
 
     database.BUSY_TIMEOUT_MS = milliseconds
 
@@ -134,7 +134,7 @@ def disk_of(size: int) -> None:
 
 def mounted_as(kind: str, folder: str) -> None:
     """Have the system say that a folder is a file system of another machine."""
-    from winnow.storage import network_files
+    from winnow.storage.engine import network_files
 
     read = network_files.read_mounts
     network_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
@@ -197,13 +197,13 @@ def _after(owner: Any, name: str) -> Callable[[Callable[[], None]], None]:
 
 
 def _pool() -> Any:
-    from winnow.tasks.engines.pool import EnginePool
+    from winnow.tasks.engines.pool.pool import EnginePool
 
     return EnginePool
 
 
 def _transformers() -> Any:
-    from winnow.tasks.engines.transformers_engine import TransformersEngine
+    from winnow.tasks.engines.transformers.engine import TransformersEngine
 
     return TransformersEngine
 
@@ -221,7 +221,7 @@ def _llama() -> Any:
 
 
 def _server_calls() -> Any:
-    from winnow.tasks.engines.server_calls import ServerCalls
+    from winnow.tasks.engines.openai.server_calls import ServerCalls
 
     return ServerCalls
 
@@ -233,7 +233,7 @@ def _leases() -> Any:
 
 
 def _progress() -> Any:
-    from winnow.flows.progress import PlainProgress
+    from winnow.flows.run.progress import PlainProgress
 
     return PlainProgress
 
@@ -245,7 +245,7 @@ def _embedder() -> Any:
 
 
 def _texts() -> Any:
-    from winnow.tasks.generating import Texts
+    from winnow.tasks.rounds.generate import Texts
 
     return Texts
 

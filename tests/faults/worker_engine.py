@@ -6,16 +6,16 @@ Everything on our side is what serves vLLM: `VllmEngine`, `WorkerProcess` and th
 from functools import partial
 from unittest.mock import patch
 
-from winnow.tasks.engines import vllm_engine
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.worker_process import WorkerProcess
+from winnow.tasks.engines.subprocess.worker_process import WorkerProcess
+from winnow.tasks.engines.vllm import engine
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
     """Start `tests.faults.scripted_worker` where vLLM's worker would be."""
-    with patch.object(vllm_engine, "WorkerProcess", _instead):
-        return vllm_engine.start(model, settings)
+    with patch.object(engine, "WorkerProcess", _instead):
+        return engine.start(model, settings)
 
 
 def _instead(module: str, **rest: object) -> WorkerProcess:

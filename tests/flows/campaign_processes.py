@@ -36,7 +36,7 @@ class Kill:
 def fork_server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["winnow.flows.campaign", "winnow.tasks.engines.transformers_engine", "campaign_processes"]
+        ["winnow.flows.run.flow", "winnow.tasks.engines.transformers.engine", "campaign_processes"]
     )
     return context
 
@@ -87,8 +87,8 @@ execution: {{group_size: {GROUP_SIZE}, max_loaded: 2, log_folder: {folder}/logs}
 
 def store(spec: Path) -> str:
     """Store a campaign as `winnow run` would before it starts the flow; return its storage URL."""
-    from winnow.flows.launching import store_campaign
-    from winnow.tasks.campaign_files import check_campaign_file
+    from winnow.flows.run.launch import store_campaign
+    from winnow.tasks.setup.load import check_campaign_file
 
     checked = check_campaign_file(str(spec))
     store_campaign(checked)
@@ -170,7 +170,7 @@ def history(folder: Path) -> dict[str, list[tuple]]:
 
 
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
-    from winnow.flows.campaign import run_campaign
+    from winnow.flows.run.flow import run_campaign
 
     _write_down_requests(Path(folder) / "asked.jsonl")
     if kill is not None:
@@ -180,7 +180,7 @@ def _resume(folder: str, storage: str, kill: Kill | None) -> None:
 
 def _write_down_requests(path: Path) -> None:
     """Have the real engine leave a line for every request before it answers."""
-    from winnow.tasks.engines.transformers_engine import TransformersEngine
+    from winnow.tasks.engines.transformers.engine import TransformersEngine
 
     answer = TransformersEngine.generate
 

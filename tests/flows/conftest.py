@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from winnow.flows.prefect_server import prefect_server, settle_environment
+from winnow.flows.prefect_support.server import prefect_server, settle_environment
 
 
 @pytest.fixture(scope="session")

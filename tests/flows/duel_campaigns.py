@@ -142,7 +142,7 @@ def history(folder: Path) -> dict[str, list]:
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
     import os
 
-    from winnow.flows.campaign import run_campaign
+    from winnow.flows.run.flow import run_campaign
     from winnow.tasks.engines.providers import PROVIDERS
 
     os.chdir(folder)
@@ -155,7 +155,7 @@ def _resume(folder: str, storage: str, kill: Kill | None) -> None:
 
 def _write_down_requests(path: Path) -> None:
     """Have the pool leave a line for every request, to whatever engine, before it is answered."""
-    from winnow.tasks.engines.pool import EnginePool
+    from winnow.tasks.engines.pool.pool import EnginePool
 
     answer = EnginePool.generate
 

@@ -50,7 +50,7 @@ def begin(context: ForkServerContext, folder: Path, storage: str, kill: Kill | N
 
 
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
-    from winnow.flows.campaign import run_campaign
+    from winnow.flows.run.flow import run_campaign
     from winnow.tasks.engines import providers
 
     os.chdir(folder)

@@ -70,7 +70,7 @@ def on_ray(spec: Path, address: str) -> Path:
 
 def resume_in(folder: str, storage: str, name: str, environment: dict[str, str]) -> None:
     """Run a stored campaign from its own folder, in which Ray then keeps its files."""
-    from winnow.flows.campaign import run_campaign
+    from winnow.flows.run.flow import run_campaign
 
     os.environ.update(environment)
     os.chdir(folder)

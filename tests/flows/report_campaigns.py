@@ -15,11 +15,14 @@ import scripted_engines
 from stored_campaigns import NOW, decision, game, new_database, store_campaign
 from test_command_line import winnow
 
-from winnow.flows.html_report.sections import sections_of
-from winnow.storage import campaign_records, dataset_records, outcome_records, round_records
-from winnow.storage.database import open_database
-from winnow.storage.records import NewComparison
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import NewComparison
+from winnow.tasks.setup.load import check_campaign_file
 
 WRONG_IN = {"large/plain": 0, "medium/plain": 40, "small/plain": 2}
 """Candidate -> the number whose multiples it is wrong on; 0 is none."""

@@ -8,7 +8,7 @@ from hostile_answers import HOSTILE_ANSWERS
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.protocol import Completion
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 
 class ScriptedEngine:

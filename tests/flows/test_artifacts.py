@@ -12,8 +12,8 @@ from test_campaign_flow import ask
 from test_command_line import winnow
 from waiting import eventually
 
-from winnow.flows import artifact_contents as contents
-from winnow.flows import artifacts
+from winnow.flows.run import artifact_contents as contents
+from winnow.flows.run import artifacts
 
 RECORDED = {"estimates": [0.1, 0.9, None], "lower": [None, 0.5, None], "upper": [None, 1.0, None]}
 

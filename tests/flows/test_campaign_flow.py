@@ -10,12 +10,13 @@ import pytest
 import scripted_engines
 from test_command_line import winnow
 
-from winnow.flows.storage_urls import hide, reveal
-from winnow.storage import campaign_records, outcome_records
-from winnow.storage.database import open_database
-from winnow.tasks.campaigns import reopen_campaign
-from winnow.tasks.running import restored
-from winnow.tasks.warnings import campaign_warnings
+from winnow.flows.prefect_support.masked_urls import hide, reveal
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.tasks.campaign.session import restored
+from winnow.tasks.queries.warnings import campaign_warnings
+from winnow.tasks.setup.store import reopen_campaign
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

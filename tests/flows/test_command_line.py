@@ -18,11 +18,11 @@ from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S, eventually
 
 from winnow.flows.main import main
-from winnow.storage.database import open_database
+from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
-from winnow.storage.records import Holder
-from winnow.tasks.leasing import LIFETIME, now
-from winnow.tasks.liveness import is_gone
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.lease import LIFETIME, now
+from winnow.tasks.campaign.liveness import is_gone
 
 
 class Ran(NamedTuple):

@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from winnow.flows.dashboard import STORAGE_VARIABLE, asking, comparisons_page, frames
-from winnow.flows.dashboard.looking import look_at
+from winnow.flows.reports.dashboard import STORAGE_VARIABLE, comparisons_page, db, frames
+from winnow.flows.reports.dashboard.page_state import look_at
 
 HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
 SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"
@@ -32,12 +32,12 @@ def storage(tmp_path, monkeypatch):
 
 def shown(page):
     """Run a page of the dashboard, by the name of its module."""
-    code = f"from winnow.flows.dashboard import {page}; {page}.show()"
+    code = f"from winnow.flows.reports.dashboard import {page}; {page}.show()"
     return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
 def campaigns():
-    code = "from winnow.flows.dashboard import campaigns_page; campaigns_page.show(lambda: None)"
+    code = "from winnow.flows.reports.dashboard import campaigns_page; campaigns_page.show(lambda: None)"
     return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
@@ -102,7 +102,9 @@ def test_the_newest_campaign_is_shown_first_and_another_can_be_chosen(page, tmp_
 def test_the_campaign_named_in_the_address_is_shown(tmp_path):
     campaign = scored_campaign(tmp_path)
     store_campaign(campaign.database, "later")
-    app = AppTest.from_string("from winnow.flows.dashboard import campaign_page; campaign_page.show()")
+    app = AppTest.from_string(
+        "from winnow.flows.reports.dashboard import campaign_page; campaign_page.show()"
+    )
     app.query_params["campaign"] = "letters"
     assert "letters" in texts(app.run())
 
@@ -238,7 +240,7 @@ def test_a_statement_that_would_write_is_refused_in_a_sentence(statement, tmp_pa
 
 def test_an_endless_statement_is_broken_off(tmp_path, monkeypatch):
     scored_campaign(tmp_path)
-    monkeypatch.setattr(asking, "PATIENCE", 0.2)
+    monkeypatch.setattr(db, "PATIENCE", 0.2)
     page = asked("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
     assert any("took longer than 0.2 s and was broken off" in each for each in texts(page))
 

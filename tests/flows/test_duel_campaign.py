@@ -16,8 +16,8 @@ from scripted_engines import vowel_share
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.features import chosen_features
+from winnow.tasks.objectives.best_duel.features import chosen_features
+from winnow.tasks.setup.load import check_campaign_file
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -405,7 +405,7 @@ def test_no_hostile_answer_decides_a_verdict_and_all_are_stored_as_they_are(tmp_
 
 
 def test_the_corpus_would_fool_a_judge_whose_mark_can_be_guessed(tmp_path):
-    built_in = files("winnow.tasks.pair_judges") / "templates" / "mt-bench.j2"
+    built_in = files("winnow.tasks.judges.pairwise") / "templates" / "mt-bench.j2"
     (tmp_path / "open.j2").write_text(built_in.read_text().replace("{{ boundary }}", FENCE))
     _, wins = hostile_campaign(tmp_path, template=str(tmp_path / "open.j2"), verdict_format="[[A]]")
     fooled = {name for name, found in wins.items() if found == {0.5}}

@@ -14,14 +14,15 @@ from report_campaigns import certified_campaign, duelled_campaign, routed_campai
 from stored_campaigns import NOW, generation, new_database, store_campaign
 from test_command_line import one_message, winnow
 
-from winnow.flows.export import exporting, parquet_files
-from winnow.flows.export.csv_files import write_csv, write_spreadsheet_csv
-from winnow.flows.export.exporting import export, parts_of
-from winnow.flows.export.jsonl_files import write_jsonl
-from winnow.storage import campaign_records, generation_records
-from winnow.storage.database import open_database
-from winnow.tasks.columns import kind_of
-from winnow.tasks.views import answered_by, ask
+from winnow.flows.reports.export import exporting, parquet_files
+from winnow.flows.reports.export.csv_files import write_csv, write_spreadsheet_csv
+from winnow.flows.reports.export.exporting import export, parts_of
+from winnow.flows.reports.export.jsonl_files import write_jsonl
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import generations as generation_records
+from winnow.tasks.queries.columns import kind_of
+from winnow.tasks.queries.views import answered_by, ask
 
 TEXTS = [*HOSTILE_TEXTS, "=1+1", '"', "NA"]
 

@@ -15,7 +15,7 @@ from tests.faults import child, histories
 from tests.faults.calls import Passage
 from tests.faults.every_call import Aside
 from tests.faults.kills import Killing
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Stage
 from tests.faults.pages import write_page
 from tests.faults.registry import all_faults
@@ -128,14 +128,14 @@ def test_a_call_can_be_made_to_fail(tmp_path):
 def test_random_kills_go_on_where_they_were_stopped(stage, tmp_path):
     path = tmp_path / "kills.jsonl"
     shares = {"scripted": 2}
-    Killing(stage, Ledger(path), databases=("sqlite",)).kill(shares)
-    rows = Ledger(path).rows
+    Killing(stage, BudgetTracker(path), databases=("sqlite",)).kill(shares)
+    rows = BudgetTracker(path).rows
     kills = [kill for row in rows.values() for kill in row["kills"]]
     assert len(kills) == 2
     assert [row["wrong"] for row in rows.values()] == [[]] * len(rows)
     assert all(row["same_decision"] for row in rows.values())
     before = path.read_bytes()
-    Killing(stage, Ledger(path), databases=("sqlite",)).kill(shares)
+    Killing(stage, BudgetTracker(path), databases=("sqlite",)).kill(shares)
     assert path.read_bytes() == before, "what was done is done again"
 
 
@@ -164,19 +164,19 @@ def test_what_was_put_aside_is_had_again(stage):
 
 def test_a_line_that_was_cut_off_is_left_out(tmp_path):
     path = tmp_path / "rows.jsonl"
-    ledger = Ledger(path)
+    ledger = BudgetTracker(path)
     ledger.add("a", {"wrong": []})
     ledger.add("b", {"wrong": ["this"]})
     path.write_text(path.read_text() + '{"case": "c", "wr')
-    again = Ledger(path)
+    again = BudgetTracker(path)
     assert list(again.rows) == ["a", "b"]
     assert again.wrong == ["b"]
     again.add("b", {"wrong": []})
-    assert Ledger(path).wrong == []
+    assert BudgetTracker(path).wrong == []
 
 
 def test_the_page_counts_what_the_ledgers_hold(tmp_path):
-    met, struck_, killed = (Ledger(tmp_path / name) for name in ("met", "struck", "killed"))
+    met, struck_, killed = (BudgetTracker(tmp_path / name) for name in ("met", "struck", "killed"))
     found = {"lost": 0, "doubled": 0, "same_decision": True, "wrong": []}
     fault = {"fault": "it rains", "campaign": "route", "database": "sqlite", "code": -9}
     met.add("it rains / route / sqlite", fault | found)

@@ -8,10 +8,10 @@ from campaign_processes import rows
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
-from winnow.flows.artifact_contents import progress
-from winnow.flows.campaign_lines import campaign_line
-from winnow.flows.reading import reading
-from winnow.storage import campaign_records
+from winnow.flows.reports.campaign_lines import campaign_line
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.run.artifact_contents import progress
+from winnow.storage.records import campaigns as campaign_records
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

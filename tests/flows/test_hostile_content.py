@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from winnow.flows.dashboard import STORAGE_VARIABLE
-from winnow.flows.html_report.labels import readable
+from winnow.flows.reports.dashboard import STORAGE_VARIABLE
+from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.columns import storable
 from winnow.tasks.engines.providers import PROVIDERS
 
@@ -150,7 +150,7 @@ def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
     # A script takes the main module's place, and processes of later tests would begin by running it.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     page = AppTest.from_string(
-        "from winnow.flows.dashboard import comparisons_page; comparisons_page.show()",
+        "from winnow.flows.reports.dashboard import comparisons_page; comparisons_page.show()",
         default_timeout=PATIENCE_S,
     ).run()
     for word, number in {

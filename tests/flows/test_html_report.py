@@ -20,10 +20,10 @@ from report_campaigns import (
 from stored_campaigns import new_database, store_campaign
 from test_command_line import winnow
 
-from winnow.flows import text_report
-from winnow.flows.html_report.labels import readable
-from winnow.flows.html_report.samples import MOST_CHARACTERS, MOST_SAMPLES
-from winnow.flows.html_report.sections import PAGES, sections_of
+from winnow.flows.reports import text_report
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
+from winnow.flows.reports.html.sections.sections import PAGES, sections_of
 
 
 @pytest.fixture

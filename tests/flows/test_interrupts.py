@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from winnow.flows.interrupts import Interrupts
+from winnow.flows.run.signals import Interrupts
 
 
 def press():

@@ -3,11 +3,12 @@
 import pytest
 from stored_campaigns import NOW, new_database, store_campaign
 
-from winnow.flows.html_report.common_sections import cost_in_seconds
-from winnow.flows.summary import summary_lines
-from winnow.storage import campaign_records, loads
-from winnow.storage.records import NewLoad
-from winnow.tasks.status import campaign_status
+from winnow.flows.reports.html.sections.common import cost_in_seconds
+from winnow.flows.reports.summary import summary_lines
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import loads
+from winnow.storage.records.values import NewLoad
+from winnow.tasks.queries.status import campaign_status
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import scripted_engines
 from hostile_texts import HOSTILE_TEXTS
 from test_command_line import winnow
 
-from winnow.flows.interrupts import Interrupts
-from winnow.flows.log_lines import LogFormat, LogLevel, json_context, logged, notice
+from winnow.flows.run.log_format import LogFormat, LogLevel, json_context, logged, notice
+from winnow.flows.run.signals import Interrupts
 from winnow.tasks.errors import WinnowError
 
 

@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from winnow.flows import campaign
-from winnow.flows.going_on import run_flow
-from winnow.flows.interrupts import Interrupts
+from winnow.flows.run import flow as campaign
+from winnow.flows.run.resume import run_flow
+from winnow.flows.run.signals import Interrupts
 from winnow.tasks.errors import WinnowError
 
 

@@ -17,9 +17,9 @@ from stored_campaigns import game, new_database, store_campaign
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
-from winnow.flows.gate import Gate
-from winnow.flows.metrics import CampaignMetrics
-from winnow.flows.serving_metrics import metrics_server
+from winnow.flows.reports.http_access import Gate
+from winnow.flows.reports.prometheus import CampaignMetrics
+from winnow.flows.reports.prometheus_server import metrics_server
 
 
 @pytest.fixture

@@ -86,11 +86,11 @@ def test_a_simulation_is_printed_and_kept_without_pictures(tmp_path):
 
 ROOT = Path(__file__).parents[2]
 OF_EXTRAS = (
-    "winnow.tasks.engines.transformers_engine",
-    "winnow.tasks.engines.decoding",
-    "winnow.tasks.engines.on_ray.engine",
-    "winnow.flows.html_report.",
-    "winnow.flows.dashboard.",
+    "winnow.tasks.engines.transformers.engine",
+    "winnow.tasks.engines.transformers.decoding",
+    "winnow.tasks.engines.ray.engine",
+    "winnow.flows.reports.html.",
+    "winnow.flows.reports.dashboard.",
     "winnow.infra.demo.training",
 )
 """What is imported only where `require` was called before."""
@@ -119,5 +119,8 @@ def test_all_else_imports_nothing_of_an_extra():
     }
     while more := {name for name, found in imported.items() if found & needing} - needing:
         needing |= more
-    assert {"winnow.tasks.engines.decoding", "winnow.tasks.engines.transformers_engine"} <= needing
+    assert {
+        "winnow.tasks.engines.transformers.decoding",
+        "winnow.tasks.engines.transformers.engine",
+    } <= needing
     assert not [name for name in needing if not name.startswith(OF_EXTRAS)]

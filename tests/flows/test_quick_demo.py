@@ -8,7 +8,7 @@ from test_command_line import one_message, winnow
 from winnow.infra.demo import prepare
 from winnow.infra.demo.quick import QUICK, quick_lines, quick_text
 from winnow.infra.demo.recipes import Recipe
-from winnow.tasks.spec_file import load_spec
+from winnow.tasks.spec.yaml_file import load_spec
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

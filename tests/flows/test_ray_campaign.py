@@ -13,10 +13,10 @@ from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S, until
 
 from winnow.tasks.engines.errors import ClusterUnavailable, EngineDied, EngineLoadFailed, EngineTimeout
-from winnow.tasks.engines.on_ray import cluster as joining
-from winnow.tasks.engines.on_ray.cluster import ray_engines
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
+from winnow.tasks.engines.ray import cluster as joining
+from winnow.tasks.engines.ray.cluster import ray_engines
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,20 @@ from report_campaigns import (
 )
 from stored_campaigns import NOW, generation, new_database, store_campaign
 
-from winnow.flows.html_report.figures_budget import allocation, tokens
-from winnow.flows.html_report.figures_certificates import e_values, weights
-from winnow.flows.html_report.figures_curve import curve
-from winnow.flows.html_report.figures_duels import head_to_head
-from winnow.flows.html_report.figures_estimates import intervals
-from winnow.flows.html_report.labels import shortened
-from winnow.flows.html_report.parts import first_of
-from winnow.flows.html_report.sections import sections_of
-from winnow.storage import campaign_records, generation_records, round_records, views
-from winnow.storage.database import open_database
-from winnow.tasks.views import ask
+from winnow.flows.reports.html.figures.budget import allocation, tokens
+from winnow.flows.reports.html.figures.certificates import e_values, weights
+from winnow.flows.reports.html.figures.curve import curve
+from winnow.flows.reports.html.figures.duels import head_to_head
+from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.figures.labels import shortened
+from winnow.flows.reports.html.model import first_of
+from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.storage.engine.database import open_database
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import rounds as round_records
+from winnow.tasks.queries.views import ask
 
 
 @pytest.fixture
@@ -193,7 +196,7 @@ def test_costs_add_up_and_count_what_this_campaign_paid_for(tmp_path):
         generation_records.add_generations(session, round_.id, [reply], NOW)
     with database.reading() as session:
         rows = ask(session, first.record, "costs")
-        totals = views.totals(session, first.record.id)
+        totals = campaign_views.totals(session, first.record.id)
         assert ask(session, second.record, "costs") == []
     assert [(row["candidate"], row["model"], row["generations"]) for row in rows] == [
         ("a", "m", 1),

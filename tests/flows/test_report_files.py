@@ -7,9 +7,9 @@ from choreographer.browsers.chromium import Chromium
 from report_campaigns import figures_of, scored_campaign
 from test_command_line import winnow
 
-from winnow.flows.html_report import writing
-from winnow.flows.html_report.pictures import as_slide
-from winnow.flows.html_report.sections import sections_of
+from winnow.flows.reports.html import render
+from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.html.static_images import as_slide
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, mo
     def full(*_):
         raise OSError(28, "No space left on device", "page.html")
 
-    monkeypatch.setattr(writing.os, "replace", full)
+    monkeypatch.setattr(render.os, "replace", full)
     result = winnow(tmp_path, "report", "letters", "--html", "page.html")
     assert result.returncode == 1
     assert "page.html: No space left on device" in result.stderr

@@ -9,18 +9,18 @@ import campaign_processes as processes
 import pytest
 from test_command_line import edit, one_message, winnow
 
-from winnow.flows.firing import fire, plan_firing
-from winnow.flows.launching import store_campaign
-from winnow.flows.storage_urls import url_of_a_worker
-from winnow.flows.trusting import Trust, given_to
-from winnow.flows.zombies import mark_zombies, process_of, tags_of_this_process
-from winnow.storage.database import open_database
+from winnow.flows.prefect_support.crashed_runs import mark_zombies, process_of, tags_of_this_process
+from winnow.flows.prefect_support.masked_urls import url_of_a_worker
+from winnow.flows.run.launch import store_campaign
+from winnow.flows.run.trust_prompt import Trust, given_to
+from winnow.flows.schedule.run_scheduled import fire, plan_firing
+from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
-from winnow.storage.records import Holder
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.errors import SpecError
-from winnow.tasks.leasing import LIFETIME, now
-from winnow.tasks.spec_file import load_spec
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.spec.yaml_file import load_spec
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -200,7 +200,7 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
-    from winnow.flows.campaign import run_campaign
+    from winnow.flows.run.flow import run_campaign
 
     with get_client(sync_client=True) as client:
         runs = {

@@ -8,7 +8,7 @@ import pytest
 from faulty_server import MODEL, SERVER_ERROR, WRONG_KEY, always, faulty_server, no_faults, now_and_then
 from test_command_line import winnow
 
-from winnow.tasks.engines import server_calls
+from winnow.tasks.engines.openai import server_calls
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -13,9 +13,9 @@ from test_vllm_campaign import started, wait_for_decisions
 from tiny_models import save_tiny_llama
 from vllm_server import vllm_server
 
-from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
-from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # two engines load at the same time
 

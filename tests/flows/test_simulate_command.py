@@ -12,7 +12,7 @@ import pytest
 
 from winnow.algorithms.registry import selector_names
 from winnow.flows.main import main
-from winnow.tasks import simulation
+from winnow.tasks.simulation import simulate as simulation
 
 
 class Ran(NamedTuple):

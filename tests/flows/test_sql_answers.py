@@ -14,9 +14,9 @@ from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
-from winnow.flows import sql_answers
-from winnow.flows.sql_answers import MIB, Bounds, answered, unpack
-from winnow.flows.sql_child import pack
+from winnow.flows.reports import sql_answers
+from winnow.flows.reports.sql_answers import MIB, Bounds, answered, unpack
+from winnow.flows.reports.sql_child import pack
 from winnow.storage.errors import QueryRefused, StorageError
 
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -110,7 +110,7 @@ def test_a_database_that_is_not_there_is_the_same_sentence_as_elsewhere(tmp_path
 
 
 def test_the_process_loads_nothing_that_is_slow_to_load():
-    code = "import sys; import winnow.flows.sql_child; print(*sorted(sys.modules))"
+    code = "import sys; import winnow.flows.reports.sql_child; print(*sorted(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
@@ -133,7 +133,7 @@ def test_the_process_loads_nothing_that_is_slow_to_load():
 def test_a_process_whose_asker_is_killed_ends_too(storage):
     code = (
         "import sys, time\n"
-        "from winnow.flows.sql_answers import Bounds, answered\n"
+        "from winnow.flows.reports.sql_answers import Bounds, answered\n"
         f"slow = {NUMBERS + ' SELECT max(i) FROM n'!r}\n"
         f"with answered({storage!r}, slow, Bounds(seconds=600, bytes=1)) as (_, rows): pass\n"
     )

@@ -1,8 +1,8 @@
 import pytest
 import yaml
 
-from winnow.flows.commands.starters import BEST_DUEL, STARTERS
-from winnow.tasks.spec_file import load_spec
+from winnow.flows.cli.start.starters import BEST_DUEL, STARTERS
+from winnow.tasks.spec.yaml_file import load_spec
 
 
 @pytest.mark.parametrize("objective", STARTERS)

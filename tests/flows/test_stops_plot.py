@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from winnow.algorithms.proportion import proportion_interval
-from winnow.flows.stops_plot import LEVEL, Stops, draw_stops
+from winnow.algorithms.bounds.proportion import proportion_interval
+from winnow.flows.simulate.stops_plot import LEVEL, Stops, draw_stops
 
 
 def stops(label, places, stopped=None, wrong=0):

@@ -5,12 +5,13 @@ from contextlib import nullcontext
 import pytest
 from stored_campaigns import new_database, store_campaign
 
-from winnow.flows import exits, launching
-from winnow.flows.launching import run_stored_campaign
+from winnow.flows import exit_codes
+from winnow.flows.run import launch
+from winnow.flows.run.launch import run_stored_campaign
 from winnow.storage import leases
 from winnow.storage.errors import LeaseLost
-from winnow.storage.records import Holder
-from winnow.tasks.leasing import LIFETIME, now
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.lease import LIFETIME, now
 
 ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
 
@@ -19,7 +20,7 @@ ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", 
 def campaign(tmp_path, monkeypatch):
     """A stored campaign whose flow is replaced in each test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(launching, "prefect_server", lambda log: nullcontext())
+    monkeypatch.setattr(launch, "prefect_server", lambda log: nullcontext())
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)
     database.close()
@@ -40,7 +41,7 @@ def taken_by_another(campaign):
 
 
 def run(campaign, monkeypatch, flow):
-    monkeypatch.setattr(launching, "run_flow", lambda storage, name, interrupts: flow(campaign))
+    monkeypatch.setattr(launch, "run_flow", lambda storage, name, interrupts: flow(campaign))
     return run_stored_campaign(campaign.database.url, campaign.record.name)
 
 
@@ -53,7 +54,7 @@ def test_another_process_that_takes_the_lease_of_a_decided_campaign_changes_no_e
         decide(campaign)
         taken_by_another(campaign)
 
-    assert run(campaign, monkeypatch, flow) == exits.DECIDED
+    assert run(campaign, monkeypatch, flow) == exit_codes.DECIDED
     said = capsys.readouterr()
     assert "stopped" not in said.err
     assert "winner, proven" in said.out
@@ -64,7 +65,7 @@ def test_who_loses_the_lease_to_a_process_that_decides_shows_its_answer(campaign
         decide(campaign)
         raise LeaseLost(campaign.record.id)
 
-    assert run(campaign, monkeypatch, flow) == exits.DECIDED
+    assert run(campaign, monkeypatch, flow) == exit_codes.DECIDED
     assert "stopped" not in capsys.readouterr().err
 
 
@@ -80,4 +81,4 @@ def test_who_loses_the_lease_before_anything_is_decided_says_so(campaign, monkey
 def test_a_decided_campaign_that_another_process_holds_is_answered_at_once(campaign, monkeypatch):
     decide(campaign)
     taken_by_another(campaign)
-    assert run(campaign, monkeypatch, lambda campaign: pytest.fail("it was run")) == exits.DECIDED
+    assert run(campaign, monkeypatch, lambda campaign: pytest.fail("it was run")) == exit_codes.DECIDED

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from winnow.flows.output import tell
+from winnow.flows.reports.output import tell
 
 
 class Unwritable:

@@ -26,7 +26,7 @@ from waiting import eventually
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import PROVIDERS, EngineSettings
-from winnow.tasks.engines.vllm_engine import VllmEngine
+from winnow.tasks.engines.vllm.engine import VllmEngine
 
 pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("prefect_api")]
 
@@ -122,7 +122,7 @@ def engines(folder):
     """Processes of vLLM workers that are alive and were started from a folder: other tests have some too."""
     found = []
     for process in psutil.process_iter(["cmdline", "cwd", "status"]):
-        is_worker = "winnow.tasks.engines.vllm_worker" in (process.info["cmdline"] or [])
+        is_worker = "winnow.tasks.engines.vllm.worker" in (process.info["cmdline"] or [])
         is_alive = process.info["status"] != psutil.STATUS_ZOMBIE
         if is_worker and is_alive and process.info["cwd"] == str(folder):
             found.append(process.pid)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.tasks.engines.openai_answers import (
+from winnow.tasks.engines.openai.answers import (
     Tokens,
     Version,
     answer_of,
@@ -22,10 +22,10 @@ from winnow.tasks.engines.openai_answers import (
     read_generated,
     read_listing,
 )
-from winnow.tasks.engines.openai_engine import OpenaiEngine
+from winnow.tasks.engines.openai.engine import OpenaiEngine
+from winnow.tasks.engines.openai.errors import Server, StatusError, Unreadable, seconds_to_wait, setback
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.server_setbacks import Server, StatusError, Unreadable, seconds_to_wait, setback
 
 PLAIN = {
     "choices": [
@@ -144,7 +144,7 @@ HEADERS = st.dictionaries(
     bodies() | NASTY_TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")),
 )
 def test_whatever_status_settles(status, headers, said):
-    from winnow.tasks.engines.server_setbacks import RequestRefused
+    from winnow.tasks.engines.openai.errors import RequestRefused
 
     def told():
         with suppress(RequestRefused):

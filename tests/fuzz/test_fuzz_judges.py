@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
+from winnow.tasks.judges.pairwise.verdicts import named_format
 from winnow.tasks.judges.protocol import Verdict
 from winnow.tasks.judges.registry import create_judge
-from winnow.tasks.pair_judges.verdicts import named_format
 
 JUDGES = [
     ("exact", {}), ("normalised", {}), ("numeric", {}), ("contains", {}), ("choice", {}),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from property_settings import tries
 
-from winnow.tasks.routing.router import Router
+from winnow.tasks.objectives.route.router import Router
 
 DIM, K = 3, 2
 CONTEXTS = np.eye(DIM, dtype=np.float32)[[0, 1, 2, 0]]

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.flows.trusting import Trust, approving
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.spec import CampaignSpec
-from winnow.tasks.spec_file import load_spec
+from winnow.flows.run.trust_prompt import Trust, approving
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import load_spec
 
 BASE = {
     "name": "letters",

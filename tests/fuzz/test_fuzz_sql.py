@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from property_settings import tries
 from stored_campaigns import new_database, store_campaign
 
-from winnow.flows.sql_answers import unpack
-from winnow.flows.sql_child import pack
-from winnow.storage.database import open_database
-from winnow.storage.statements import bound_cells, give_up_after, run_sql
+from winnow.flows.reports.sql_answers import unpack
+from winnow.flows.reports.sql_child import pack
+from winnow.storage.engine.database import open_database
+from winnow.storage.engine.statements import bound_cells, give_up_after, run_sql
 
 
 @pytest.fixture(scope="module")

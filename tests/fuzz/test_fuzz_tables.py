@@ -12,9 +12,9 @@ from hypothesis.extra import numpy as arrays
 from property_settings import tries
 from test_fuzz_datasets import parquet
 
-from winnow.tasks.preference_tables import PreferenceTable, load_preference_table
-from winnow.tasks.score_tables import ScoreTable, load_score_table
-from winnow.tasks.table_examples import array_of
+from winnow.tasks.data.preference_tables import PreferenceTable, load_preference_table
+from winnow.tasks.data.score_tables import ScoreTable, load_score_table
+from winnow.tasks.data.table_examples import array_of
 
 STORAGE = "sqlite:///none.db"
 

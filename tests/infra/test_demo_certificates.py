@@ -7,7 +7,7 @@ from test_demo_preparation import Trainer
 
 from winnow.infra.demo.prepare import prepare_certificate
 from winnow.infra.demo.recipes import CERTIFIED
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.setup.load import check_campaign_file
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from winnow.infra.demo.prepare import prepare_duels
 from winnow.infra.demo.prompts import JUDGE_TEMPLATE
 from winnow.infra.demo.recipes import CONTEXT, DUELLISTS, JUDGE
 from winnow.infra.demo.tokenizer import CHARACTERS
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.pair_judges.prompts import load_template
-from winnow.tasks.pair_judges.protocol import Duel
+from winnow.tasks.judges.pairwise.prompts import load_template
+from winnow.tasks.judges.pairwise.protocol import Duel
+from winnow.tasks.setup.load import check_campaign_file
 
 
 @pytest.fixture(scope="module")

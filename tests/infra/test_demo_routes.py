@@ -9,7 +9,7 @@ from winnow.infra.demo.data import evaluation_examples
 from winnow.infra.demo.prepare import prepare_routes
 from winnow.infra.demo.problems import TASKS
 from winnow.infra.demo.recipes import ROUTED
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.setup.load import check_campaign_file
 
 
 @pytest.fixture

@@ -2,8 +2,11 @@
 
 from stored_campaigns import NOW, store_campaign
 
-from winnow.storage import arrivals, campaign_records, dataset_records, outcome_records
-from winnow.storage.records import NewCandidate, NewExample
+from winnow.storage.records import arrivals
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewCandidate, NewExample
 
 N_EXAMPLES = 5
 """Of a stored campaign, before any arrive."""

@@ -3,10 +3,11 @@
 import pytest
 from stored_campaigns import NOW, game, generation, new_database, store_campaign
 
-from winnow.storage import browse_views, generation_records
-from winnow.storage.browse_views import Filters
+from winnow.storage.engine.statements import give_up_after, run_sql
 from winnow.storage.errors import QueryRefused
-from winnow.storage.statements import give_up_after, run_sql
+from winnow.storage.queries import browse as browse_views
+from winnow.storage.queries.browse import Filters
+from winnow.storage.records import generations as generation_records
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_an_endless_statement_is_broken_off(duelled):
 
 def test_a_search_that_takes_too_long_says_so_and_the_next_one_may_take_its_time(tmp_path, monkeypatch):
     duelled = duels_in(new_database(tmp_path / "winnow.db"))
-    monkeypatch.setattr("winnow.storage.statements.STEPS_BETWEEN_CLOCKS", 1)
+    monkeypatch.setattr("winnow.storage.engine.statements.STEPS_BETWEEN_CLOCKS", 1)
     with duelled.database.reading() as session:
         with (
             give_up_after(session, -1.0),

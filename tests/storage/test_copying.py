@@ -5,13 +5,16 @@ from hostile_texts import HOSTILE_TEXTS
 from sqlalchemy import Table, text
 from stored_campaigns import NOW, canary, game, generation, store_campaign
 
-from winnow.storage import canary_records, copying, generation_records, views
+from winnow.storage.admin import copy as copying
+from winnow.storage.admin.copy import content, copy_database
+from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.columns import storable
-from winnow.storage.copying import content, copy_database
-from winnow.storage.database import open_database
+from winnow.storage.engine.database import open_database
 from winnow.storage.errors import CopyRefused
 from winnow.storage.models import Base, Comparison
-from winnow.storage.schema import ensure_schema
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import canaries as canary_records
+from winnow.storage.records import generations as generation_records
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ def test_a_copy_holds_what_the_original_holds_and_can_be_written_to(full, elsewh
     later = store_campaign(elsewhere, "later")
     later.finish(later.plan(0, [0], [0]), [1.0])
     with elsewhere.reading() as session:
-        assert views.totals(session, later.record.id)["comparisons"] == 1
+        assert campaign_views.totals(session, later.record.id)["comparisons"] == 1
 
 
 def test_a_database_that_holds_rows_is_not_copied_into(full, elsewhere):

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from winnow.storage import generation_records, maintenance, round_records
+from winnow.storage.admin import maintenance
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import rounds as round_records
 
 PROGRAM = """
 import resource, signal, sys
 sys.path[:0] = ["tests"]
 from stored_campaigns import NOW, generation
-from winnow.storage import generation_records, round_records
-from winnow.storage.database import open_database
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.engine.database import open_database
 
 database = open_database(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -3,9 +3,10 @@
 import pytest
 from stored_campaigns import NOW, decision
 
-from winnow.storage import outcome_records, round_records
-from winnow.storage.driving import run
+from winnow.storage.engine.raw_sql import run
 from winnow.storage.errors import ConflictingRecord, StorageUnavailable
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
 
 
 def test_a_row_that_breaks_a_constraint_is_named(campaign):

@@ -3,7 +3,9 @@
 import pytest
 from stored_campaigns import NOW, game, generation, store_campaign
 
-from winnow.storage import duel_views, generation_records, views
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.records import generations as generation_records
 
 
 @pytest.fixture
@@ -167,7 +169,7 @@ def test_comparisons_show_both_answers_and_can_be_limited_to_either_side(played)
 
 def test_the_leaderboard_counts_a_duel_for_both_sides_and_orders_by_the_last_decision(played):
     shown = ("candidate", "estimate", "lower", "upper", "best", "scored", "unscored", "output_tokens")
-    assert [tuple(row[name] for name in shown) for row in ask(played, views.leaderboard)] == [
+    assert [tuple(row[name] for name in shown) for row in ask(played, campaign_views.leaderboard)] == [
         ("c", 0.7, 0.3, 0.95, True, 1, 1, 4),
         ("a", 0.6, 0.4, 0.9, False, 4, 0, 8),
         ("b", None, None, None, False, 5, 1, 12),
@@ -175,7 +177,9 @@ def test_the_leaderboard_counts_a_duel_for_both_sides_and_orders_by_the_last_dec
 
 
 def test_coverage_counts_a_duel_for_both_sides(played):
-    assert [(row["candidate"], row["reason"], row["comparisons"]) for row in ask(played, views.coverage)] == [
+    assert [
+        (row["candidate"], row["reason"], row["comparisons"]) for row in ask(played, campaign_views.coverage)
+    ] == [
         ("a", None, 4),
         ("b", None, 5),
         ("b", "verdict_missing", 1),
@@ -186,6 +190,6 @@ def test_coverage_counts_a_duel_for_both_sides(played):
 
 def test_totals_count_a_duel_once_and_every_text_of_candidates_and_judges(played):
     with played.database.reading() as session:
-        totals = views.totals(session, played.record.id)
+        totals = campaign_views.totals(session, played.record.id)
     shown = ("comparisons", "scored", "rounds", "generations", "output_tokens", "candidates", "grid")
     assert tuple(totals[name] for name in shown) == (6, 5, 2, 13, 25, 3, 15)

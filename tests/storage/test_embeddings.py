@@ -2,9 +2,9 @@
 
 import pytest
 
-from winnow.storage import embeddings
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Embedding
+from winnow.storage.records import embeddings
 
 DIGESTS = [f"{number:064x}" for number in range(embeddings.DIGESTS_PER_QUERY + 3)]
 

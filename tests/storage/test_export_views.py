@@ -3,7 +3,7 @@
 import pytest
 from stored_campaigns import NOW, store_campaign
 
-from winnow.storage import export_views
+from winnow.storage.queries import exports as export_views
 
 
 @pytest.fixture

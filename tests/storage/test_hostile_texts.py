@@ -4,8 +4,12 @@ import pytest
 from hostile_texts import HOSTILE_TEXTS
 from stored_campaigns import NOW, decision, generation
 
-from winnow.storage import campaign_records, generation_records, outcome_records, statements, views
-from winnow.storage.records import NewComparison
+from winnow.storage.engine import statements
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewComparison
 
 
 def stored(campaign, texts):
@@ -31,7 +35,7 @@ def stored(campaign, texts):
         ]
         outcome_records.add_outcomes(session, round_.id, found, decision(), NOW)
     with campaign.database.reading() as session:
-        rows = list(views.comparisons(session, campaign.record.id))
+        rows = list(campaign_views.comparisons(session, campaign.record.id))
     return [(row["prompt"], row["text"], row["answer"], row["detail"]) for row in rows]
 
 

@@ -3,8 +3,10 @@
 import pytest
 from stored_campaigns import NOW, decision, store_campaign
 
-from winnow.storage import labels, outcome_records, round_records
-from winnow.storage.records import NewComparison
+from winnow.storage.records import labels
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import NewComparison
 
 
 @pytest.fixture

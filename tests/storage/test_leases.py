@@ -8,10 +8,12 @@ import pytest
 from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, store_campaign
 
-from winnow.storage import leases, pruning, round_records
+from winnow.storage import leases
+from winnow.storage.admin import prune as pruning
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from winnow.storage.models import Lease, Round
-from winnow.storage.records import Holder
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import Holder
 
 LIFETIME = dt.timedelta(seconds=60)
 ONE = Holder(host="here", pid=11, boot_id="a", pid_namespace="1", started_ticks=15)

@@ -4,9 +4,13 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from stored_campaigns import NOW, generation, new_database, store_campaign
 
-from winnow.storage import cost_views, generation_records, loads, round_records, views
 from winnow.storage.errors import ConflictingRecord
-from winnow.storage.records import NewLoad
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries import costs as cost_views
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import loads
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import NewLoad
 
 
 def load(model, **fields):
@@ -62,7 +66,7 @@ def test_costs_count_the_loads_of_a_model_once_and_add_up_to_the_totals(database
         loads.add_loads(session, campaign.record.id, waited)
     with database.reading() as session:
         rows = cost_views.costs(session, campaign.record.id)
-        totals = views.totals(session, campaign.record.id)
+        totals = campaign_views.totals(session, campaign.record.id)
     assert [(row["candidate"], row["model"], row["loads"], row["load_seconds"]) for row in rows] == [
         ("a", "m", 2, 2.5),
         ("b", "m", 0, 0.0),

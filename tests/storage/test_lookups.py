@@ -3,9 +3,9 @@
 from sqlalchemy import delete
 from stored_campaigns import NOW, generation
 
-from winnow.storage import generation_records
-from winnow.storage.lookups import ids_with
+from winnow.storage.engine.id_lookup import ids_with
 from winnow.storage.models import Generation
+from winnow.storage.records import generations as generation_records
 
 
 def stored(campaign, *keys):

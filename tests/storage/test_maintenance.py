@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import store_campaign
 
-from winnow.storage import maintenance
+from winnow.storage.admin import maintenance
 
 
 def problems(database):

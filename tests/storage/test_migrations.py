@@ -12,8 +12,16 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import event, inspect, text, update
 
-from winnow.storage import statements
-from winnow.storage.database import open_database
+from winnow.storage.admin.schema import (
+    HEAD,
+    REVISIONS,
+    current_revision,
+    ensure_schema,
+    require_schema,
+    upgrade,
+)
+from winnow.storage.engine import statements
+from winnow.storage.engine.database import open_database
 from winnow.storage.errors import (
     SchemaMissing,
     SchemaOutdated,
@@ -22,7 +30,6 @@ from winnow.storage.errors import (
 )
 from winnow.storage.migrations.settings import alembic_config
 from winnow.storage.models import Base, Campaign
-from winnow.storage.schema import HEAD, REVISIONS, current_revision, ensure_schema, require_schema, upgrade
 
 SQLITE = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 
@@ -135,8 +142,8 @@ def test_a_migration_that_fails_leaves_nothing_behind(opened):
 
 def test_processes_that_create_the_tables_at_once_do_not_trip_over_each_other(url):
     program = (
-        "import sys, alembic.command, psycopg; from winnow.storage.database import open_database;"
-        "from winnow.storage.schema import ensure_schema; database = open_database(sys.argv[1]);"
+        "import sys, alembic.command, psycopg; from winnow.storage.engine.database import open_database;"
+        "from winnow.storage.admin.schema import ensure_schema; database = open_database(sys.argv[1]);"
         "print('ready', flush=True); input(); ensure_schema(database); print('done')"
     )
     command_line = [sys.executable, "-c", program, url]
@@ -193,8 +200,8 @@ def started(processes):
 
 def test_an_older_schema_is_refused_with_the_command_that_upgrades_it(opened, url, monkeypatch):
     upgrade(opened)
-    monkeypatch.setattr("winnow.storage.schema.HEAD", "9998")
-    monkeypatch.setattr("winnow.storage.schema.REVISIONS", [*REVISIONS, "9998"])
+    monkeypatch.setattr("winnow.storage.admin.schema.HEAD", "9998")
+    monkeypatch.setattr("winnow.storage.admin.schema.REVISIONS", [*REVISIONS, "9998"])
     for demand in (require_schema, ensure_schema):
         with pytest.raises(SchemaOutdated) as refused:
             demand(opened)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from winnow.storage import network_files
-from winnow.storage.database import open_database
+from winnow.storage.engine import network_files
+from winnow.storage.engine.database import open_database
+from winnow.storage.engine.network_files import network_mount
 from winnow.storage.errors import StorageUnavailable
-from winnow.storage.network_files import network_mount
 
 TABLE = r"""
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw

@@ -1,6 +1,6 @@
 """Two candidates on the examples that both were scored on."""
 
-from winnow.storage import paired_views
+from winnow.storage.queries.objective import paired as paired_views
 
 
 def test_scores_are_subtracted_where_both_have_one(campaign):

@@ -8,19 +8,17 @@ from postgres_server import postgres_server
 from sqlalchemy import text
 from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
 
-from winnow.storage import (
-    campaign_records,
-    generation_records,
-    outcome_records,
-    round_records,
-    statements,
-    views,
-)
-from winnow.storage.database import open_database
+from winnow.storage.admin.schema import ensure_schema, require_schema
+from winnow.storage.engine import statements
+from winnow.storage.engine.database import open_database
+from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
 from winnow.storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
 from winnow.storage.models import Base
-from winnow.storage.schema import ensure_schema, require_schema
-from winnow.storage.write_lock import LOCKED_BY_WRITERS
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
 
 
 @pytest.fixture
@@ -92,7 +90,7 @@ def test_readers_do_not_wait_for_a_writer_and_see_none_of_its_unfinished_round(c
     reader = open_database(campaign.database.url, read_only=True)
 
     def seen(session):
-        board = views.leaderboard(session, campaign.record.id)
+        board = campaign_views.leaderboard(session, campaign.record.id)
         told = list(round_records.told_rounds(session, campaign.record.id))
         return sum(row["scored"] + row["unscored"] for row in board), len(told)
 
@@ -174,7 +172,7 @@ MODES = ["ROW SHARE", "ROW EXCLUSIVE", "SHARE UPDATE EXCLUSIVE", "SHARE", "SHARE
 
 
 def test_a_role_that_may_only_select_cannot_keep_a_writer_from_writing(postgresql, campaign, monkeypatch):
-    monkeypatch.setattr("winnow.storage.database.BUSY_TIMEOUT_MS", 500)
+    monkeypatch.setattr("winnow.storage.engine.database.BUSY_TIMEOUT_MS", 500)
     name = campaign.database.url.rpartition("/")[2]
     postgresql.execute("CREATE ROLE stranger LOGIN IN ROLE pg_read_all_data")
     writer = open_database(campaign.database.url)

@@ -7,22 +7,21 @@ from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, canary, decision, generation, store_campaign
 
 from winnow.storage import (
-    campaign_records,
-    canary_records,
-    cost_views,
-    generation_records,
     leases,
-    maintenance,
-    outcome_records,
-    pruning,
-    reuse_views,
-    spending,
-    statements,
-    views,
 )
+from winnow.storage.admin import maintenance
+from winnow.storage.admin import prune as pruning
+from winnow.storage.engine import statements
 from winnow.storage.errors import LeaseHeld, TextsLost
 from winnow.storage.models import Campaign, Canary, Dataset, Example, Generation, Pin, Prompt
-from winnow.storage.records import Holder, NewComparison
+from winnow.storage.queries import campaign_views, spending
+from winnow.storage.queries import costs as cost_views
+from winnow.storage.queries import reuse as reuse_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import canaries as canary_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import Holder, NewComparison
 
 LATER = NOW + dt.timedelta(days=40)
 HOLDER = Holder(host="here", pid=1, boot_id="a", pid_namespace="1", started_ticks=1)
@@ -81,7 +80,7 @@ def test_a_pruned_campaign_leaves_nothing_but_data_and_what_others_use(reusing):
     prune(database, prunable(database))
     with database.reading() as session:
         assert [each.name for each in campaign_records.campaigns(session)] == ["other"]
-        assert [row["text"] for row in views.comparisons(session, reusing.record.id)] == [
+        assert [row["text"] for row in campaign_views.comparisons(session, reusing.record.id)] == [
             "text of letters-0-0"
         ]
         assert maintenance.problems(session) == []
@@ -112,7 +111,7 @@ def test_what_an_unfinished_round_has_taken_up_stays_as_nobodys(old):
     prune(old.database, [offered])
     with old.database.reading() as session:
         assert session.execute(select(Generation.key, Generation.round_id)).all() == [("letters-0-0", None)]
-        assert views.totals(session, other.record.id)["generations"] == 0
+        assert campaign_views.totals(session, other.record.id)["generations"] == 0
     assert take(other, round_, "letters-0-0") == taken
     prune(old.database, prunable(old.database, name="other"))
     assert (rows(old.database, Generation), rows(old.database, Prompt)) == (0, 0)

@@ -8,10 +8,13 @@ import pytest
 from stored_campaigns import NOW, StoredCampaign
 from waiting import PATIENCE_S
 
-from winnow.storage import campaign_records, dataset_records, statements, views
-from winnow.storage.database import open_database
-from winnow.storage.records import NewCandidate, NewExample
-from winnow.tasks.status import campaign_status
+from winnow.storage.engine import statements
+from winnow.storage.engine.database import open_database
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.values import NewCandidate, NewExample
+from winnow.tasks.queries.status import campaign_status
 
 ROUNDS, CANDIDATES, READERS = 30, 4, 3
 
@@ -54,13 +57,15 @@ def wide(database):
 def counts(session, campaign_id):
     """How many comparisons there are, by everything that says so."""
     status = campaign_status(session, campaign_records.get_campaign(session, "wide"))
-    board = views.leaderboard(session, campaign_id)
+    board = campaign_views.leaderboard(session, campaign_id)
     return {
         "status": status.totals["comparisons"],
         "leaderboard": sum(row["scored"] + row["unscored"] for row in board),
-        "comparisons view": len(list(views.comparisons(session, campaign_id))),
-        "curve": max((int(row["comparisons"]) for row in views.curve(session, campaign_id)), default=0),
-        "rounds": sum(row["comparisons"] for row in views.rounds(session, campaign_id)),
+        "comparisons view": len(list(campaign_views.comparisons(session, campaign_id))),
+        "curve": max(
+            (int(row["comparisons"]) for row in campaign_views.curve(session, campaign_id)), default=0
+        ),
+        "rounds": sum(row["comparisons"] for row in campaign_views.rounds(session, campaign_id)),
         **{name: int(next(statements.run_sql(session, each)[1])[0]) for name, each in COUNTS.items()},
     }
 

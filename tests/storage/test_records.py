@@ -8,17 +8,15 @@ import pytest
 from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, decision, generation, store_campaign
 
-from winnow.storage import (
-    campaign_records,
-    dataset_records,
-    generation_records,
-    outcome_records,
-    round_records,
-)
-from winnow.storage.database import open_database
+from winnow.storage.engine.database import open_database
 from winnow.storage.errors import CampaignNotFound, ConflictingRecord, StorageLocked
 from winnow.storage.models import Campaign, Comparison, Dataset, Decision, Example, Generation
-from winnow.storage.records import NewComparison, NewExample, ToldRound
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import NewComparison, NewExample, ToldRound
 
 
 def count(database, model):
@@ -265,7 +263,7 @@ def holding_the_lock(database):
 
 
 def test_a_writer_that_waited_too_long_says_so(campaign, monkeypatch):
-    monkeypatch.setattr("winnow.storage.database.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("winnow.storage.engine.database.BUSY_TIMEOUT_MS", 50)
     impatient = open_database(campaign.database.url)
     with (
         holding_the_lock(campaign.database),

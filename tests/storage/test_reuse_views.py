@@ -6,11 +6,15 @@ from collections import Counter
 import pytest
 from stored_campaigns import NOW, decision, game, generation, store_campaign
 
-from winnow.storage import agreement_views, generation_records, history_views, outcome_records, reuse_views
-from winnow.storage.records import NewComparison
-from winnow.tasks.agreement import agreement, cohens_kappa
+from winnow.storage.queries import history as history_views
+from winnow.storage.queries import reuse as reuse_views
+from winnow.storage.queries.objective import agreement as agreement_views
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewComparison
 from winnow.tasks.errors import SpecError
-from winnow.tasks.views import ask
+from winnow.tasks.objectives.best_duel.agreement import agreement, cohens_kappa
+from winnow.tasks.queries.views import ask
 
 
 def asked(campaign, view):

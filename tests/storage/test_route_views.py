@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import update
 from stored_campaigns import store_campaign
 
-from winnow.storage import route_views
 from winnow.storage.models import Example
+from winnow.storage.queries.objective import route as route_views
 
 TYPES = ["sum", "sum", "word", "word", None]
 """Of the examples of a stored campaign; the last has none."""

@@ -4,9 +4,13 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import NOW, decision, game, generation, store_campaign
 
-from winnow.storage import duel_views, generation_records, outcome_records, round_records, views
-from winnow.storage.records import NewComparison
-from winnow.storage.sql_views import VIEWS
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.queries.view_definitions import VIEWS
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import NewComparison
 
 
 @pytest.fixture
@@ -78,17 +82,17 @@ def test_a_view_has_the_columns_that_are_promised(played, view):
     [
         (
             "v_leaderboard",
-            views.leaderboard,
+            campaign_views.leaderboard,
             "CASE WHEN estimate IS NULL THEN 1 ELSE 0 END, estimate DESC",
             0,
         ),
-        ("v_comparisons", views.comparisons, "round, position", 0),
-        ("v_curve", views.curve, "round", 0),
-        ("v_coverage", views.coverage, "candidate, coalesce(reason, '')", 0),
+        ("v_comparisons", campaign_views.comparisons, "round, position", 0),
+        ("v_curve", campaign_views.curve, "round", 0),
+        ("v_coverage", campaign_views.coverage, "candidate, coalesce(reason, '')", 0),
         ("v_comparisons", duel_views.comparisons, "round, position", 1),
         ("v_head_to_head", duel_views.head_to_head, "candidate, opponent", 1),
         ("v_games", duel_views.games, "round, position, game", 1),
-        ("v_curve", views.curve, "round", 1),
+        ("v_curve", campaign_views.curve, "round", 1),
     ],
 )
 def test_a_view_says_what_the_query_of_that_name_says(played, view, query, order, number):

@@ -7,11 +7,15 @@ import pytest
 from sqlalchemy import inspect, select, text
 from stored_campaigns import NOW, decision, generation, store_campaign
 
-from winnow.storage import duel_views, generation_records, outcome_records, spending, statements, views
-from winnow.storage.database import open_database
+from winnow.storage.engine import statements
+from winnow.storage.engine.database import open_database
 from winnow.storage.errors import QueryRefused
 from winnow.storage.models import Tally
-from winnow.storage.records import NewComparison
+from winnow.storage.queries import campaign_views, spending
+from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewComparison
 
 
 @pytest.fixture
@@ -74,7 +78,7 @@ def ask(campaign, view, **arguments):
 
 
 def test_the_leaderboard_has_the_best_estimate_first_and_the_unknown_last(played):
-    board = ask(played, views.leaderboard)
+    board = ask(played, campaign_views.leaderboard)
     assert [(row["candidate"], row["estimate"], row["best"]) for row in board] == [
         ("b", 0.5, True),
         ("a", 0.4, False),
@@ -88,11 +92,11 @@ def test_the_leaderboard_has_the_best_estimate_first_and_the_unknown_last(played
 
 def test_an_estimate_of_zero_ranks_above_none_at_all_and_below_the_positive(campaign):
     campaign.finish(campaign.plan(0, [0], [0]), [0.0], best=2, estimates=[None, 0.0, 0.1])
-    assert [row["candidate"] for row in ask(campaign, views.leaderboard)] == ["c", "b", "a"]
+    assert [row["candidate"] for row in ask(campaign, campaign_views.leaderboard)] == ["c", "b", "a"]
 
 
 def test_a_campaign_without_a_round_has_a_leaderboard_that_knows_nothing(campaign):
-    board = ask(campaign, views.leaderboard)
+    board = ask(campaign, campaign_views.leaderboard)
     assert [row["candidate"] for row in board] == ["a", "b", "c"]
     assert {(row["estimate"], row["best"], row["scored"], row["seconds"]) for row in board} == {
         (None, False, 0, 0.0)
@@ -100,7 +104,9 @@ def test_a_campaign_without_a_round_has_a_leaderboard_that_knows_nothing(campaig
 
 
 def test_coverage_counts_every_comparison_under_its_reason(played):
-    assert [(row["candidate"], row["reason"], row["comparisons"]) for row in ask(played, views.coverage)] == [
+    assert [
+        (row["candidate"], row["reason"], row["comparisons"]) for row in ask(played, campaign_views.coverage)
+    ] == [
         ("a", None, 1),
         ("a", "no_answer", 1),
         ("b", None, 3),
@@ -129,7 +135,7 @@ def test_coverage_counts_texts_that_hold_no_answer_and_texts_that_were_cut_off(c
             outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
     assert [
         (row["candidate"], row["reason"], row["comparisons"], row["no_answer"], row["truncated"])
-        for row in ask(campaign, views.coverage)
+        for row in ask(campaign, campaign_views.coverage)
     ] == [("a", None, 4, 2, 2), ("b", "failed", 2, 0, 0)]
     with campaign.database.reading() as session:
         (a, b) = session.scalars(select(Tally).order_by(Tally.candidate_id))
@@ -145,7 +151,7 @@ def test_a_duel_tells_its_candidates_apart_in_what_was_cut_off(database):
         texts = generation_records.add_generations(session, round_.id, made, NOW)
         duel = replace(duel, generation_a_id=texts["long"].id, generation_b_id=texts["short"].id)
         outcome_records.add_outcomes(session, round_.id, [duel], decision(), NOW)
-    rows = ask(duels, views.coverage)
+    rows = ask(duels, campaign_views.coverage)
     assert [(row["candidate"], row["truncated"]) for row in rows] == [("a", 1), ("b", 0)]
     (row,) = ask(duels, duel_views.comparisons)
     assert (row["truncated"], row["truncated_b"]) == (True, False)
@@ -157,15 +163,15 @@ def test_what_could_not_be_generated_is_counted_and_is_not_spent(campaign):
     rows[1] = replace(rows[1], generation_a_id=None, reason="load_failed")
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
-        totals = views.totals(session, campaign.record.id)
+        totals = campaign_views.totals(session, campaign.record.id)
         spent = spending.of_rounds(session, campaign.record.id)
     assert (totals["comparisons"], totals["answered"], totals["scored"]) == (2, 1, 1)
     assert spent.comparisons == 1
-    assert [row["comparisons"] for row in ask(campaign, views.curve)] == [1]
+    assert [row["comparisons"] for row in ask(campaign, campaign_views.curve)] == [1]
 
 
 def test_the_curve_adds_up_what_was_spent(played):
-    assert ask(played, views.curve) == [
+    assert ask(played, campaign_views.curve) == [
         {"round": 0, "comparisons": 3, "best": "a", "estimate": 1.0, "lower": 0.5, "upper": 1.0},
         {"round": 1, "comparisons": 7, "best": "b", "estimate": 0.5, "lower": 0.2, "upper": 0.8},
     ]
@@ -173,13 +179,13 @@ def test_the_curve_adds_up_what_was_spent(played):
 
 def test_the_curve_of_a_round_without_a_best_has_no_estimate(campaign):
     campaign.finish(campaign.plan(0, [0], [0]), [None])
-    [row] = ask(campaign, views.curve)
+    [row] = ask(campaign, campaign_views.curve)
     assert (row["best"], row["estimate"], row["lower"], row["upper"]) == (None, None, None, None)
 
 
 def test_rounds_are_listed_in_order_and_the_planned_one_is_open(played):
     shown = ("round", "comparisons", "scored", "candidates", "best", "stop", "reason")
-    assert [tuple(row[name] for name in shown) for row in ask(played, views.rounds)] == [
+    assert [tuple(row[name] for name in shown) for row in ask(played, campaign_views.rounds)] == [
         (0, 3, 2, 3, "a", False, "running"),
         (1, 4, 2, 3, "b", True, "confident"),
         (2, 0, 0, 0, None, None, None),
@@ -187,7 +193,7 @@ def test_rounds_are_listed_in_order_and_the_planned_one_is_open(played):
 
 
 def test_comparisons_come_in_planned_order_with_text_and_verdict(played):
-    rows = ask(played, views.comparisons)
+    rows = ask(played, campaign_views.comparisons)
     assert [(row["round"], row["position"]) for row in rows] == [
         (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (1, 3),
     ]  # fmt: skip
@@ -201,16 +207,23 @@ def test_comparisons_come_in_planned_order_with_text_and_verdict(played):
 
 
 def test_comparisons_can_be_limited_to_a_candidate_and_a_number(played):
-    assert [row["example"] for row in ask(played, views.comparisons, candidate="b")] == ["e0", "e1", "e2"]
-    assert [row["example"] for row in ask(played, views.comparisons, candidate="b", limit=2)] == ["e0", "e1"]
-    assert ask(played, views.comparisons, candidate="nobody") == []
+    assert [row["example"] for row in ask(played, campaign_views.comparisons, candidate="b")] == [
+        "e0",
+        "e1",
+        "e2",
+    ]
+    assert [row["example"] for row in ask(played, campaign_views.comparisons, candidate="b", limit=2)] == [
+        "e0",
+        "e1",
+    ]
+    assert ask(played, campaign_views.comparisons, candidate="nobody") == []
 
 
 def test_totals_are_the_sums_over_all_rows(whole):
-    rows = ask(whole, views.comparisons)
+    rows = ask(whole, campaign_views.comparisons)
     made = {row["text"]: row for row in rows if row["text"] is not None}
     with whole.database.reading() as session:
-        totals = views.totals(session, whole.record.id)
+        totals = campaign_views.totals(session, whole.record.id)
     assert totals["comparisons"] == len(rows) == 15
     assert totals["scored"] == sum(row["outcome"] is not None for row in rows)
     assert totals["rounds"] == len({row["round"] for row in rows})
@@ -222,11 +235,13 @@ def test_totals_are_the_sums_over_all_rows(whole):
 
 
 def test_leaderboard_and_coverage_agree_with_the_comparisons(whole):
-    rows = ask(whole, views.comparisons)
+    rows = ask(whole, campaign_views.comparisons)
     reasons = Counter((row["candidate"], row["reason"]) for row in rows)
-    covered = {(row["candidate"], row["reason"]): row["comparisons"] for row in ask(whole, views.coverage)}
+    covered = {
+        (row["candidate"], row["reason"]): row["comparisons"] for row in ask(whole, campaign_views.coverage)
+    }
     assert covered == reasons
-    for row in ask(whole, views.leaderboard):
+    for row in ask(whole, campaign_views.leaderboard):
         own = [each for each in rows if each["candidate"] == row["candidate"]]
         assert row["scored"] + row["unscored"] == len(own)
         assert row["output_tokens"] == sum(each["output_tokens"] or 0 for each in own)
@@ -234,7 +249,7 @@ def test_leaderboard_and_coverage_agree_with_the_comparisons(whole):
 
 def test_totals_of_a_campaign_count_neither_planned_rounds_nor_other_campaigns(played):
     with played.database.reading() as session:
-        totals = views.totals(session, played.record.id)
+        totals = campaign_views.totals(session, played.record.id)
     assert {
         name: totals[name] for name in ("comparisons", "scored", "rounds", "generations", "output_tokens")
     } == {

@@ -13,12 +13,13 @@ from sqlalchemy import text
 from stored_campaigns import new_database
 from waiting import eventually
 
-from winnow.storage import campaign_records, write_lock
-from winnow.storage.database import open_database
+from winnow.storage.admin.schema import current_revision
+from winnow.storage.engine import write_lock
+from winnow.storage.engine.database import open_database
+from winnow.storage.engine.processes import look_up
+from winnow.storage.engine.write_lock import UNSEEN, writer_of
 from winnow.storage.errors import StorageLocked
-from winnow.storage.processes import look_up
-from winnow.storage.schema import current_revision
-from winnow.storage.write_lock import UNSEEN, writer_of
+from winnow.storage.records import campaigns as campaign_records
 
 WRITE_AND_WAIT = """
 import sqlite3, sys
@@ -51,7 +52,7 @@ def writer(path):
 
 @pytest.fixture
 def impatient(path, monkeypatch):
-    monkeypatch.setattr("winnow.storage.database.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("winnow.storage.engine.database.BUSY_TIMEOUT_MS", 50)
     with closing(open_database(f"sqlite:///{path}")) as database:
         yield database
 
@@ -157,7 +158,7 @@ def test_what_no_transaction_may_hold_is_refused_alike(path, impatient, statemen
 
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_the_session_that_writes_to_postgresql_is_named_with_what_ends_it(campaign, monkeypatch):
-    monkeypatch.setattr("winnow.storage.database.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("winnow.storage.engine.database.BUSY_TIMEOUT_MS", 50)
     with closing(open_database(campaign.database.url)) as impatient:
         with campaign.database.writing() as session:
             backend = session.scalar(text("SELECT pg_backend_pid()"))

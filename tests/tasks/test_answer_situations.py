@@ -13,15 +13,15 @@ import pytest
 from stored_campaigns import store_campaign
 
 from winnow.algorithms.route.advantage import Advantage
-from winnow.storage.records import DecisionRecord
+from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.answer import derive
 from winnow.tasks.answer.model import Addition
 from winnow.tasks.answer.phrases import MIXED, NOBODY
 from winnow.tasks.answer.words import answer_lines, headline
-from winnow.tasks.budgets import Spending
-from winnow.tasks.canaries.changes import CanaryChange
-from winnow.tasks.certifying.certificate import Certificate
-from winnow.tasks.routing.standing import Standing
+from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.objectives.certify.certificate import Certificate
+from winnow.tasks.objectives.route.status import Standing
 
 TOKENS = Spending(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 OWN = Spending(kind="comparisons", spent=40, limit=40, key="stopping.budget")

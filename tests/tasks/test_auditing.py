@@ -11,10 +11,10 @@ from scripted_engines import SCRIPTED
 from stepwise_campaigns import prune, run_campaign, write_campaign, write_duels
 from stored_campaigns import new_database
 
-from winnow.storage import audit_rows
-from winnow.storage.database import open_database
-from winnow.tasks.auditing import findings
+from winnow.storage.admin import audit
+from winnow.storage.engine.database import open_database
 from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.queries.auditing import findings
 
 CERTIFY = {
     "objective": "certify",
@@ -247,7 +247,7 @@ def test_games_meet_their_comparisons_however_few_rows_are_fetched_at_once(copy,
         database.reading() as session,
     ):
         (campaign_id,) = first(copy, "SELECT id FROM campaigns WHERE name = 'duels'")
-        whole = list(audit_rows.recorded_comparisons(session, campaign_id))
-        monkeypatch.setattr(audit_rows, "ROWS_AT_ONCE", 1)
-        assert list(audit_rows.recorded_comparisons(session, campaign_id)) == whole
+        whole = list(audit.recorded_comparisons(session, campaign_id))
+        monkeypatch.setattr(audit, "ROWS_AT_ONCE", 1)
+        assert list(audit.recorded_comparisons(session, campaign_id)) == whole
     assert sum(len(each.games) for each in whole) == first(copy, "SELECT count(*) FROM games")[0]

@@ -7,13 +7,13 @@ from stored_campaigns import store_campaign
 
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.ucb_e import UcbE
+from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.decision import Claim
-from winnow.algorithms.mean_interval import mean_interval
 from winnow.algorithms.protocols import round_rng
-from winnow.storage import paired_views
+from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer import beyond
 from winnow.tasks.answer.words import answer_lines
-from winnow.tasks.status import campaign_status
+from winnow.tasks.queries.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
 

@@ -9,12 +9,12 @@ from sqlalchemy import insert
 from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.models import Load
-from winnow.tasks.budgets import Ledger, amount, devices_by_model
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.tasks.campaign.budget import BudgetTracker, amount, devices_by_model
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec import CampaignSpec
-from winnow.tasks.spec_file import load_spec
-from winnow.tasks.status import campaign_status
+from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import load_spec
 
 BUDGET = "budget: 40"
 EVERYTHING = "{comparisons: 40, tokens: 1000, gpu_seconds: 1.5, cost: 0.25}"
@@ -32,7 +32,7 @@ def look(campaign, budget, objective="best-mean", **execution):
         campaign.record, objective=objective, execution={"budget": budget, "execution": execution}
     )
     with campaign.database.reading() as session:
-        return Ledger(record).look(session)
+        return BudgetTracker(record).look(session)
 
 
 def spent(campaign, budget, **execution):
@@ -148,11 +148,11 @@ def test_every_kind_is_counted_from_the_rows_of_finished_rounds(campaign):
 
 def test_a_ledger_adds_what_came_since_it_looked_and_agrees_with_a_new_one(campaign):
     record = replace(campaign.record, execution={"budget": {"tokens": 40, "gpu_seconds": 9.0}})
-    ledger = Ledger(record)
+    ledger = BudgetTracker(record)
     for number in range(3):
         finish_a_round(campaign, number)
         with campaign.database.reading() as session:
-            assert ledger.look(session) == Ledger(record).look(session)
+            assert ledger.look(session) == BudgetTracker(record).look(session)
 
 
 def test_texts_of_another_campaign_cost_nothing(database):
@@ -174,7 +174,7 @@ def test_loading_takes_gpu_time_and_devices_multiply_it(campaign):
     spread = {"models": [{"name": "m", "model_args": {"tensor_parallel_size": 4}}]}
     record = replace(campaign.record, spec=spread, execution={"budget": {"gpu_seconds": 99}})
     with campaign.database.reading() as session:
-        assert Ledger(record).look(session)[0].spent == 4 * 9.25
+        assert BudgetTracker(record).look(session)[0].spent == 4 * 9.25
 
 
 def test_devices_are_those_of_candidates_judges_and_the_autoevaluator():

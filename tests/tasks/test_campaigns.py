@@ -6,12 +6,12 @@ import sqlite3
 import pytest
 from sqlalchemy import func, select
 
-from winnow.storage import campaign_records
 from winnow.storage.errors import CampaignNotFound
 from winnow.storage.models import Base
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import IdentityChanged, open_campaign, reopen_campaign
+from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from winnow.tasks.checking import check_campaign
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec_file import load_spec
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.spec.yaml_file import load_spec
 
 UCB_E = "selector: {name: ucb-e, params: {a: 1.0}}"
 TWO = "exclude: [{prompt: asked}, {generate_config: warm}]\n"

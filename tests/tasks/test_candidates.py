@@ -2,10 +2,10 @@
 
 import pytest
 
-from winnow.tasks.candidates import build_candidates
+from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.engines.protocol import Sampling
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.spec_file import load_spec
+from winnow.tasks.spec.yaml_file import load_spec
 
 FIELDS = ("id", "input")
 
@@ -147,6 +147,6 @@ def test_what_is_stored_of_a_candidate_says_all_that_makes_it(candidates):
 
 
 def test_a_small_file_that_means_more_candidates_than_anybody_compares_is_refused(candidates, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.candidates.MOST_CANDIDATES", 7)
+    monkeypatch.setattr("winnow.tasks.candidates.candidates.MOST_CANDIDATES", 7)
     with pytest.raises(SpecError, match=r"models: .*are 8 candidates; name so few of each that there are 7"):
         candidates()

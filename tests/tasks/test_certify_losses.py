@@ -8,15 +8,15 @@ import regex
 
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
-from winnow.storage.records import StoredText
-from winnow.tasks.certifying.autoevaluator import Autoevaluator
-from winnow.tasks.certifying.checking import Certification
-from winnow.tasks.certifying.parts import Parts
-from winnow.tasks.certifying.scoring import Scorer
-from winnow.tasks.certifying.selector import as_losses
+from winnow.storage.records.values import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.numeric import NumericJudge
 from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.rules.numeric import NumericJudge
+from winnow.tasks.objectives.certify.autoevaluator import Autoevaluator
+from winnow.tasks.objectives.certify.check import Certification
+from winnow.tasks.objectives.certify.scoring import Scorer
+from winnow.tasks.objectives.certify.selector import as_losses
+from winnow.tasks.objectives.certify.split import Parts
 
 FAILED = GenerationFailure(reason="engine_failed", detail="it died")
 NUMBERED = Autoevaluator(

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from winnow.tasks.certifying.parts import divide
 from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.certify.split import divide
 
 
 def parts(has_target, *, seed=1, fingerprint="f", per_label=2, labellable=None):

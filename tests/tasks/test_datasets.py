@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.tasks.datasets import Example, load_dataset
+from winnow.tasks.data.datasets import Example, load_dataset
 from winnow.tasks.errors import DatasetError
 
 ROLES = {"id": "id", "input": "question", "target": "answer"}

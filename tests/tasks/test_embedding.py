@@ -10,7 +10,7 @@ import torch
 from tiny_models import save_tiny_llama
 from transformers import AutoModel, AutoTokenizer
 
-from winnow.tasks.datasets import load_dataset
+from winnow.tasks.data.datasets import load_dataset
 from winnow.tasks.embedding.precomputed import read_vectors
 from winnow.tasks.embedding.prompts import check_embedder
 from winnow.tasks.embedding.protocol import EmbeddingFailed, of_unit_length
@@ -19,7 +19,7 @@ from winnow.tasks.embedding.sentence_model import SentenceModel
 from winnow.tasks.embedding.stored import stored_vectors
 from winnow.tasks.embedding.vllm_embedder import VllmEmbedder
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.spec import EmbedderSpec
+from winnow.tasks.spec.campaign import EmbedderSpec
 
 TEXTS = ["What is 17 + 25?", "Name a colour that many flags share.", "a"]
 POOLED = {

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from winnow.flows.exits import ERROR, USAGE, sentences_for_errors
+from winnow.flows.exit_codes import ERROR, USAGE, sentences_for_errors
 from winnow.storage.errors import CampaignNotFound
 from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.errors import DatasetError, SpecMistakes, WinnowError
-from winnow.tasks.printable import LONGEST
-from winnow.tasks.spec_file import load_spec
+from winnow.tasks.queries.printable import LONGEST
+from winnow.tasks.spec.yaml_file import load_spec
 
 CLEAR = "\x1b[2J"
 

@@ -1,7 +1,7 @@
 import pytest
 
-from winnow.tasks.campaign_files import check_campaign_file
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.load import check_campaign_file
 
 
 def checked(campaign_file, execution, model_args="{}"):

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 import pytest
 from pydantic import ValidationError
 
-from winnow.tasks.engines.placement import placed
+from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.execution_spec import ExecutionSpec
+from winnow.tasks.spec.execution import ExecutionSpec
 
 
 class Started(Exception):
@@ -25,9 +25,9 @@ def placement_of(monkeypatch, **execution):
     def started(where, settings):
         raise Started(where, settings.max_connections)
 
-    monkeypatch.setattr("winnow.tasks.engines.on_ray.cluster.ray_engines", cluster)
+    monkeypatch.setattr("winnow.tasks.engines.ray.cluster.ray_engines", cluster)
     monkeypatch.setattr(
-        "winnow.tasks.engines.placement.start_engine", lambda _, settings: started("here", settings)
+        "winnow.tasks.engines.pool.placement.start_engine", lambda _, settings: started("here", settings)
     )
     return placed(ExecutionSpec(**execution))
 

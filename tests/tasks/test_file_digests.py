@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from stored_campaigns import new_database
 
-from winnow.storage.file_digests import FileState, store_digests, stored_digests
-from winnow.tasks import file_digests
-from winnow.tasks.file_digests import LARGE, file_digest, keep_digests, recall_digests
+from winnow.storage.records.file_digests import FileState, store_digests, stored_digests
+from winnow.tasks.data import file_digests
+from winnow.tasks.data.file_digests import LARGE, file_digest, keep_digests, recall_digests
 
 LATER_NS = 10**18
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.algorithms.protocols import round_rng
-from winnow.storage.rate_views import ModelRate, rates
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.storage.queries.rates import ModelRate, rates
+from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
-from winnow.tasks.forecast.assumed import read_assumption, stand_in
-from winnow.tasks.forecast.gaps import smallest_separated
-from winnow.tasks.forecast.plan import plan_campaign
-from winnow.tasks.forecast.requests import Player
-from winnow.tasks.forecast.tokens import prompt_tokens, tokenizer_of
-from winnow.tasks.score_tables import ScoreTable
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.simulation.forecast.assumed import read_assumption, stand_in
+from winnow.tasks.simulation.forecast.gaps import smallest_separated
+from winnow.tasks.simulation.forecast.plan import plan_campaign
+from winnow.tasks.simulation.forecast.requests import Player
+from winnow.tasks.simulation.forecast.tokens import prompt_tokens, tokenizer_of
 
 
 def test_means_are_spread_or_alike():

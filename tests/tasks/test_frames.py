@@ -8,7 +8,7 @@ from stored_campaigns import NOW, new_database, store_first_round
 
 from winnow.storage.errors import CampaignNotFound, QueryRefused, SchemaMissing
 from winnow.tasks.errors import SpecError
-from winnow.tasks.frames import campaigns, frame, sql_frame
+from winnow.tasks.queries.frames import campaigns, frame, sql_frame
 
 
 @pytest.fixture

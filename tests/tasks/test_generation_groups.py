@@ -1,5 +1,5 @@
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
-from winnow.tasks.generating import PlannedGeneration, _missing
+from winnow.tasks.rounds.generate import PlannedGeneration, _missing
 
 
 def planned(key, name):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from winnow.tasks.datasets import Dataset, Example
+from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
-from winnow.tasks.history import fingerprint_history, load_history
+from winnow.tasks.setup.history import fingerprint_history, load_history
 
 NOWHERE = "sqlite:///none.db"
 

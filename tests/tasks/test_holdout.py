@@ -12,25 +12,25 @@ from property_settings import tries
 from scipy.stats import binom
 from stored_campaigns import store_campaign
 
+from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.errors import MalformedBatch
-from winnow.algorithms.mean_interval import mean_interval
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.storage.records import DecisionRecord
+from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.answer.held_out_words import held_out_lines
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
-from winnow.tasks.budgets import Spending
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.canaries.changes import CanaryChange
+from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.errors import SpecError
-from winnow.tasks.exhaustive import exhaustive_campaign
-from winnow.tasks.holdout.finalists import finalists
-from winnow.tasks.holdout.selector import HoldoutSelector, selection_budget
-from winnow.tasks.holdout.split import Split, split_examples
-from winnow.tasks.holdout.standing import LEVEL, HeldOut, completed, held_out_of
-from winnow.tasks.same_scores import has_the_same_scores
+from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
+from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
+from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
+from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL, HeldOut, completed, held_out_of
+from winnow.tasks.queries.same_scores import has_the_same_scores
+from winnow.tasks.setup.exhaustive import exhaustive_campaign
+from winnow.tasks.setup.load import check_campaign_file
 
 KEYS = [f"e{i}" for i in range(30)]
 

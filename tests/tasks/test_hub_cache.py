@@ -3,10 +3,10 @@
 import pytest
 from stored_campaigns import new_database
 
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import open_campaign, reopen_campaign
-from winnow.tasks.hub_cache import cached_commit, pinned, revisions_of
-from winnow.tasks.spec import CampaignSpec
+from winnow.tasks.candidates.hub_cache import cached_commit, pinned, revisions_of
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.spec.campaign import CampaignSpec
 
 ONE, TWO = "1" * 40, "2" * 40
 LOCAL = "provider: transformers, model: checkpoints/small"

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.identity import (
+from winnow.tasks.candidates.cache_keys import (
     canonical_json,
     fingerprint_model,
     generation_key,
@@ -17,6 +16,7 @@ from winnow.tasks.identity import (
     request_seed,
     sha256,
 )
+from winnow.tasks.engines.protocol import ModelRef, Sampling
 
 BASE = {
     "name": "nickname",

@@ -9,7 +9,7 @@ from both_databases import BOTH, fresh_database
 from faulty_server import faulty_server
 from sqlalchemy import text
 
-from winnow.tasks.pair_judges.protocol import PairVerdict
+from winnow.tasks.judges.pairwise.protocol import PairVerdict
 
 
 @pytest.fixture(params=BOTH)
@@ -68,7 +68,9 @@ def test_a_plug_in_that_gives_nan_leaves_duels_unscored(database, monkeypatch):
         calls=lambda duel, replies: (),
         verdict=lambda duel, replies: PairVerdict(outcome=math.nan),
     )
-    monkeypatch.setattr("winnow.tasks.objectives.best_duel.create_pair_judge", lambda *_, **__: plug_in)
+    monkeypatch.setattr(
+        "winnow.tasks.objectives.best_duel.objective.create_pair_judge", lambda *_, **__: plug_in
+    )
     with faulty_server() as server:
         served_campaigns.run(database, duels(server.url), rounds=1)
     assert set(told(database)) == {(None, "invalid_score")}

@@ -7,12 +7,13 @@ import pytest
 from both_databases import BOTH, fresh_database
 from waiting import eventually
 
-from winnow.storage import leases, round_records
+from winnow.storage import leases
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
-from winnow.storage.records import Holder
-from winnow.tasks import leasing
-from winnow.tasks.leasing import LIFETIME, holding, now
-from winnow.tasks.liveness import is_gone, this_process
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign import lease as lease_module
+from winnow.tasks.campaign.lease import LIFETIME, holding, now
+from winnow.tasks.campaign.liveness import is_gone, this_process
 
 ELSEWHERE = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
 
@@ -25,7 +26,7 @@ def database(request, tmp_path):
 
 @pytest.fixture
 def fast_heart(monkeypatch):
-    monkeypatch.setattr(leasing, "HEARTBEAT", dt.timedelta(seconds=0.01))
+    monkeypatch.setattr(lease_module, "HEARTBEAT", dt.timedelta(seconds=0.01))
 
 
 def stored(campaign):

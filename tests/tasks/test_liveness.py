@@ -15,13 +15,13 @@ from stored_campaigns import store_campaign
 from waiting import eventually
 
 from winnow.storage import leases
+from winnow.storage.engine.processes import look_up
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.models import Lease
-from winnow.storage.processes import look_up
-from winnow.storage.records import Holder
-from winnow.tasks import liveness
-from winnow.tasks.leasing import LIFETIME, holding, now
-from winnow.tasks.liveness import how_left, is_dead, is_gone, seems_gone, this_process, watch
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign import liveness
+from winnow.tasks.campaign.lease import LIFETIME, holding, now
+from winnow.tasks.campaign.liveness import how_left, is_dead, is_gone, seems_gone, this_process, watch
 
 AWAY = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
 SHORT = timedelta(seconds=0.3)

@@ -1,4 +1,4 @@
-from winnow.tasks.meetings import Meetings, meetings_of
+from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
 
 
 def test_a_benchmark_pair_is_one_meeting_and_a_duel_two():
@@ -7,7 +7,7 @@ def test_a_benchmark_pair_is_one_meeting_and_a_duel_two():
 
 
 def test_a_meeting_is_numbered_by_those_before_it_in_finished_rounds_and_in_its_own():
-    meetings = Meetings()
+    meetings = ReplicateCounter()
     first = meetings_of([[0, 1], [0, 2]], [7, 7])
     assert meetings.replicates(first) == [0, 0, 1, 0]
     assert meetings.replicates(first) == [0, 0, 1, 0]  # a round that is generated again is the same

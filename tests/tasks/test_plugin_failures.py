@@ -11,12 +11,12 @@ from plugins_on_disk import importable
 from served_campaigns import served_model, served_spec, write_data
 from sqlalchemy import text
 
-from winnow.algorithms.strangers import MOST_CHARACTERS, in_words
-from winnow.tasks.broken_judges import MOST_IN_A_ROW, JudgeBroken
-from winnow.tasks.checking import check_campaign
+from winnow.algorithms.state.strangers import MOST_CHARACTERS, in_words
 from winnow.tasks.errors import SpecError
-from winnow.tasks.plugins import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
-from winnow.tasks.selectors import campaign_selector
+from winnow.tasks.judges.broken import MOST_IN_A_ROW, JudgeBroken
+from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
+from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.setup.check import check_campaign
 
 ACME = Plugin(kind="judge", name="acme", location=f"{__name__}:Acme")
 

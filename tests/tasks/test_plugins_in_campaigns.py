@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import IdentityChanged, open_campaign, reopen_campaign
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 
@@ -136,6 +136,6 @@ def test_a_built_in_judge_of_another_version_does_not_go_on_either(campaign_file
     opened = open_campaign(database, check_campaign_file(campaign_file()))
     assert opened.spec["judge_identity"] == {"code": {"version": 1, "options": {"no_answer": 1}}}
     assert opened.spec["selector_code"] is None
-    monkeypatch.setattr(import_module("winnow.tasks.judges.contains"), "VERSION", 2)
+    monkeypatch.setattr(import_module("winnow.tasks.judges.rules.contains"), "VERSION", 2)
     with pytest.raises(IdentityChanged, match=r"judge_identity\.code\.version: 1 -> 2"):
         reopen_campaign(database, "letters", STORAGE)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from stored_campaigns import store_campaign
 
-from winnow.tasks.preference_tables import load_preference_table
-from winnow.tasks.score_tables import ScoreTableError
-from winnow.tasks.strengths import strengths
+from winnow.tasks.data.preference_tables import load_preference_table
+from winnow.tasks.data.score_tables import ScoreTableError
+from winnow.tasks.objectives.best_duel.strengths import strengths
 
 WINS = np.array([[0.0, 0.75, np.nan], [0.25, 0.0, 0.6], [np.nan, 0.4, 0.0]])
 

@@ -17,13 +17,19 @@ from stepwise_campaigns import (
     write_duels,
 )
 
-from winnow.storage import campaign_records, leases, maintenance, pruning, round_records, statements, views
+from winnow.storage import leases
+from winnow.storage.admin import maintenance
+from winnow.storage.admin import prune as pruning
+from winnow.storage.engine import statements
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, TextsLost
-from winnow.tasks import generating
-from winnow.tasks.auditing import findings
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import rounds as round_records
+from winnow.tasks.campaign.lease import LIFETIME, now
+from winnow.tasks.campaign.liveness import is_gone, this_process
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.leasing import LIFETIME, now
-from winnow.tasks.liveness import is_gone, this_process
+from winnow.tasks.queries.auditing import findings
+from winnow.tasks.rounds import generate as generating
 
 WRITERS = {"best-mean": write_campaign, "best-duel": write_duels}
 
@@ -55,7 +61,7 @@ def prompts_and_examples(database, name):
     """What every candidate was shown beside the example that it is scored on."""
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
-        view = views.comparisons if campaign.objective == "best-mean" else _duels
+        view = campaign_views.comparisons if campaign.objective == "best-mean" else _duels
         return [(row["prompt"], row["example"]) for row in view(session, campaign.id)]
 
 
@@ -111,7 +117,7 @@ def test_a_prune_between_finding_texts_and_taking_them_up_has_them_made_again(
     assert_sound(database)
     with database.reading() as session:
         assert len(prompts_and_examples(database, "new")) == 32
-        assert views.totals(session, campaign.record.id)["generations"] == 32
+        assert campaign_views.totals(session, campaign.record.id)["generations"] == 32
 
 
 def test_what_an_interrupted_round_took_up_is_there_when_it_goes_on(database, tmp_path):
@@ -123,7 +129,7 @@ def test_what_an_interrupted_round_took_up_is_there_when_it_goes_on(database, tm
     with begun(database, path) as campaign:
         run_round(campaign)
         with database.reading() as session:
-            totals = views.totals(session, campaign.record.id)
+            totals = campaign_views.totals(session, campaign.record.id)
             assert session.scalar(text("SELECT count(*) FROM pins")) == 0
     assert (totals["generations"], totals["comparisons"]) == (0, 32)
     assert_sound(database)
@@ -150,11 +156,11 @@ def test_texts_exchanged_by_hand_end_the_round_and_nothing_of_it_is_stored(datab
     with database.reading() as session:
         new = campaign_records.get_campaign(session, "new")
         assert round_records.unfinished_round(session, new.id) is not None
-        assert views.totals(session, new.id)["comparisons"] == 0
+        assert campaign_views.totals(session, new.id)["comparisons"] == 0
     run_campaign(database, path)  # goes on, and has the two made again
     with database.reading() as session:
         assert {finding.campaign for finding in findings(session)} == {"old"}
-        assert views.totals(session, new.id)["comparisons"] == 32
+        assert campaign_views.totals(session, new.id)["comparisons"] == 32
 
 
 def test_a_campaign_that_is_run_is_not_deleted_and_one_that_ran_out_of_time_writes_nothing(

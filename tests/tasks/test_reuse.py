@@ -7,10 +7,10 @@ from both_databases import BOTH, fresh_database
 from faulty_server import faulty_server, is_canary
 from served_campaigns import N_EXAMPLES, begun, die_before_judging, run, served_model, served_spec, write_data
 
-from winnow.storage import views
-from winnow.tasks import generating, planning
-from winnow.tasks.campaign_files import check_campaign_file
+from winnow.storage.queries import campaign_views
 from winnow.tasks.errors import SpecError
+from winnow.tasks.rounds import generate, plan
+from winnow.tasks.setup.load import check_campaign_file
 
 GRID = 2 * N_EXAMPLES
 BEGAN = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
@@ -40,7 +40,7 @@ def on_day(monkeypatch):
     """Sets the clock of rounds and texts."""
 
     def set_day(days):
-        for module in (generating, planning):
+        for module in (generate, plan):
             monkeypatch.setattr(module, "now", lambda: BEGAN + dt.timedelta(days=days))
 
     return set_day
@@ -78,7 +78,7 @@ def test_an_interrupted_round_finds_every_text_that_was_committed(database, serv
     assert asked(server, die_before_judging, database, interrupted) == 0
     record = run(database, interrupted, rounds=1)
     with database.reading() as session:
-        rows = list(views.comparisons(session, record.id))
+        rows = list(campaign_views.comparisons(session, record.id))
     assert len(rows) == 4
     assert len({row["text"] for row in rows}) == 4
 

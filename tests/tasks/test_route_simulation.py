@@ -7,10 +7,10 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 from winnow.algorithms.route.metrics import outscore_the_best
 from winnow.tasks.errors import SpecError
-from winnow.tasks.route_results import average_picks, parts, picks_by
-from winnow.tasks.route_worlds import RouteWorld, one_arm_oracle
-from winnow.tasks.simulation import contestant, replay, simulate
-from winnow.tasks.simulation_results import measure_by, metric_for
+from winnow.tasks.simulation.results import measure_by, metric_for
+from winnow.tasks.simulation.route_results import average_picks, parts, picks_by
+from winnow.tasks.simulation.route_worlds import RouteWorld, one_arm_oracle
+from winnow.tasks.simulation.simulate import contestant, replay, simulate
 
 METRICS = ("outscore-the-best", "optimal-pick-ratio", "regret")
 TYPES = np.arange(120) % 2

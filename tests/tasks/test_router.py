@@ -12,16 +12,17 @@ from stored_campaigns import StoredCampaign
 from tiny_models import save_tiny_llama
 
 from winnow.algorithms.errors import AlgorithmError
-from winnow.storage import campaign_records, dataset_records
-from winnow.storage.database import open_database
-from winnow.storage.schema import ensure_schema
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import open_campaign, reopen_campaign
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.tasks.campaign.session import restored
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.routing.exporting import export_policy
-from winnow.tasks.routing.router import Router
-from winnow.tasks.routing.selector import as_router
-from winnow.tasks.running import restored
+from winnow.tasks.objectives.route.exporting import export_policy
+from winnow.tasks.objectives.route.router import Router
+from winnow.tasks.objectives.route.selector import as_router
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign, reopen_campaign
 
 ROOT = Path(__file__).parents[2]
 N_EXAMPLES = 12
@@ -147,7 +148,7 @@ def test_it_is_served_without_prefect_vllm_or_a_database(folder):
         [
             sys.executable,
             "-c",
-            "import sys; from winnow.tasks.routing.router import Router; router = Router.load('policy')\n"
+            "import sys; from winnow import Router; router = Router.load('policy')\n"
             f"print(router.choose({fields(0)}), router.choose({fields(1)}))\n"
             "print(sorted({'prefect', 'vllm', 'sqlalchemy', 'alembic', 'storage'} & set(sys.modules)))",
         ],

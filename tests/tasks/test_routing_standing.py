@@ -10,15 +10,16 @@ from stored_campaigns import StoredCampaign
 from tiny_models import save_tiny_llama
 
 from winnow.algorithms.route.advantage import Advantage
-from winnow.storage import campaign_records, dataset_records
-from winnow.storage.database import open_database
-from winnow.storage.schema import ensure_schema
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import open_campaign, reopen_campaign
-from winnow.tasks.routing.exporting import doubt_of, export_policy
-from winnow.tasks.routing.selector import as_router
-from winnow.tasks.routing.standing import standing_of
-from winnow.tasks.running import restored
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.tasks.campaign.session import restored
+from winnow.tasks.objectives.route.exporting import doubt_of, export_policy
+from winnow.tasks.objectives.route.selector import as_router
+from winnow.tasks.objectives.route.status import standing_of
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 N_EXAMPLES = 40

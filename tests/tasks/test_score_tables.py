@@ -6,7 +6,7 @@ from stored_campaigns import store_campaign
 
 from winnow.storage.errors import CampaignNotFound, SchemaMissing
 from winnow.storage.models import Campaign
-from winnow.tasks.score_tables import (
+from winnow.tasks.data.score_tables import (
     ScoreTableError,
     load_ended_table,
     load_score_table,

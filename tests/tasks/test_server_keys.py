@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from winnow.tasks.campaign_files import check_campaign_file
-from winnow.tasks.campaigns import open_campaign, reopen_campaign
+from winnow.tasks.candidates.cache_keys import fingerprint_model
+from winnow.tasks.candidates.model_refs import model_ref
+from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
-from winnow.tasks.identity import fingerprint_model
-from winnow.tasks.models import model_ref
-from winnow.tasks.pair_judges.judge_models import judge_models
-from winnow.tasks.server_keys import server_url
-from winnow.tasks.spec import CampaignSpec, GenerateConfig, ModelSpec
+from winnow.tasks.judges.pairwise.judge_models import judge_models
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.spec.campaign import CampaignSpec, GenerateConfig, ModelSpec
 
 URL = "http://127.0.0.1:8000/v1"
 LOCAL = "provider: transformers, model: checkpoints/small"

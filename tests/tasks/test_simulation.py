@@ -6,9 +6,9 @@ import pytest
 from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import Batch
 from winnow.tasks.errors import SpecError
-from winnow.tasks.simulation import SelectorFailed, contestant, replay, simulate
-from winnow.tasks.simulation_results import average, measure_by
-from winnow.tasks.worlds import DuelWorld, ScoreWorld
+from winnow.tasks.simulation.results import average, measure_by
+from winnow.tasks.simulation.simulate import SelectorFailed, contestant, replay, simulate
+from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld
 
 BROKEN = '''
 """A stranger's selectors, each broken in one way."""

@@ -6,7 +6,7 @@ from importlib.metadata import distribution
 
 import pytest
 
-from winnow.tasks.source_code import code_digests
+from winnow.tasks.plugins.source_code import code_digests
 
 FILES = {
     "acme/__init__.py": "from acme import settings\n",

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.candidates import build_candidates
+from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec import CampaignSpec
-from winnow.tasks.spec_file import format_key, load_spec, parse_key, read_spec_file
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import format_key, load_spec, parse_key, read_spec_file
 
 
 def complaint(path, overrides=()):

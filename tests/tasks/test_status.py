@@ -6,9 +6,9 @@ import pytest
 from stored_campaigns import store_campaign
 
 from winnow.storage import leases
-from winnow.storage.records import Holder
-from winnow.tasks.leasing import LIFETIME, holding, now
-from winnow.tasks.status import campaign_status
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.lease import LIFETIME, holding, now
+from winnow.tasks.queries.status import campaign_status
 
 KNOWN = {"estimates": [0.5, 0.9, 0.1], "lower": [0.3, 0.6, 0.0], "upper": [0.7, 1.0, 0.2]}
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks import templates
+from winnow.tasks.candidates import templates
+from winnow.tasks.candidates.template_grammar import FILTERS
+from winnow.tasks.candidates.templates import MAX_CHARACTERS, compile_template, render
 from winnow.tasks.errors import TemplateError
-from winnow.tasks.template_grammar import FILTERS
-from winnow.tasks.templates import MAX_CHARACTERS, compile_template, render
 
 FIELDS = {
     "input": "hi",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from winnow.tasks.datasets import Example
+from winnow.tasks.candidates.templates import compile_template, render
+from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import TemplateError
-from winnow.tasks.templates import compile_template, render
-from winnow.tasks.trial_renders import MOST, MOST_SECONDS, try_templates
+from winnow.tasks.setup.trial_renders import MOST, MOST_SECONDS, try_templates
 
 
 def examples(n, **special):

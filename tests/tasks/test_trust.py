@@ -2,8 +2,8 @@
 
 import pytest
 
-from winnow.tasks.spec import CampaignSpec
-from winnow.tasks.trust import is_loopback, permissions
+from winnow.tasks.setup.trust import is_loopback, permissions
+from winnow.tasks.spec.campaign import CampaignSpec
 
 SERVED = {"name": "m", "provider": "openai", "model": "q"}
 BASE = {

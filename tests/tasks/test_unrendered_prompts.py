@@ -6,11 +6,11 @@ from sqlalchemy import text
 from stepwise_campaigns import begun, run_round, write_campaign, write_duels
 from stored_campaigns import new_database
 
-from winnow.tasks import trial_renders
-from winnow.tasks.auditing import findings
-from winnow.tasks.campaign_files import check_campaign_file
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError, TemplateError
+from winnow.tasks.queries.auditing import findings
+from winnow.tasks.setup import trial_renders
+from winnow.tasks.setup.load import check_campaign_file
 
 FAILS_ON_3 = "{{ input }}{{ '' if 1 / (input | int - 3) }}:"
 
@@ -88,6 +88,6 @@ def test_one_that_takes_too_long_is_one_of_them(tmp_path, database, monkeypatch)
 
     path = write_campaign(tmp_path, "letters")
     with begun(database, path) as campaign:
-        monkeypatch.setattr("winnow.tasks.candidates.render", slow)
+        monkeypatch.setattr("winnow.tasks.candidates.candidates.render", slow)
         run_round(campaign)
     assert {row[1] for row in rows(database, UNSCORED)} == {"e3"}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from stored_campaigns import NOW, decision, store_campaign
 
-from winnow.storage import outcome_records
-from winnow.storage.records import NewComparison
-from winnow.tasks.warnings import Gap, campaign_warnings
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewComparison
+from winnow.tasks.queries.warnings import Gap, campaign_warnings
 
 NO_END = {"stop": False, "reason": "running"}
 END = {"stop": True, "reason": "exhausted", "status": ["best", "eliminated", "eliminated"]}

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.benchmarks.errors import cells
 from tests.benchmarks.errors.cells import Cell
 from winnow.algorithms.registry import SELECTORS
-from winnow.tasks.source_code import code_digests
+from winnow.tasks.plugins.source_code import code_digests
 
 DIGITS = 12
 

@@ -125,16 +125,16 @@ def history(folder: Path) -> dict[str, list]:
 
 
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
-    from winnow.flows.campaign import run_campaign
+    from winnow.flows.run.flow import run_campaign
 
     _settle(folder, kill)
     run_campaign(storage, "survivor")
 
 
 def _answer(folder: str, storage: str, kill: Kill | None) -> None:
-    from winnow.storage.database import open_database
-    from winnow.tasks.routing.answering import answer_prompts
-    from winnow.tasks.routing.arriving import store_arrival, typed_prompt
+    from winnow.storage.engine.database import open_database
+    from winnow.tasks.objectives.route.answering import answer_prompts
+    from winnow.tasks.objectives.route.arriving import store_arrival, typed_prompt
 
     _settle(folder, kill)
     database = open_database(storage)
@@ -157,7 +157,7 @@ def _settle(folder: str, kill: Kill | None) -> None:
 def _write_down_work(folder: Path) -> None:
     """Have the engines and the embedder leave a line for every text before they begin with it."""
     from winnow.tasks.embedding.sentence_model import SentenceModel
-    from winnow.tasks.engines.pool import EnginePool
+    from winnow.tasks.engines.pool.pool import EnginePool
 
     generate, embed = EnginePool.generate, SentenceModel.embed
 

@@ -10,7 +10,7 @@ from campaign_processes import rows
 from route_campaigns import write_route
 from test_command_line import winnow
 
-from winnow.tasks.routing.router import Router
+from winnow.tasks.objectives.route.router import Router
 
 
 def done(folder, *arguments):

@@ -11,13 +11,13 @@ from route_campaigns import write_route
 from route_commands import asked, chosen, copy_of, done, everything, prepared, refused, spell
 from waiting import PATIENCE_S
 
-from winnow.storage.database import open_database
+from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
-from winnow.storage.records import Holder
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.lease import LIFETIME, now
+from winnow.tasks.campaign.liveness import is_gone
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.leasing import LIFETIME, now
-from winnow.tasks.liveness import is_gone
-from winnow.tasks.routing.router import Router
+from winnow.tasks.objectives.route.router import Router
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -11,7 +11,7 @@ from route_commands import asked, chosen, copy_of, done, everything, prepared, s
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from winnow.tasks.routing.router import Router
+from winnow.tasks.objectives.route.router import Router
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -2,7 +2,7 @@ import pytest
 from both_databases import fresh_database
 from served_campaigns import write_data
 
-from winnow.tasks.engines import server_calls
+from winnow.tasks.engines.openai import server_calls
 
 
 @pytest.fixture

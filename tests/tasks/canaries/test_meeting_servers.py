@@ -9,12 +9,14 @@ from faulty_server import SERVER_ERROR, Fault, always, faulty_server, is_canary,
 from served_campaigns import N_EXAMPLES, die_before_judging, run, served_model, served_spec
 from sqlalchemy import select
 
-from winnow.storage import campaign_records, canary_records, views
 from winnow.storage.models import Generation
-from winnow.tasks.auditing import findings
-from winnow.tasks.canaries.asking import count_changed, has_changed
-from winnow.tasks.canaries.changes import canary_changes
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import canaries as canary_records
+from winnow.tasks.campaign.canaries.asking import count_changed, has_changed
+from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.errors import ServedModelDiffers, SpecError
+from winnow.tasks.queries.auditing import findings
 
 ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
 
@@ -51,7 +53,7 @@ def two_servers(first=right, second=wrong):
 def means(database, record):
     outcomes = {}
     with database.reading() as session:
-        for row in views.comparisons(session, record.id):
+        for row in campaign_views.comparisons(session, record.id):
             outcomes.setdefault(row["candidate"], []).append(row["outcome"])
     return {candidate: sum(each) / len(each) for candidate, each in outcomes.items()}
 
@@ -68,7 +70,7 @@ def canaries(database, record):
 
 def scored(database, record):
     with database.reading() as session:
-        return [row["outcome"] for row in views.comparisons(session, record.id)]
+        return [row["outcome"] for row in campaign_views.comparisons(session, record.id)]
 
 
 # Which models there are

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from winnow.tasks.engines.worker_side import ParentLink, run_worker
+from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 
 
 def main(parent: ParentLink) -> None:

@@ -4,13 +4,13 @@ import pytest
 from pool_engines import ScriptedFactory, ask, model
 from tiny_adapters import save_tiny_adapter
 
+from winnow.tasks.candidates.model_refs import model_ref
 from winnow.tasks.engines.adapters import adapter_args, adapter_rank
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.pool import EnginePool
-from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.pool.pool import EnginePool
+from winnow.tasks.engines.transformers.engine import TransformersEngine
 from winnow.tasks.errors import SpecError
-from winnow.tasks.models import model_ref
-from winnow.tasks.spec import ModelSpec
+from winnow.tasks.spec.campaign import ModelSpec
 
 BASE = {"model": "models/base"}
 

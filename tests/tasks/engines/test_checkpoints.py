@@ -4,7 +4,7 @@ import pytest
 
 from winnow.tasks.engines.checkpoints import both_readings
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 
 def test_a_name_that_is_neither_a_folder_nor_on_the_hub_is_said_to_be_neither(tmp_path, monkeypatch):
@@ -13,7 +13,7 @@ def test_a_name_that_is_neither_a_folder_nor_on_the_hub_is_said_to_be_neither(tm
     def refuse(name, **options):
         raise OSError("We couldn't connect to the hub")
 
-    monkeypatch.setattr("winnow.tasks.engines.transformers_engine.AutoTokenizer.from_pretrained", refuse)
+    monkeypatch.setattr("winnow.tasks.engines.transformers.engine.AutoTokenizer.from_pretrained", refuse)
     mistyped = ModelRef(name="tiny", provider="transformers", model="models/tyni")
     with pytest.raises(Exception, match="We couldn't connect") as caught:
         TransformersEngine(mistyped)

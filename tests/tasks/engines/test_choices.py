@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.engines.choices import ChoiceEncoder, ChoiceTree
-from winnow.tasks.engines.choosing import Chooser
+from winnow.tasks.engines.choices.choice_scoring import Chooser
+from winnow.tasks.engines.choices.trees import ChoiceEncoder, ChoiceTree
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
 
 

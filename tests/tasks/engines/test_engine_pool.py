@@ -5,7 +5,7 @@ from pool_engines import ScriptedEngine, ScriptedFactory, ask, model, reasons, t
 from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import GenerationFailure
 
 

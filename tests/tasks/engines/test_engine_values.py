@@ -66,7 +66,9 @@ def test_a_foreign_message_becomes_one_bounded_line():
 
 
 def test_the_pool_and_its_values_load_no_model_library():
-    program = "import sys, winnow.tasks.engines.pool, winnow.tasks.engines.vllm_engine; print(*sys.modules)"
+    program = (
+        "import sys, winnow.tasks.engines.pool.pool, winnow.tasks.engines.vllm.engine; print(*sys.modules)"
+    )
     modules = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=ROOT).split()
-    assert "winnow.tasks.engines.seats" in modules
+    assert "winnow.tasks.engines.pool.slots" in modules
     assert not {"torch", "transformers", "vllm", "prefect"} & set(modules)

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 import pytest
 from faulty_server import MODEL, Fault, always, faulty_server, in_order
 
-from winnow.tasks.engines import server_calls
-from winnow.tasks.engines.answer_sizes import bytes_for
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
-from winnow.tasks.engines.openai_answers import MOST_LISTED, json_value, read_generated, read_listing
-from winnow.tasks.engines.openai_requests import answer_bytes
+from winnow.tasks.engines.openai import server_calls
+from winnow.tasks.engines.openai.answer_sizes import bytes_for
+from winnow.tasks.engines.openai.answers import MOST_LISTED, json_value, read_generated, read_listing
+from winnow.tasks.engines.openai.errors import Server, Unreadable, seconds_to_wait
+from winnow.tasks.engines.openai.requests import answer_bytes
+from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
-from winnow.tasks.engines.server_line import ServerLine
-from winnow.tasks.engines.server_setbacks import Server, Unreadable, seconds_to_wait
 
 MIB = 1 << 20
 TOKENS = 16
@@ -285,7 +285,7 @@ def test_openai_itself_is_told_of_the_account(monkeypatch):
 
 @pytest.mark.parametrize("key", ["sk-\nHost: evil", "sk-clé", "sk-\x00"])
 def test_a_key_that_no_header_can_hold_is_named_by_its_variable(monkeypatch, key):
-    monkeypatch.setattr("winnow.tasks.engines.openai_engine.key_in", lambda variable: key)
+    monkeypatch.setattr("winnow.tasks.engines.openai.engine.key_in", lambda variable: key)
     with (
         pytest.raises(EngineLoadFailed, match=r"^model 'm': \$TEST_KEY holds characters") as caught,
         asking(always(Fault()), api_key="TEST_KEY"),

@@ -3,7 +3,7 @@ from itertools import chain, combinations, permutations
 
 import pytest
 
-from winnow.tasks.engines.load_plan import Room, Seated, asking_order, room_for, weight
+from winnow.tasks.engines.pool.load_plan import ResidentModel, Room, asking_order, room_for, weight
 
 ONE_DEVICE = (0,)
 
@@ -26,7 +26,7 @@ def loads_of_the_plan(loaded, passes, places, seconds=None, later=None):
         while waiting:
             key = asking_order(waiting, loaded=memory, later=hint, seconds=seconds)[0]
             if key not in memory:
-                seated = [Seated(key=each, devices=ONE_DEVICE, credit=credit[each]) for each in memory]
+                seated = [ResidentModel(key=each, devices=ONE_DEVICE, credit=credit[each]) for each in memory]
                 room = room_for(
                     1, devices=ONE_DEVICE, places=places, seated=seated, waiting=waiting, later=hint
                 )
@@ -126,7 +126,7 @@ def test_of_equals_on_different_devices_the_one_asked_longest_ago_goes():
 
 
 def seated(key, *devices, **fields):
-    return Seated(key=key, devices=devices, **fields)
+    return ResidentModel(key=key, devices=devices, **fields)
 
 
 def test_models_are_spread_over_devices():

@@ -30,13 +30,13 @@ from faulty_server import (
 )
 from waiting import PATIENCE_S
 
-from winnow.tasks.engines import server_calls
-from winnow.tasks.engines.adaptive_concurrency import FIRST_WIDTH
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.openai import server_calls
+from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
+from winnow.tasks.engines.openai.errors import seconds_to_wait
+from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
-from winnow.tasks.engines.server_setbacks import seconds_to_wait
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ import pytest
 from pool_engines import ScriptedFactory, ask, model, reasons, texts
 from waiting import PATIENCE_S
 
-from winnow.tasks.engines.asking import Ask
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
-from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.pool.pool import EnginePool
+from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def open_pool(tmp_path):
 
 
 def asks(*names, **fields):
-    return [Ask(model=model(name, **fields), requests=ask(f"{n}")) for n, name in enumerate(names)]
+    return [RequestGroup(model=model(name, **fields), requests=ask(f"{n}")) for n, name in enumerate(names)]
 
 
 def told(answered):
@@ -86,8 +86,8 @@ def test_a_model_over_two_devices_runs_alone_and_gets_both(open_pool):
     alone = threading.Event()
     factory = ScriptedFactory({"wide": [alone.set]})
     pool = open_pool(factory, devices=[4, 5])
-    narrow = [Ask(model=model(name), requests=ask("x")) for name in "ab"]
-    broad = Ask(model=model("wide", **wide(2)), requests=ask("x"))
+    narrow = [RequestGroup(model=model(name), requests=ask("x")) for name in "ab"]
+    broad = RequestGroup(model=model("wide", **wide(2)), requests=ask("x"))
     assert len(told(pool.answers([*narrow, broad]))) == 3
     assert factory.settings["wide"].devices == (4, 5)
     assert alone.is_set()
@@ -173,12 +173,12 @@ def test_whoever_stops_listening_ends_the_engines_that_are_at_work(open_pool):
 
 
 def test_models_elsewhere_take_no_place_and_are_asked_beside_the_others(open_pool, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.engines.sharing.REMOTE", frozenset({"far"}))
+    monkeypatch.setattr("winnow.tasks.engines.pool.sharing.REMOTE", frozenset({"far"}))
     together = meeting(3)
     factory = ScriptedFactory({name: [together] for name in "abc"})
     pool = open_pool(factory)
-    local = Ask(model=model("a"), requests=ask("x"))
-    remote = [Ask(model=model(name, provider="far"), requests=ask("x")) for name in "bc"]
+    local = RequestGroup(model=model("a"), requests=ask("x"))
+    remote = [RequestGroup(model=model(name, provider="far"), requests=ask("x")) for name in "bc"]
     assert told(pool.answers([*remote, local])) == {0: ["b:x"], 1: ["c:x"], 2: ["a:x"]}
     assert [load.model for load in pool.take_loads()] == ["a"]
     assert "close a" not in factory.diary

@@ -4,7 +4,7 @@ import pytest
 from pool_engines import ScriptedFactory, SleepyEngine, ask, model, texts
 
 from winnow.tasks.engines.errors import EngineDied
-from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.pool.pool import EnginePool
 
 
 class SleepyFactory(ScriptedFactory):

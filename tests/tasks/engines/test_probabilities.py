@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.engines.choices import ChoiceEncoder
-from winnow.tasks.engines.choosing import Chooser
-from winnow.tasks.engines.decoding import Decoding
-from winnow.tasks.engines.probabilities import why_unusable
+from winnow.tasks.engines.choices.choice_scoring import Chooser
+from winnow.tasks.engines.choices.probabilities import why_unusable
+from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
+from winnow.tasks.engines.transformers.decoding import Decoding
 
 BROKEN = {
     "NaN": {"A": math.nan, "B": -1.0},

@@ -5,7 +5,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
-from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 PROMPTS = [f"{i}+{i * i}=" for i in range(20)]
 CHAT = (

@@ -4,10 +4,10 @@ import pytest
 from tiny_adapters import merge, save_tiny_adapter
 from tiny_models import save_tiny_llama
 
-from winnow.tasks.engines.asking import Ask
-from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.pool.pool import EnginePool
+from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
-from winnow.tasks.engines.transformers_engine import TransformersEngine
+from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 pytestmark = pytest.mark.vllm
 
@@ -46,7 +46,7 @@ def test_a_base_and_two_adapters_make_one_load_and_each_answers_as_if_it_were_me
         for name in expected
     ]
     with EnginePool(log_folder=tmp_path, models=models, most_asleep=1) as pool:
-        asks = [Ask(model=each, requests=requests()) for each in [*models, *models]]
+        asks = [RequestGroup(model=each, requests=requests()) for each in [*models, *models]]
         answered = dict(pool.answers(asks))
         loads = pool.take_loads()
     assert [(load.model, load.kind) for load in loads] == [("plain", "load")]

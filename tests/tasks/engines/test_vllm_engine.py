@@ -9,11 +9,11 @@ from tiny_models import add_token, save_tiny_llama
 from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from winnow.tasks.engines.pool import EnginePool
+from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.transformers_engine import TransformersEngine
-from winnow.tasks.engines.vllm_engine import VllmEngine
+from winnow.tasks.engines.transformers.engine import TransformersEngine
+from winnow.tasks.engines.vllm.engine import VllmEngine
 
 pytestmark = pytest.mark.vllm
 
@@ -146,7 +146,7 @@ import sys, time
 from pathlib import Path
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.vllm_engine import VllmEngine
+from winnow.tasks.engines.vllm.engine import VllmEngine
 
 model = ModelRef(name="tiny", provider="vllm", model=sys.argv[1])
 print(VllmEngine(model, EngineSettings(log_folder=Path(sys.argv[2]))).pid, flush=True)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from waiting import PATIENCE_S, eventually
 
-from winnow.tasks.engines.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import WinnowError
 
 HERE = Path(__file__).parent
@@ -99,7 +99,7 @@ def test_closing_waits_until_the_worker_is_gone_and_may_be_repeated(worker):
 
 
 def test_a_stubborn_worker_is_killed_with_its_children(worker, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.engines.worker_process.POLITE_SECONDS", 0.2)
+    monkeypatch.setattr("winnow.tasks.engines.subprocess.worker_process.POLITE_SECONDS", 0.2)
     worker.send({"child": True, "ignore": True})
     child = worker.receive(PATIENCE_S)["pid"]
     worker.send({"sleep": 60})
@@ -118,7 +118,7 @@ def test_a_terminals_interrupt_does_not_reach_the_worker(worker):
 PARENT = """
 import os, sys, threading, time
 from pathlib import Path
-from winnow.tasks.engines.worker_process import WorkerProcess
+from winnow.tasks.engines.subprocess.worker_process import WorkerProcess
 
 def start():
     worker = WorkerProcess("stub_worker", log=Path(sys.argv[1]), environment={})

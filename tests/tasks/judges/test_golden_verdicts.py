@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.tasks.pair_judges.scripted_judges import MODEL, duel
+from winnow.tasks.judges.pairwise.protocol import GameReply
+from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.registry import create_judge, judge_code
-from winnow.tasks.pair_judges.protocol import GameReply
-from winnow.tasks.pair_judges.registry import create_pair_judge, pair_judge_code
 
 TABLES = Path(__file__).parent / "golden"
 JUDGES = ("choice", "contains", "exact", "normalised", "numeric", "regex")
@@ -81,7 +81,7 @@ def test_a_judge_of_pairs_by_rules_depends_on_its_scorers_code(monkeypatch):
         return create_pair_judge("rules", scorer={"type": "exact"}).identity
 
     before = identity()
-    monkeypatch.setattr(import_module("winnow.tasks.judges.exact"), "VERSION", 99)
+    monkeypatch.setattr(import_module("winnow.tasks.judges.rules.exact"), "VERSION", 99)
     assert identity() != before
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.patterns import LONGEST, compiled, last_answer
 from winnow.tasks.judges.registry import create_judge
+from winnow.tasks.judges.rules.patterns import LONGEST, compiled, last_answer
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.judges.normalised import normalise
 from winnow.tasks.judges.registry import create_judge
+from winnow.tasks.judges.rules.normalised import normalise
 
 
 def score_or_reason(type, output, targets, **params):

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from winnow.tasks.judges.answerless import AnswerlessJudge
 from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.rules.answerless import AnswerlessJudge
 
 
 @pytest.mark.parametrize(

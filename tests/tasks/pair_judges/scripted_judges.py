@@ -1,8 +1,8 @@
 """LLM judges whose models are a function in the test."""
 
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.pair_judges.protocol import Duel, GameReply
-from winnow.tasks.pair_judges.registry import create_pair_judge
+from winnow.tasks.judges.pairwise.protocol import Duel, GameReply
+from winnow.tasks.judges.pairwise.registry import create_pair_judge
 
 MODEL = {"name": "m", "provider": "transformers", "model": "owner/judge"}
 BROKEN = GenerationFailure(reason="engine_failed", detail="gone")

@@ -8,9 +8,15 @@ import pytest
 from scripted_judges import MODEL
 
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.pair_judges.registry import create_pair_judge, describe, pair_judge_names
+from winnow.tasks.judges.pairwise.registry import create_pair_judge, describe, pair_judge_names
 
-SLOW = ("torch", "vllm", "transformers", "winnow.tasks.pair_judges.llm", "winnow.tasks.pair_judges.rules")
+SLOW = (
+    "torch",
+    "vllm",
+    "transformers",
+    "winnow.tasks.judges.pairwise.llm",
+    "winnow.tasks.judges.pairwise.rules",
+)
 MODULE = '''
 class Longer:
     """The longer answer wins."""
@@ -154,7 +160,7 @@ def test_a_judges_id_and_name_stand_for_each_other():
 
 def test_naming_the_pair_judges_imports_nothing_slow():
     code = (
-        "import sys; from winnow.tasks.pair_judges.registry import pair_judge_names; pair_judge_names();"
+        "import sys; from winnow.tasks.judges.pairwise.registry import pair_judge_names; pair_judge_names();"
         f"print([n for n in {SLOW} if n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
@@ -162,7 +168,7 @@ def test_naming_the_pair_judges_imports_nothing_slow():
 
 def test_making_a_judge_loads_no_model_library():
     code = (
-        "import sys; from winnow.tasks.pair_judges.registry import create_pair_judge;"
+        "import sys; from winnow.tasks.judges.pairwise.registry import create_pair_judge;"
         f"create_pair_judge('llm', models=[{MODEL!r}]);"
         "create_pair_judge('rules', scorer={'type': 'exact'});"
         f"print([n for n in {SLOW[:3]} if n in sys.modules])"

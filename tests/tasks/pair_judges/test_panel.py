@@ -8,9 +8,9 @@ import pytest
 from scripted_judges import BROKEN, MODEL, duel, outcome, panel, play
 
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
-from winnow.tasks.pair_judges.outcomes import verdict_of
-from winnow.tasks.pair_judges.protocol import Game, GameReply, PairVerdict
-from winnow.tasks.pair_judges.registry import create_pair_judge
+from winnow.tasks.judges.pairwise.outcomes import verdict_of
+from winnow.tasks.judges.pairwise.protocol import Game, GameReply, PairVerdict
+from winnow.tasks.judges.pairwise.registry import create_pair_judge
 
 
 def prefers(text):

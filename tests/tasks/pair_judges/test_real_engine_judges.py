@@ -5,8 +5,8 @@ from scripted_judges import duel, play
 from tiny_models import save_tiny_llama
 
 from winnow.tasks.engines.protocol import ModelRef, Request
-from winnow.tasks.engines.transformers_engine import TransformersEngine
-from winnow.tasks.pair_judges.registry import create_pair_judge
+from winnow.tasks.engines.transformers.engine import TransformersEngine
+from winnow.tasks.judges.pairwise.registry import create_pair_judge
 
 SHORT = "{answer_a}|{answer_b}="
 

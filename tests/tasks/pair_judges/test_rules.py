@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_judges import duel
 
-from winnow.tasks.pair_judges.registry import create_pair_judge
-from winnow.tasks.pair_judges.rules import coin, has_steps
+from winnow.tasks.judges.pairwise.registry import create_pair_judge
+from winnow.tasks.judges.pairwise.rules import coin, has_steps
 
 LAST_NUMBER = {"type": "numeric"}
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scripted_judges import duel, panel, play
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.pair_judges.protocol import GameReply
-from winnow.tasks.pair_judges.verdicts import mapped_format, named_format
+from winnow.tasks.judges.pairwise.protocol import GameReply
+from winnow.tasks.judges.pairwise.verdicts import mapped_format, named_format
 
 MEGABYTE = 1_000_000
 
@@ -130,7 +130,7 @@ def test_any_reply_makes_a_duel_scored_or_unscored(reply, name):
 
 
 def test_a_pattern_that_backtracks_without_end_leaves_the_duel_unscored(monkeypatch):
-    monkeypatch.setattr("winnow.tasks.judges.patterns.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("winnow.tasks.judges.rules.patterns.TIMEOUT_SECONDS", 0.1)
     judge = panel(score_mapping={"A": 1, "B": 0}, verdict_pattern="(a+)+b")
     verdict, batches = play(judge, duel(), lambda call: "a" * MEGABYTE)
     assert (verdict.reason, len(batches)) == ("pattern_timeout", 1)

@@ -1,0 +1,1 @@
+"""Selectors of duels to compare with."""

@@ -1,0 +1,1 @@
+"""Duels under the Bradley-Terry model."""

@@ -1,0 +1,214 @@
+"""Which share of the duels each pair should have in the Bradley-Terry model, and how hard a problem is.
+
+Letters as in Hu et al. (2026), section 4.2: omega (P,) shares that sum to 1; for each of M rivals i,
+y_i = x_i - x_best and a_i = |theta . y_i|; H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z);
+f_i(omega) = a_i^2 / (2 y_i^T H(omega)^-1 y_i), and Psi = min f_i. Every f_i is concave and homogeneous of
+degree 1.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import qr
+
+from winnow.algorithms.best_duel.bradley_terry.feature_space import SMALLEST_SHARE, arm_points, differences
+from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+
+SMALLEST_GAP = 1e-3  # of the largest; a rival whose estimate ties with the best would else have all duels
+STEADINESS = 1e-12  # of the trace, added to H: pairs without duels leave some directions empty
+FRESH = 0.01  # of a warm start is uniform, as a share of 0 could never grow again
+WEIGHT_RATE = 0.9
+RIVAL_RATE = 0.3  # slower than the shares, or both chase each other in circles
+FINE, MOST_SWEEPS_FINE = 1e-4, 20_000
+
+
+class Allocation(NamedTuple):
+    """Shares of the duels, and how good they are."""
+
+    weights: FloatArray
+    """omega, shape (P,)."""
+    rivals: FloatArray
+    """How much each rival holds the value down, shape (M,), sums to 1."""
+    value: float
+    """Psi(omega), nats per duel."""
+    gap: float
+    """At most this much is missing to the highest log Psi(omega) - penalty |omega|^2 / 2."""
+
+
+class Instance(NamedTuple):
+    """What the allocation depends on."""
+
+    z: FloatArray
+    """Shape (P, r), differences of the pairs that may duel."""
+    curvature: FloatArray
+    """w, shape (P,), positive."""
+    rivals: FloatArray
+    """y, shape (M, r)."""
+    gaps: FloatArray
+    """a, shape (M,), non-negative."""
+
+
+def instance(points: FloatArray, scores: FloatArray, pairs: IntArray, active: IntArray) -> Instance:
+    """The problem at one theta.
+
+    Args:
+        points: Shape (K, r), as `arm_points` gives them.
+        scores: Shape (K,), theta . x.
+        pairs: Shape (P, 2), the pairs that may duel.
+        active: The arms to choose from, at least two.
+    """
+    best = active[scores[active].argmax()]
+    others = active[active != best]
+    chances = sigmoid(scores[pairs[:, 0]] - scores[pairs[:, 1]])
+    return Instance(
+        differences(points, pairs),
+        chances * (1.0 - chances),
+        points[others] - points[best],
+        scores[best] - scores[others],
+    )
+
+
+def allocate(
+    problem: Instance,
+    *,
+    penalty: float,
+    tolerance: float,
+    most_sweeps: int,
+    start: Allocation | None = None,
+    smallest_gap: float = SMALLEST_GAP,
+) -> Allocation:
+    """Maximise log Psi(omega) - penalty |omega|^2 / 2 over the simplex.
+
+    The paper's program (5) has Psi in place of its logarithm. Psi is the inverse of a number of duels, often
+    below 1/500, and next to it the paper's penalty of t^(-1/8) is so large that all shares come out nearly
+    equal. The logarithm makes the penalty relative; as Psi converges to a positive number, a penalty that
+    vanishes keeps its role.
+
+    It is solved as a game between omega and the weights of the rivals, both by multiplicative updates. The
+    rivals' are optimistic (they follow twice the last loss minus the one before), which is what lets the two
+    settle and not only their averages. Any state gives an upper bound, since f_i(other) is at most the
+    gradient of f_i at omega times other: the search ends when the best omega is that close to it.
+
+    Args:
+        problem: The pairs and rivals.
+        penalty: gamma, non-negative.
+        tolerance: The gap to stop at.
+        most_sweeps: Updates after which to stop in any case; one costs O((P + M) r^2).
+        start: Another allocation of the same pairs and rivals; None to start from equal shares.
+        smallest_gap: Share of the widest gap that narrower ones are taken to be.
+    """
+    weights, rivals = _start(problem, start)
+    problem = _rounded_out(problem._replace(gaps=_kept_apart(problem.gaps, smallest_gap)))
+    best, highest, ceiling = weights, -np.inf, np.inf
+    last_loss = np.zeros(len(rivals))
+    for _ in range(most_sweeps):
+        view = _look(problem, weights, rivals)
+        crowding = penalty * weights
+        objective = np.log(view.value) - 0.5 * crowding @ weights
+        ceiling = min(ceiling, objective - 1.0 + (view.slopes - crowding).max() + crowding @ weights)
+        if objective > highest:
+            best, highest = weights, objective
+        if ceiling - highest <= tolerance:
+            break
+        push = view.slopes / (view.slopes @ weights) - crowding + penalty
+        weights = _normalised(weights * push**WEIGHT_RATE)
+        rivals = _normalised(rivals * np.exp(RIVAL_RATE * (2.0 * view.loss - last_loss)))
+        last_loss = view.loss
+    value = float(np.exp(highest + 0.5 * penalty * best @ best))
+    return Allocation(best, rivals, value, float(ceiling - highest))
+
+
+def characteristic_time(features: FloatArray, theta: FloatArray) -> float:
+    """U*, how many duels a unit of evidence takes at best: 1 / max over omega of Psi(omega).
+
+    A selector that knew theta would need about U* times the threshold.
+
+    Args:
+        features: Shape (K, d), as `arm_points` wants them.
+        theta: Shape (d,), for which one arm is best.
+
+    Returns:
+        U*, in duels per nat, within a share of 1e-4 unless 20 000 sweeps do not suffice; infinite where the
+        best arm is not alone.
+
+    Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
+    Theorem 3.6.
+    """
+    n_arms = len(features)
+    pairs = np.argwhere(np.triu(np.ones((n_arms, n_arms), dtype=np.bool_), 1))
+    problem = instance(arm_points(features), features @ theta, pairs, np.arange(n_arms))
+    if problem.gaps.min() == 0.0:
+        return math.inf
+    found = allocate(problem, penalty=0.0, tolerance=FINE, most_sweeps=MOST_SWEEPS_FINE, smallest_gap=0.0)
+    return 1.0 / found.value
+
+
+def exploration_pairs(z: FloatArray) -> IntArray:
+    """A0: as few pairs as span what all pairs span, each the one furthest from the span of those before.
+
+    Args:
+        z: Shape (P, r), differences of the pairs.
+
+    Returns:
+        Places in z, as many as its rank.
+    """
+    triangle, order = qr(z.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(triangle))
+    chosen: IntArray = order[: int((sizes > SMALLEST_SHARE * sizes[0]).sum())].astype(np.int64)
+    return chosen
+
+
+class _View(NamedTuple):
+    """What a pair of mixed strategies gives."""
+
+    value: float
+    """Psi(omega)."""
+    slopes: FloatArray
+    """Shape (P,), the gradient of a mean of the f_i, over Psi."""
+    loss: FloatArray
+    """Shape (M,), log(Psi / f_i), 0 for the rivals that hold the value down."""
+
+
+def _look(problem: Instance, weights: FloatArray, rivals: FloatArray) -> _View:
+    z, curvature, spans, gaps = problem
+    hessian = (z.T * (weights * curvature)) @ z
+    hessian += STEADINESS * hessian.trace() * np.eye(z.shape[1])
+    solved = np.linalg.solve(hessian, spans.T)  # (r, M)
+    cost = 2.0 * (spans * solved.T).sum(axis=1) / gaps**2  # (M,) 1/f
+    value = 1.0 / cost.max()
+    # The mean has weights in proportion to rivals / f^2: then the slopes are those of -sum rivals / f.
+    # The sum over rivals of c_m (z . s_m)^2 is z^T Q z with Q = sum c_m s_m s_m^T: no P x M table is needed.
+    pooled = (solved * (rivals * 2.0 / gaps**2)) @ solved.T  # (r, r)
+    slopes = curvature * ((z @ pooled) * z).sum(axis=1) / (rivals @ cost**2 * value)
+    return _View(float(value), slopes, np.log(cost * value))
+
+
+def _start(problem: Instance, start: Allocation | None) -> tuple[FloatArray, FloatArray]:
+    n_pairs, n_rivals = len(problem.z), len(problem.rivals)
+    weights, rivals = np.full(n_pairs, 1.0 / n_pairs), np.full(n_rivals, 1.0 / n_rivals)
+    if start is None:
+        return weights, rivals
+    return (1.0 - FRESH) * start.weights + FRESH * weights, (1.0 - FRESH) * start.rivals + FRESH * rivals
+
+
+def _rounded_out(problem: Instance) -> Instance:
+    """The same problem in coordinates in which equal shares have H = 1, which changes no f_i.
+
+    In others, of which some directions are far longer than others, `STEADINESS` would not be small beside H.
+    """
+    scaled = problem.z * np.sqrt(problem.curvature / len(problem.z))[:, np.newaxis]  # (P, r)
+    _, sizes, directions = np.linalg.svd(scaled, full_matrices=False)
+    rounding = directions.T / np.maximum(sizes, SMALLEST_SHARE * sizes[0])  # (r, r)
+    return problem._replace(z=problem.z @ rounding, rivals=problem.rivals @ rounding)
+
+
+def _kept_apart(gaps: FloatArray, smallest: float) -> FloatArray:
+    widest = gaps.max()
+    return np.maximum(gaps, smallest * widest) if widest > 0.0 else np.ones_like(gaps)
+
+
+def _normalised(shares: FloatArray) -> FloatArray:
+    normalised: FloatArray = shares / shares.sum()
+    return normalised

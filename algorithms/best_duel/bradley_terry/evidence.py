@@ -1,0 +1,269 @@
+"""What a record of duels says if the Bradley-Terry model with features holds, and whether they refute it."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from winnow.algorithms.best_duel.bradley_terry.bounds import half_space_suprema, half_space_values
+from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points, differences
+from winnow.algorithms.best_duel.bradley_terry.intervals import extreme_log_odds
+from winnow.algorithms.best_duel.bradley_terry.misfit import (
+    is_misfit,
+    log_unstructured_mixture,
+    strength_points,
+)
+from winnow.algorithms.best_duel.bradley_terry.mixture import laplace_log_mixture, log_mixture
+from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, fit_bradley_terry, log_likelihood
+from winnow.algorithms.best_duel.counts.evidence import CountEvidence
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.evidence import evidence_delta, worst_preferences
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.decision import Claim
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+
+MISFIT_SHARE = 0.1  # of delta, for refuting the model; the rest is for naming a wrong arm
+GROWTH = 1.02  # the fit is tested again when there are 2% more duels
+LAPLACE_ERROR = 2.0  # nats that Laplace's method may be too low by; more would only mean to stop later
+
+
+class BradleyTerryEvidence:
+    """Preferences sigmoid(theta . (x_i - x_j)), theta fitted to all duels, also those of dropped arms.
+
+    Let L be the logarithm of the mixture of `bradley_terry_mixture`. If the model holds, the true theta* has
+    l(theta*) > L - log(1 / d) at every look with probability at least 1 - d: those theta are the confidence
+    set. The best arm is known once in no theta of the set another active arm is as good, or with epsilon is
+    preferred to it by epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best)
+    >= log-odds of 1/2 + epsilon by log(1 / d). An interval holds what its estimate may be in the set. When
+    arms are dropped theta* stays what it is, so that costs nothing: the best arm is that of the active ones.
+
+    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. So if the model holds, a campaign names a
+    wrong arm or leaves the model with probability at most delta, whatever is done after that. Once the model
+    is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do with
+    the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without
+    the features explains the scored duels better than that with them. That makes nothing certain, but few
+    wrong arms are named under features that leave something out before the duels refute them.
+
+    The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
+    win for both arms. Unscored duels count at their worst; estimates leave them out.
+
+    Assumed beside the model: examples are drawn with replacement, so that the mean outcome of a duel is the
+    same whatever came before.
+
+    Args:
+        setting: The problem, with features.
+        record: Where the duels are told, nothing yet; `update` is to be called after each tell.
+
+    Raises:
+        InvalidParameter: If there are no features, or two arms have the same.
+
+    Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
+    Section 4.1, for the model and the estimate.
+    """
+
+    def __init__(self, setting: Setting, record: DuelRecord) -> None:
+        if setting.features is None:
+            raise InvalidParameter("features", None, "given, a row of numbers for each arm")
+        self.points = arm_points(setting.features)  # (K, r)
+        self.is_refuted = False
+        self.by_counts = CountEvidence(setting, record)
+        self._delta = evidence_delta(setting)
+        self._lead = math.log((0.5 + setting.epsilon) / (0.5 - setting.epsilon))
+        self._record = record
+        self._cells = np.triu_indices(record.n_arms, 1)  # all pairs i < j, P of them
+        self._z = differences(self.points, np.column_stack(self._cells))  # (P, r)
+        self._strength_z = differences(strength_points(record.n_arms), np.column_stack(self._cells))
+        self._theta = np.zeros(self.points.shape[1])
+        self._due = 1.0  # duels told at which the fit is to be tested next
+        self._follow()
+
+    def update(self) -> None:
+        """Follow the record: a step or two from the last theta to the new one; once refuted, counts alone."""
+        self.by_counts.update()
+        if not self.is_refuted:
+            self._follow()
+
+    @property
+    def scores(self) -> FloatArray:
+        """The score theta . x of each arm, shape (K,)."""
+        return self._beliefs.scores
+
+    @property
+    def preferences(self) -> FloatArray:
+        """P(row is preferred to column), shape (K, K); NaN before the first scored duel."""
+        return self._beliefs.preferences
+
+    @property
+    def estimates(self) -> FloatArray:
+        """What each arm is ranked by, shape (K,)."""
+        return self._beliefs.estimates
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower ends of the intervals of the estimates, shape (K,)."""
+        return self._beliefs.intervals[0]
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper ends of the intervals of the estimates, shape (K,)."""
+        return self._beliefs.intervals[1]
+
+    @property
+    def best(self) -> int | None:
+        """The active arm with the highest theta . x; None before the first scored duel."""
+        return self._beliefs.best
+
+    @property
+    def statistic(self) -> float:
+        """L less the highest l where another active arm is as good as the best, in nats; 0 without one."""
+        return self._beliefs.statistic
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the best arm is known at the error probability of the setting, if the model holds."""
+        return self._beliefs.is_separated
+
+    @property
+    def is_settled(self) -> bool:
+        """False: duels with examples drawn anew make nothing certain."""
+        return False
+
+    @property
+    def beaten(self) -> BoolArray:
+        """Active arms that another one beats for every theta in the confidence set, shape (K,)."""
+        beaten: BoolArray = self._record.active & (self.upper < 0.5)
+        return beaten
+
+    @property
+    def losers(self) -> BoolArray:
+        """None, shape (K,)."""
+        return np.zeros(self._record.n_arms, dtype=np.bool_)
+
+    @property
+    def tied(self) -> BoolArray:
+        """None, shape (K,)."""
+        return np.zeros(self._record.n_arms, dtype=np.bool_)
+
+    @property
+    def claim(self) -> Claim:
+        """What may be said once the best arm is separated; arms that were dropped make no difference."""
+        return Claim(kind="proven", delta=self._delta, assumptions=("bradley-terry",))
+
+    def _follow(self) -> None:
+        record = self._record
+        told, counts = record.told[self._cells], record.counts[self._cells]
+        duelled = np.flatnonzero(told)
+        tally = Tally(
+            self._z[duelled],
+            record.wins[self._cells][duelled],
+            counts[duelled],
+            (told - counts)[duelled],
+        )
+        fit = fit_bradley_terry(*tally[:3], ridge=max(record.n_scored, 1) ** -0.5, start=self._theta)
+        self._theta = fit.theta
+        self._beliefs = _Beliefs(
+            points=self.points,
+            active=record.active.copy(),
+            tally=tally,
+            strength_z=self._strength_z[duelled],
+            fit=fit,
+            t=record.n_scored,
+            price=math.log(1.0 / ((1.0 - MISFIT_SHARE) * self._delta)),
+            lead=self._lead,
+        )
+        if record.n_told >= self._due:
+            without = log_unstructured_mixture(tally, self._strength_z[duelled])
+            self.is_refuted = is_misfit(tally, without, fit, MISFIT_SHARE * self._delta)
+            self._due = GROWTH * record.n_told
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Beliefs:
+    """What one fit says; each value is worked out when it is first looked at."""
+
+    points: FloatArray  # (K, r)
+    active: BoolArray  # (K,)
+    tally: Tally
+    strength_z: FloatArray  # (P, K - 1)
+    fit: Fit
+    t: int
+    price: float  # log(1 / d)
+    lead: float  # log-odds that another arm may be better by
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        scores: FloatArray = self.points @ self.fit.theta
+        return scores
+
+    @cached_property
+    def best(self) -> int | None:
+        if self.t == 0 and self.active.sum() != 1:
+            return None
+        return int(np.where(self.active, self.scores, -np.inf).argmax()) if self.active.any() else None
+
+    @cached_property
+    def preferences(self) -> FloatArray:
+        if self.t == 0:
+            nothing = np.full((len(self.points), len(self.points)), np.nan)
+            np.fill_diagonal(nothing, 0.5)
+            return nothing
+        return np.asarray(sigmoid(self.scores[:, np.newaxis] - self.scores), dtype=np.float64)
+
+    @cached_property
+    def estimates(self) -> FloatArray:
+        return worst_preferences(self.preferences, self.active)
+
+    @cached_property
+    def log_mixture(self) -> float:
+        return log_mixture(self.tally, self.fit.theta)
+
+    @cached_property
+    def rivals(self) -> FloatArray:
+        """x_i - x_best of the other active arms, shape (M, r)."""
+        others = self.active.copy()
+        if self.best is None:
+            return np.empty((0, self.points.shape[1]))
+        others[self.best] = False
+        rivals: FloatArray = self.points[others] - self.points[self.best]
+        return rivals
+
+    @cached_property
+    def statistic(self) -> float:
+        if len(self.rivals) == 0:
+            return 0.0
+        return self.log_mixture - float(
+            half_space_suprema(self.tally, self.rivals, self.lead, self.fit).max()
+        )
+
+    @cached_property
+    def is_separated(self) -> bool:
+        if len(self.rivals) == 0 or not self._may_be_separated() or self.statistic < self.price:
+            return False
+        return not self._is_doubted()
+
+    def _is_doubted(self) -> bool:
+        """Whether the scored duels are likelier without the features; never so for two arms."""
+        if len(self.points) == 2:
+            return False
+        scored = self.tally._replace(unscored=np.zeros_like(self.tally.unscored))
+        without = log_unstructured_mixture(scored, self.strength_z)
+        return without > log_mixture(scored, self.fit.theta)
+
+    def _may_be_separated(self) -> bool:
+        """Whether it is worth working out the statistic, by a quicker one that is seldom lower by much."""
+        values = half_space_values(self.tally, self.rivals, self.lead, self.fit)
+        about = laplace_log_mixture(float(log_likelihood(self.tally, self.fit.theta)), self.fit)
+        return about - float(values.max()) >= self.price - LAPLACE_ERROR
+
+    @cached_property
+    def intervals(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of the intervals of the estimates, shape (K,) each."""
+        others = self.active & ~np.eye(len(self.points), dtype=np.bool_)  # (K, K)
+        level = self.log_mixture - self.price
+        lowest, highest = extreme_log_odds(self.tally, self.points, others, self.fit, level)
+        known = np.where(np.isnan(self.estimates), 0.5, self.estimates)
+        # The fitted theta is in the set but for rounding, or for a ridge that is felt.
+        return np.minimum(sigmoid(lowest), known), np.maximum(sigmoid(highest), known)

@@ -1,0 +1,68 @@
+"""Whether the duels speak against the Bradley-Terry model: mixtures over what does without the features.
+
+Letters as in `bradley_terry`. Two mixtures of the likelihood of the duels, in equal parts: over strengths of
+each arm's own, which are what `bradley_terry_mixture` makes of arms that have nothing in common; and over
+preferences q of each pair's own, the product over pairs of B(W + 1/2, N - W + 1/2) / B(1/2, 1/2), which is
+the mean of q^W (1 - q)^(N - W) for q from Beta(1/2, 1/2). The first notices soon that factors interact, the
+second notices cycles.
+
+If theta* is the truth, the ratio of each to exp(l(theta*)) is a non-negative supermartingale that starts at
+1, by the proof in `bradley_terry_mixture` with log q in place of log sigmoid(theta . z). As l(theta*) is at
+most the supremum of l, the ratio to that supremum ever reaches 1/delta with probability at most delta.
+
+Duels without a score are taken at their worst, as there: the product is the least that any outcomes of them
+could make it. As log B(a, b) is convex in a for a given a + b and symmetric, that is where W comes closest to
+N / 2. They lower l, which is bounded by what it is without them. So a model is not refuted because the judge
+fails more often where it would prefer one side.
+
+Source: Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for the mixture over a pair's
+preference; Wasserman, Ramdas and Balakrishnan (2020), "Universal Inference", for a maximised likelihood below
+the line.
+"""
+
+import numpy as np
+from scipy.linalg import null_space
+from scipy.special import betaln
+
+from winnow.algorithms.best_duel.bradley_terry.bounds import supremum
+from winnow.algorithms.best_duel.bradley_terry.mixture import log_mixture
+from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, log_likelihood
+from winnow.algorithms.state.arrays import FloatArray
+
+
+def strength_points(n_arms: int) -> FloatArray:
+    """Arms as points that leave each a strength of its own, shape (K, K - 1); see `feature_space`."""
+    return np.asarray(null_space(np.ones((1, n_arms))), dtype=np.float64)
+
+
+def log_unstructured_mixture(tally: Tally, strength_z: FloatArray) -> float:
+    """A lower bound of the logarithm of the mixture, in nats; 0 without any duel.
+
+    Args:
+        tally: P pairs.
+        strength_z: Shape (P, K - 1), their differences in `strength_points`.
+    """
+    strengths = log_mixture(tally._replace(z=strength_z), np.zeros(strength_z.shape[1]))
+    return float(np.logaddexp(strengths, log_saturated_mixture(tally)) - np.log(2.0))
+
+
+def log_saturated_mixture(tally: Tally) -> float:
+    """The logarithm of the product over pairs, in nats; 0 without any duel."""
+    _, wins, counts, unscored = tally
+    all_counts = counts + unscored
+    least = np.clip(0.5 * all_counts, wins, wins + unscored)
+    return float((betaln(least + 0.5, all_counts - least + 0.5) - np.log(np.pi)).sum())
+
+
+def is_misfit(tally: Tally, log_unstructured: float, fit: Fit, delta: float) -> bool:
+    """Whether the duels refute the model, which happens ever with probability at most delta if it holds.
+
+    Args:
+        tally: P pairs.
+        log_unstructured: What `log_unstructured_mixture` makes of them.
+        fit: Any theta; one near the maximiser makes the test sharp.
+        delta: Error probability, in (0, 1).
+    """
+    least = log_unstructured + np.log(delta)
+    # No supremum is below the value at one theta, which costs much less to work out.
+    return bool(least >= log_likelihood(tally, fit.theta)) and least >= supremum(tally, fit)

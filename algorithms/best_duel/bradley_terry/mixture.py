@@ -1,0 +1,135 @@
+"""How likely the duels are if theta is drawn at random: the evidence that a wrong theta cannot keep up with.
+
+Letters as in `bradley_terry`. For each scale s the mixture is the integral of exp(l(theta)) over theta from
+N(0, s^2 I), r coordinates; L is the logarithm of their mean over the scales. Large scales serve when
+preferences are strong, small ones when they are weak.
+
+Why it proves anything: let theta* be the truth, so that the mean of an outcome y in [0, 1] is sigmoid(theta*
+. z), given all that came before. With a = log sigmoid(theta . z) - log sigmoid(theta* . z) and b the same for
+-z, a duel multiplies exp(l(theta) - l(theta*)) by exp(y a + (1 - y) b), which is at most y e^a + (1 - y) e^b,
+as the exponential is convex. The mean of that is sigmoid(theta . z) + sigmoid(-theta . z) = 1. So for every
+theta it is a non-negative supermartingale that starts at 1, and by Fubini so is its mean over theta: by
+Ville's inequality, L - l(theta*) ever reaches log(1 / delta) with probability at most delta, however the
+duels are chosen and however often one looks.
+
+Any distribution q of theta gives a lower bound of the logarithm of such an integral, E_q[l] - KL(q, prior),
+by Jensen's inequality. Here q is normal, chosen to make the bound high; how far the choice was carried on
+matters to its quality alone. E_q[l] needs the mean of log(1 + e^u) under u from N(m, v). It is at most
+log(1 + e^(m + (1 - 2 k) v / 2)) + k^2 v / 2 for every k in [0, 1] (Jensen, after taking k u out of the
+logarithm), which differs from it by O(v^2) at the best k.
+
+Duels without a score are taken at their worst. Had they been scored, with any outcomes y, E_q[l] would have
+one more term y E_q[u] - E_q[log(1 + e^u)] each, least at y = 0 or 1; and l(theta*) would be lower than it is
+without them. So L less l(theta*) is at most what it would be with the outcomes, and the proof holds whatever
+it was that made these outcomes go missing.
+
+Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for mixtures with
+Ville's inequality; Saul and Jordan (1999), "A Mean Field Learning Algorithm for Unsupervised Neural
+Networks", for the bound on the mean of log(1 + e^u).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, information, shorten, softplus
+from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.state.arrays import FloatArray
+
+SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+SMALL_DECREMENT = 1e-4  # nats; an unfinished search makes the bound lower by about as much
+MOST_STEPS = 50
+TILTS = 3
+
+
+class Posteriors(NamedTuple):
+    """A normal distribution of theta for each of the scales."""
+
+    means: FloatArray
+    """Shape (S, r)."""
+    covariances: FloatArray
+    """Shape (S, r, r)."""
+    log_determinants: FloatArray
+    """Shape (S,), of the inverse covariances."""
+
+
+def log_mixture(tally: Tally, start: FloatArray) -> float:
+    """A lower bound of L, in nats.
+
+    Args:
+        tally: P pairs; without any duel the bound is 0.
+        start: Shape (r,), where to look for theta first.
+    """
+    bounds = log_integrals(tally, posteriors(tally, start))
+    return float(np.logaddexp.reduce(bounds) - np.log(len(SCALES)))
+
+
+def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
+    """About what `log_mixture` is, at a tenth of its cost; neither a lower nor an upper bound.
+
+    Args:
+        log_likelihood: l at the fitted theta.
+        fit: A fit with a small ridge.
+    """
+    stretched = np.log1p(np.multiply.outer(SCALES**2, np.linalg.eigvalsh(fit.hessian)))  # (S, r)
+    costs = 0.5 * stretched.sum(axis=1) + 0.5 * (fit.theta @ fit.theta) / SCALES**2
+    return float(log_likelihood + np.logaddexp.reduce(-costs) - np.log(len(SCALES)))
+
+
+def posteriors(tally: Tally, start: FloatArray) -> Posteriors:
+    """Normal distributions near the ones that make the bounds highest, by Newton's method.
+
+    In the search, a duel without a score counts as one that both arms won and both lost, which pulls towards
+    even odds about as much as its worst outcome does, and smoothly.
+    """
+    z, r = tally.z, tally.z.shape[1]
+    wins, counts = tally.wins + tally.unscored, tally.counts + 2 * tally.unscored
+    priors = np.eye(r) / SCALES[:, np.newaxis, np.newaxis] ** 2
+    means = np.repeat(start[np.newaxis], len(SCALES), axis=0)
+    spreads = np.zeros((len(SCALES), len(z)))
+    for _ in range(MOST_STEPS):
+        shares = _tilts(means @ z.T, spreads)  # (S, P)
+        precisions = information(counts * shares * (1.0 - shares), z) + priors
+        covariances = np.linalg.inv(precisions)
+        gradients = (wins - counts * shares) @ z - means / SCALES[:, np.newaxis] ** 2
+        steps = (covariances @ gradients[..., np.newaxis])[..., 0]
+        means = means + shorten(steps, z)
+        spreads = _spreads(z, covariances)
+        if (gradients * steps).sum(axis=1).max() <= SMALL_DECREMENT:
+            break
+    return Posteriors(means, covariances, np.linalg.slogdet(precisions)[1])
+
+
+def log_integrals(tally: Tally, posteriors: Posteriors) -> FloatArray:
+    """A lower bound of each scale's log-integral, shape (S,), whatever the normal distributions are."""
+    means, covariances, log_determinants = posteriors
+    centres, spreads = means @ tally.z.T, _spreads(tally.z, covariances)  # (S, P)
+    tilts = _tilts(centres, spreads)
+    most = softplus(centres + (0.5 - tilts) * spreads) + 0.5 * tilts**2 * spreads
+    fits = centres @ tally.wins - most @ tally.counts
+    worst = (np.minimum(centres, 0.0) - most) @ tally.unscored
+    traces = np.trace(covariances, axis1=1, axis2=2)
+    r = means.shape[1]
+    quadratic = (traces + (means**2).sum(axis=1)) / SCALES**2 - r
+    divergences = 0.5 * (quadratic + 2.0 * r * np.log(SCALES) + log_determinants)
+    bounds: FloatArray = fits + worst - divergences
+    return bounds
+
+
+def _spreads(z: FloatArray, covariances: FloatArray) -> FloatArray:
+    """Variances of theta . z, shape (S, P)."""
+    spreads: FloatArray = ((z @ covariances) * z).sum(axis=2)
+    return spreads
+
+
+def _tilts(centres: FloatArray, spreads: FloatArray) -> FloatArray:
+    """The best k, nearly: sigmoid(x) at the root of x + tanh(x / 2) v / 2 = m, by Newton's method.
+
+    The left side is odd, and concave for x > 0: from its tangent at 0, every step stays on one side.
+    """
+    found = centres / (1.0 + 0.25 * spreads)
+    for _ in range(TILTS):
+        bends = np.tanh(0.5 * found)
+        missing = centres - found - 0.5 * bends * spreads
+        found = found + missing / (1.0 + 0.25 * spreads * (1.0 - bends**2))
+    return np.asarray(sigmoid(found), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Evidence from counts of duels, without a model."""

@@ -1,0 +1,221 @@
+"""What the duels say when each pair of arms is counted for itself."""
+
+import math
+
+import numpy as np
+
+from winnow.algorithms.best_duel.counts.finite_bets import ROUNDING
+from winnow.algorithms.best_duel.counts.pair_wealths import PairWealths
+from winnow.algorithms.best_duel.counts.preference_intervals import PreferenceIntervals
+from winnow.algorithms.best_duel.counts.winner_tests import (
+    error_bound,
+    log_e_values,
+    own_duels_level,
+    product_level,
+)
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.evidence import evidence_delta
+from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.decision import EXACT, Assumption, Claim, Raise
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+
+NOBODY: IntArray = np.empty(0, dtype=np.int64)
+
+
+class CountEvidence:
+    """Preferences by the share of duels won, nothing assumed of how pairs hang together.
+
+    The best arm is separated by one of the two rules of `winner_tests`, which has the proofs: it is shown by
+    its own duels to beat every other active arm; or, where the setting assumes a winner, every other active
+    arm is ruled out by its e-value and the best one is not. With `epsilon`, it is shown to be good enough.
+
+    Unscored duels count for whoever they would help least, in the rules and in the intervals; estimates and
+    the statistic leave them out.
+
+    The interval of an estimate goes from the least lower to the least upper end of the arm's pairs against
+    active arms. With probability at least 1 - delta all intervals of all arms hold at every look, whatever
+    the rule that stops.
+
+    Where two arms meet an example once, the preference is that over all n examples, and may become certain:
+    an arm loses for certain when some active arm has gained more than n / 2 against it. Once every active arm
+    loses for certain, or is certain to beat or tie every other, all is settled: one of the latter is the best
+    arm, several are tied, and where there is none no arm is the winner.
+
+    Args:
+        setting: The problem, without features.
+        record: Where the duels are told, nothing yet where some pairs meet an example once; `update` is to
+            be called after each tell.
+
+    Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
+    equation (7) and the proof of Corollary 3.3, for the statistic.
+    """
+
+    def __init__(self, setting: Setting, record: DuelRecord) -> None:
+        self._setting = setting
+        self._delta = evidence_delta(setting)
+        self._record = record
+        self._wealths = PairWealths(record, 0.5)
+        self._good_enough = PairWealths(record, 0.5 - setting.epsilon) if setting.epsilon else self._wealths
+        self._pair_intervals = PreferenceIntervals(record, self._delta)
+        self._rebuild()
+
+    def update(self) -> None:
+        """Follow the record: O(K) for each of a few duels, O(K^2) for many or when an arm was dropped."""
+        record = self._record
+        self._wealths.update()
+        if self._good_enough is not self._wealths:
+            self._good_enough.update()
+        self._pair_intervals.update()
+        if record.pairs is not self._pairs or len(record.scored) > record.n_arms:
+            self._rebuild()
+            return
+        for pair in record.scored:
+            for row, column in (pair, pair[::-1]):
+                count = record.counts[row, column]
+                self.standings.refresh(row, column, record.wins[row, column] / count, count)
+        self._follow()
+
+    @property
+    def preferences(self) -> FloatArray:
+        """Share of a pair's scored duels that the row won, shape (K, K), NaN where there is none."""
+        return self.standings.preferences
+
+    @property
+    def estimates(self) -> FloatArray:
+        """What each arm is ranked by, shape (K,)."""
+        return self.standings.estimates
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower ends of the intervals of the estimates, shape (K,)."""
+        return self._ends()[0]
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper ends of the intervals of the estimates, shape (K,)."""
+        return self._ends()[1]
+
+    @property
+    def statistic(self) -> float:
+        """Z of equation (7), by the scored duels, in nats; 0 where there is none."""
+        if self.best is None or self._record.n_active < 2:
+            return 0.0
+        rivals = self._record.active.copy()
+        rivals[self.best] = False
+        return float(self.standings.doubts[rivals].min())
+
+    @property
+    def beaten(self) -> BoolArray:
+        """Active arms shown not to beat every other, shape (K,).
+
+        As long as none is dropped, one that does is ever among them with probability at most delta.
+        """
+        is_out = self._e_values() >= product_level(self._delta, self._record.n_arms, 0.0)
+        return self._record.active & (self.losers | (is_out & (self._setting.delta is not None)))
+
+    @property
+    def losers(self) -> BoolArray:
+        """Active arms that lose to another active one for certain, shape (K,)."""
+        active = self._record.active
+        if not self._record.is_once.any():
+            return np.zeros(len(active), dtype=np.bool_)
+        is_lost = np.isposinf(self._wealths.log_wealths)
+        is_loser: BoolArray = active & (is_lost & active).any(axis=1)
+        return is_loser
+
+    @property
+    def tied(self) -> BoolArray:
+        """The arms that share the first place for certain, shape (K,); none where all is not settled."""
+        is_first = self._unbeaten()
+        return is_first & (self.is_settled and np.count_nonzero(is_first) > 1)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is certain of every active arm that it loses, or that it beats or ties every other."""
+        active = self._record.active
+        if not self._record.is_once.any() or self._record.n_active < 2:
+            return False
+        return bool((self.losers | self._unbeaten())[active].all())
+
+    @property
+    def claim(self) -> Claim:
+        """What may be said once the best arm is separated, or all is settled."""
+        if self.is_settled:
+            return EXACT
+        assumptions: tuple[Assumption, ...] = ("winner-exists",) if self._setting.assume_winner else ()
+        is_certain = np.isposinf(self._good_enough.log_wealths[self._others(), self.best]).all()
+        if is_certain and not assumptions:
+            return EXACT
+        bound = self._error_bound()
+        raised_by: tuple[Raise, ...] = ("dropped",) if bound > self._delta else ()
+        return Claim(kind="proven", delta=bound, raised_by=raised_by, assumptions=assumptions)
+
+    def _rebuild(self) -> None:
+        record = self._record
+        self._pairs = record.pairs
+        self.standings = Standings(record.preferences, record.counts, record.active)
+        self._follow()
+
+    def _follow(self) -> None:
+        self._intervals: tuple[FloatArray, FloatArray] | None = None
+        self.best = self.standings.best
+        # Arms that are ruled out as winners, though not shown to lose to the best arm itself.
+        self.unsettled = NOBODY
+        self.is_separated = self.is_settled and np.count_nonzero(self._unbeaten()) == 1
+        if self.is_separated or not self._may_be_ruled_out():
+            return
+        level = product_level(self._delta, self._record.n_arms, self._setting.epsilon)
+        others, e_values = self._others(), self._e_values(self.best)
+        if not (e_values[others] >= level).all():
+            return
+        if self._setting.assume_winner:
+            # Where the best arm is ruled out as well, there is no winner to be assumed.
+            self.is_separated = bool(self._e_values()[self.best] < -math.log(self._delta))
+        else:
+            shown = self._good_enough.log_wealths[others, self.best]
+            self.unsettled = others[shown < own_duels_level(self._delta, self._record.n_arms)]
+            self.is_separated = len(self.unsettled) == 0
+        self.is_separated &= self._error_bound() < 1.0
+
+    def _may_be_ruled_out(self) -> bool:
+        """Whether all arms but the best may be: no log E(i) is above Z_i, which is faster to follow."""
+        if self.best is None or self._record.n_active < 2:
+            return False
+        if self._setting.epsilon or self._record.is_once.any():
+            return True
+        return self.statistic >= -math.log(self._delta)
+
+    def _others(self) -> IntArray:
+        """The active arms but the best, in ascending order."""
+        is_other = self._record.active.copy()
+        is_other[self.best] = False
+        return np.flatnonzero(is_other)
+
+    def _e_values(self, named: int | None = None) -> FloatArray:
+        """Each arm's log E, shape (K,), for naming an arm: its factors are those of being good enough."""
+        shifted = None
+        if named is not None and self._setting.epsilon:
+            shifted = np.full_like(self._wealths.log_wealths, np.nan)
+            shifted[:, named] = self._good_enough.log_wealths[:, named]
+        return log_e_values(self._wealths.log_wealths, self._record.active, shifted)
+
+    def _error_bound(self) -> float:
+        return error_bound(self._delta, self._record.n_dropped, assume_winner=self._setting.assume_winner)
+
+    def _unbeaten(self) -> BoolArray:
+        """Active arms that are certain to beat or tie every other active one, shape (K,)."""
+        record = self._record
+        is_safe = record.is_once & (record.wins >= record.n_examples / 2.0 - ROUNDING)
+        others = record.active & ~np.eye(record.n_arms, dtype=np.bool_)
+        unbeaten: BoolArray = record.active & (is_safe | ~others).all(axis=1)
+        return unbeaten
+
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        if self._intervals is None:
+            lower = self._pair_intervals.lower()
+            others = self._record.active & ~np.eye(self._record.n_arms, dtype=np.bool_)
+            least, most = (np.where(others, ends, 1.0).min(axis=1) for ends in (lower, 1.0 - lower.T))
+            # Rounding aside the estimates are inside.
+            self._intervals = np.fmin(least, self.estimates), np.fmax(most, self.estimates)
+        return self._intervals

@@ -1,0 +1,90 @@
+"""Intervals of the preferences of all pairs, which hold all at once."""
+
+import math
+
+import numpy as np
+from scipy.special import betaln, entr
+
+from winnow.algorithms.best_duel.counts.divergence import kl_lower_bounds
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+
+
+class PreferenceIntervals:
+    """With probability at least 1 - delta every pair's preference is in its interval, at every look.
+
+    An unscored duel counts as lost at the lower end and as won at the upper one, so the intervals hold
+    whatever had come out; they hold the share of scored duels that was won. Pairs that meet an example once
+    have those of `FinitePopulationIntervals`: of the preference over all n examples, which are known in the
+    end. Each of the P = K (K - 1) / 2 pairs has delta / P.
+
+    Args:
+        record: Where the duels are told; `update` is to be called after each tell, from the first on.
+        delta: In (0, 1).
+    """
+
+    def __init__(self, record: DuelRecord, delta: float) -> None:
+        self._record = record
+        n_pairs = record.n_arms * (record.n_arms - 1) // 2
+        self._level = math.log(n_pairs / delta)
+        self._once = np.argwhere(np.triu(record.is_once))  # (M, 2) pairs that meet an example once
+        self._places = {(first, second): place for place, (first, second) in enumerate(self._once.tolist())}
+        self._finite = (
+            FinitePopulationIntervals(len(self._once), record.n_examples, delta * len(self._once) / n_pairs)
+            if len(self._once)
+            else None
+        )
+
+    def update(self) -> None:
+        """Follow the record, which has just been told a batch."""
+        if self._finite is None:
+            return
+        places, outcomes = [], []
+        for first, second, outcome in self._record.latest:
+            if (place := self._places.get((min(first, second), max(first, second)))) is not None:
+                places.append(place)
+                outcomes.append(outcome if first < second else 1.0 - outcome)
+        if places:
+            self._finite.update(np.array(places), np.array(outcomes))
+
+    def lower(self) -> FloatArray:
+        """Lower ends for the preference of the row, shape (K, K); upper ends are 1 minus those transposed."""
+        record = self._record
+        told = np.maximum(record.told, 1)
+        wins = np.where(record.told > 0, record.wins, 0.0)
+        lower = kl_lower_bounds(wins / told, told, self._level + log_prices(wins, told))
+        lower = np.where(record.told > 0, lower, 0.0)
+        if self._finite is not None:
+            first, second = self._once.T
+            lower[first, second] = self._finite.lower
+            lower[second, first] = 1.0 - self._finite.upper
+            lower = np.fmin(lower, record.preferences)  # a wider interval holds as well
+        return lower
+
+
+def log_prices(wins: FloatArray, counts: IntArray) -> FloatArray:
+    """How much likelier W wins in N duels are at q = W / N than under the mixture of q over Beta(1/2, 1/2).
+
+    The preference m of a pair ever has log(1 / alpha) plus this below N d(W / N, m) with probability at most
+    alpha, d being the divergence of Bernoulli distributions: that says that the mixture, a non-negative
+    martingale in units of the likelihood of m, has reached 1 / alpha. It does not drop there when a further
+    win is counted, m being below W / N: its logarithm is convex in W and at most 0 at W = N m. So a lower
+    end that counts missing outcomes as lost is below the one that it would be with them.
+
+    Args:
+        wins: W, any shape.
+        counts: N, of the same shape, positive.
+
+    Returns:
+        Of that shape, in nats.
+
+    Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for mixtures
+    with Ville's inequality; Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for
+    this mixture.
+    """
+    shares = wins / counts
+    greatest = -counts * (entr(shares) + entr(1.0 - shares))
+    mixture = betaln(wins + 0.5, counts - wins + 0.5) - np.log(np.pi)
+    prices: FloatArray = greatest - mixture
+    return prices

@@ -1,0 +1,92 @@
+"""What wealths of pairs of arms say together: which arms cannot be the winner, and which arm is.
+
+An arm is the winner if it beats every other; q(i, j) is the preference of i over j, and M(i, j) the wealth
+that bets on j beating i, of `PairWealths`: if i beats or ties j it is a non-negative supermartingale that
+starts at 1, and so ever reaches 1 / alpha with probability at most alpha. Nothing is assumed of how pairs
+hang together.
+
+Two rules name an arm a:
+
+* Its own duels: M(j, a) reaches K / delta for every other arm j.
+* The product, which assumes a winner: E(i) reaches 1 / delta for every other arm i, see `log_e_values`.
+
+**Own duels.** An arm that is not the winner has an opponent that it does not beat, and against that one its
+wealth reaches K / delta with probability at most delta / K. At most K arms are not the winner: so another
+arm than the winner is ever named with probability at most delta, whether there is a winner or not.
+
+**Product.** If w beats or ties every other arm, then E(w) is a supermartingale too, as a duel changes one
+of its factors, and so ever reaches 1 / delta with probability at most delta. Naming an arm that loses to
+some other takes that, as w is not that arm. No union over arms or pairs is needed; and without such a w,
+the arm that is named may well lose to another.
+
+**Dropped arms.** Which arms are dropped may depend on the outcomes, so that the rest is not fixed
+beforehand; m of them are dropped in the end. Then the rules speak of the arms that are left, and err with
+these bounds:
+
+* Own duels: (m + 1) delta. Choose for each arm m + 1 of those that it does not beat, or all where they are
+  fewer. If a is named though it does not beat every arm that is left, one of its chosen ones is left, as
+  only m arms are not; and there the wealth of a reached K / delta. That is at most K (m + 1) events of
+  probability delta / K.
+* Product: (2 m + 1) delta, if some arm of those that are left beats all others that are left. It then fails
+  to beat dropped arms only, at most m. At most 2 m + 1 arms fail to beat at most m: r such arms have r (r -
+  1) / 2 pairs among themselves, each with one that does not beat the other, and r m such failures at most.
+  Each has a product over the arms that it does beat, which is a supermartingale, and E is never above that
+  one, since a factor of a dropped arm counts as 1 at most. The bound holds as well, and ties are then
+  allowed, if some arm beats or ties every other, some arm again every other of the rest, and so on: then m
+  + 1 arms are all that can come first.
+
+**Good enough.** With epsilon > 0 an arm is good enough when no other beats it by more than epsilon, that
+is, when its preference over each is at least 1/2 - epsilon. By its own duels, the wealths of a bet on
+preferences above 1/2 - epsilon and the proof stays. With a winner assumed, a is good enough when the winner
+does not beat it by more than epsilon, which says nothing of other arms. If the winner w does, its E with
+the factor of a alone replaced by the wealth for q(a, w) > 1/2 - epsilon is a supermartingale. It depends on
+a, so each of the K - 1 answers that may be wrong has its share: the level is (K - 1) / delta.
+
+Source: Ville (1939) for the inequality; Robbins (1970), as in `HalfMixture`; the combinations are Winnow's
+own.
+"""
+
+import math
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+
+
+def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray | None = None) -> FloatArray:
+    """The evidence against each arm being the winner: log E(i), the product over j of 1 - p + p M(i, j).
+
+    p = 1 / (K - 1), so that one opponent that leads costs a factor of K - 1, and those that do not lead cost
+    at most a factor of e together. A factor of a dropped arm counts where it is below 1.
+
+    Args:
+        log_wealths: log M, shape (K, K).
+        active: Shape (K,), arms not dropped.
+        shifted: Shape (K, K), what takes the place of log M in columns where it is not NaN; None for nowhere.
+
+    Returns:
+        Shape (K,).
+    """
+    wealths = log_wealths if shifted is None else np.where(np.isnan(shifted), log_wealths, shifted)
+    share = 1.0 / (len(active) - 1)
+    log_rest = math.log1p(-share) if share < 1.0 else -math.inf
+    log_factors = np.logaddexp(log_rest, math.log(share) + wealths)
+    log_factors[:, ~active] = np.minimum(log_factors[:, ~active], 0.0)
+    np.fill_diagonal(log_factors, 0.0)
+    e_values: FloatArray = log_factors.sum(axis=1)
+    return e_values
+
+
+def own_duels_level(delta: float, n_arms: int) -> float:
+    """What the logarithm of a wealth has to reach for an arm to be shown to beat an opponent by itself."""
+    return math.log(n_arms / delta)
+
+
+def product_level(delta: float, n_arms: int, epsilon: float) -> float:
+    """What log E has to reach for an arm to be ruled out where another one is named."""
+    return math.log((n_arms - 1 if epsilon > 0.0 else 1) / delta)
+
+
+def error_bound(delta: float, n_dropped: int, *, assume_winner: bool) -> float:
+    """The probability that an arm is named wrongly with at most `n_dropped` arms dropped is at most this."""
+    return ((2 if assume_winner else 1) * n_dropped + 1) * delta

@@ -1,0 +1,154 @@
+"""Predicted scores of all pairs, by a low-rank model of what was told and of earlier tables."""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from winnow.algorithms.best_mean.predictions.arms import ArmPredictions
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
+from winnow.algorithms.low_rank.history import History, example_factors, model_for
+from winnow.algorithms.low_rank.joint_fit import fit_observations, weight_of_ridge
+from winnow.algorithms.low_rank.logistic import LOGISTIC
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+
+RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores can tell apart only a few kinds of examples
+RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this one
+BLOCK = 1 << 20  # predictions made together when all are wanted
+GROWTH = 1.25  # of the scores that a fit stands on, before it is made again
+
+
+class LowRankPredictions:
+    """A low-rank model of the arms: first fitted once every arm was told something, then every tau rounds.
+
+    With a history the factors of the examples are those fitted to it, and stay; the factors of the arms are
+    fitted again. Without, both are fitted to what was told. A fit starts where the last one ended. There are
+    no predictions before the first fit.
+
+    What has not grown by a quarter since it was last fitted is left as it is: an arm with a history, all
+    scores together without. So all fits of a campaign together cost a few times what the last one costs, in
+    proportion to the scores, where fitting everything every tau rounds costs the square of them.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        history: FloatArray | None,
+        rank: int | None,
+        ridge: float | None,
+        tau: int,
+    ) -> None:
+        for name, value, holds, requirement in (
+            ("rank", rank, rank is None or rank >= 1, "at least 1 or None"),
+            ("ridge", ridge, ridge is None or 0.0 < ridge < np.inf, "positive and finite or None"),
+            ("tau", tau, tau >= 1, "at least 1"),
+        ):
+            if not holds:
+                raise InvalidParameter(name, value, requirement)
+        self._history = None if history is None else History.checked(history, setting.n_examples)
+        self._n_arms, self._n_examples = setting.n_arms, setting.n_examples
+        self._rank = rank or (RANK_WITHOUT_HISTORY if history is None else RANK_WITH_HISTORY)
+        self._ridge, self._tau = ridge, tau
+        self._rounds = 0  # since the last fit
+        self._told: list[list[IntArray]] = [[] for _ in range(setting.n_arms)]
+        self._scored: list[list[Row]] = [[] for _ in range(setting.n_arms)]
+        self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) scores
+        self._fitted = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) scores that the last fit stands on
+        self._all_binary = True
+        self._model: FactorModel = LOGISTIC
+        self._factors: tuple[Floats, Floats] | None = None  # U (K, r) and V (n, r)
+        self._arms: dict[int, ArmPredictions] = {}
+
+    def tell(self, arm: int, examples: IntArray, scores: FloatArray) -> None:
+        """Remember scores of an arm, NaN where unscored, for the next fit."""
+        is_scored = ~np.isnan(scores)
+        self._told[arm].append(examples)
+        if is_scored.any():
+            self._scored[arm].append((examples[is_scored], scores[is_scored]))
+            self._counts[arm] += np.count_nonzero(is_scored)
+            self._all_binary &= bool(((scores == 0.0) | (scores == 1.0))[is_scored].all())
+
+    def end_round(self, every_arm_told: bool) -> bool:
+        """Count a round whose scores were told, and fit when it is time to; whether predictions are new."""
+        self._rounds += 1
+        is_due = every_arm_told if self._factors is None else self._rounds >= self._tau
+        if not is_due:
+            return False
+        self._rounds = 0
+        return self._fit_both() if self._history is None else self._fit_arms(self._history)
+
+    def of_arm(self, arm: int) -> ArmPredictions | None:
+        """The predictions of an arm, with their sums over what was not told; None before the first fit.
+
+        Whoever tells some of the arm's examples removes them from it.
+        """
+        if self._factors is None:
+            return None
+        if arm not in self._arms:
+            u, v = self._factors
+            told = np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])
+            # A product this small is faster without the threads of a BLAS, which einsum does not use.
+            predicted = self._model.predict(np.einsum("nr,r->n", v, u[arm]))
+            self._arms[arm] = ArmPredictions.untold(predicted, told)
+        return self._arms[arm]
+
+    def sums_of_untold(self) -> FloatArray:
+        """Sums of the predictions over each arm's examples not told, shape (K,); NaN before the first fit."""
+        if self._factors is None:
+            return np.full(self._n_arms, np.nan)
+        u, v = self._factors
+        sums = np.empty(self._n_arms)
+        height = max(1, BLOCK // self._n_examples)
+        for first in range(0, self._n_arms, height):
+            predictions = self._model.predict(u[first : first + height] @ v.T)
+            for row, arm in zip(predictions, range(first, first + height), strict=False):
+                row[np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])] = 0.0
+            sums[first : first + height] = predictions.sum(axis=1, dtype=np.float64)
+        return sums
+
+    def of_pairs(self, arm: int, examples: IntArray) -> FloatArray:
+        """The predictions of some pairs of an arm, shape (B,); there has to be a fit."""
+        assert self._factors is not None
+        u, v = self._factors
+        return self._model.predict(v[examples] @ u[arm]).astype(np.float64)
+
+    def _rows(self, arms: IntArray) -> list[Row]:
+        """The scored examples of some arms."""
+        nothing = (np.empty(0, dtype=np.int64), np.empty(0))
+        rows = [list(zip(nothing, *self._scored[arm], strict=True)) for arm in arms]
+        return [(np.concatenate(examples), np.concatenate(scores)) for examples, scores in rows]
+
+    def _fit_arms(self, history: History) -> bool:
+        """Fit the arms that have grown; whether there are any."""
+        arms = np.flatnonzero((self._counts > 0) & (self._counts >= GROWTH * self._fitted))
+        if arms.size == 0:
+            return False
+        if self._factors is None:
+            self._model, v = example_factors(history, self._rank, self._ridge)
+            self._factors = (np.zeros((self._n_arms, v.shape[1]), dtype=v.dtype), v)
+        u, v = self._factors
+        u[arms] = fit_rows(self._model, v, self._rows(arms), u[arms], ridge_weight=RIDGE_OF_ROWS)
+        self._fitted[arms] = self._counts[arms]
+        for arm in arms:
+            self._arms.pop(arm, None)
+        return True
+
+    def _fit_both(self) -> bool:
+        """Fit everything if it has grown; whether it has."""
+        n_scores = int(self._counts.sum())
+        if n_scores == 0 or n_scores < GROWTH * self._fitted.sum():
+            return False
+        model = model_for(self._all_binary)
+        start = self._factors if model is self._model else None
+        rows = self._rows(np.arange(self._n_arms))
+        examples, scores = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+        ends = np.cumsum([0, *(len(of_arm) for _, of_arm in rows)])
+        shape = (self._n_arms, self._n_examples)
+        table = csr_array((scores.astype(np.float32), examples, ends), shape=shape)
+        weight = weight_of_ridge(self._ridge, n_scores, *shape)
+        self._factors = fit_observations(model, table, min(self._rank, *shape), weight, start)
+        self._model = model
+        self._fitted[:] = self._counts
+        self._arms.clear()
+        return True

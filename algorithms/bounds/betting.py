@@ -1,0 +1,251 @@
+"""Bets that a bounded mean lies below a level, and the capital that they make: three rules.
+
+Letters as in Park et al.: q_i the i-th observation, in [., M], M its largest value; alpha the level; lambda_i
+the bet on q_i, a function of q_1..q_{i-1} only; E_n = prod_{i <= n} (1 - lambda_i (q_i - alpha)) the capital.
+With lambda_i in [0, 1 / (M - alpha)) the capital stays positive, and if every q_i has a mean of at least
+alpha given the past, it is a supermartingale that starts at 1: by Ville's inequality it ever reaches 1 /
+delta with probability at most delta. Capital is kept as its logarithm.
+
+R rows are bet on at once, each on S observations per step; B steps at once. The average of the S capitals of
+a row is what is used of them; it is a supermartingale like them, whatever the bets share.
+"""
+
+import math
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+
+Rows = IntArray | slice
+
+PORTFOLIO_ERROR = 1e-6
+"""Most that a portfolio's capital is off, as a share of it, with as many nodes as `nodes_for` says."""
+MOST_STAKED = 0.75  # c: the share of the capital that one observation may cost with the WSR rule
+MOST_STAKED_STAR = 0.9  # the same with the STaR rule
+BLOCK = 16  # steps between two logarithms: as many factors, none below 1e-6, cannot underflow
+WORKING_SET = 2**18  # numbers in a block of steps and rows: more of them would leave the cache
+
+
+class Capital(Protocol):
+    """The capital of a betting rule, in R rows of S strategies."""
+
+    def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
+        """Bet on the next observations of some rows, in their order.
+
+        Args:
+            rows: Which rows; R' of them, none twice.
+            observations: Shape (R', B, S).
+            bets: Shape (R', B, S), to be filled with the bets lambda that are made; None where nobody wants
+                them.
+
+        Returns:
+            Shape (R', B, S), the logarithm of the capital after each step.
+        """
+        ...
+
+
+def log_average(logs: FloatArray) -> FloatArray:
+    """The logarithm of the average over the last axis of numbers given by their logarithms."""
+    highest = logs.max(axis=-1, keepdims=True)
+    average: FloatArray = np.log(np.exp(logs - highest).mean(axis=-1)) + highest[..., 0]
+    return average
+
+
+def nodes_for(horizon: int) -> int:
+    """J, the nodes of a universal portfolio that is as good as an exact one for n = `horizon` observations.
+
+    With x = (q - alpha) / (M - alpha) <= 1 and b = lambda (M - alpha), a factor 1 - b x is (1 - b) + (1 - x)
+    b, so E_n is a sum of terms b^m (1 - b)^(n - m), none of them negative: the average over nodes is off by
+    no larger share than for the worst of these. That one has m near n / 2, is sin(angle)^n, and is off by 2
+    exp(-2 J^2 / n), the share of the frequencies that J nodes take for constants. From J > n / 2 on there are
+    none.
+
+    Args:
+        horizon: n, at least 1.
+    """
+    enough = math.sqrt(horizon * math.log(2.0 / PORTFOLIO_ERROR) / 2.0)
+    return min(math.ceil(enough) + 1, horizon // 2 + 1)
+
+
+class UniversalPortfolio:
+    """The capital of the bets of a universal portfolio with the prior Beta(1/2, 1/2) on lambda (M - alpha).
+
+    A bet is the mean of lambda under the prior times the capital that betting lambda all the time has made.
+    So the capital is the average of those capitals over the prior, and the bets need not be computed. As the
+    prior is the weight of Gauss-Chebyshev quadrature, it is the plain average over J nodes: how good, says
+    `nodes_for`. Whatever the number of observations, the nodes are themselves a prior, so that the capital
+    is that of an exact portfolio which bets on J values of lambda, and as valid.
+
+    Args:
+        n_rows: R.
+        most: M, shape (S,).
+        alpha: The level, below every M.
+        nodes: J, at least 1.
+
+    Source: Cover (1991), "Universal Portfolios", Mathematical Finance 1(1); Park et al. (2025), "Adaptive
+    Prediction-Powered AutoEval with Reliability and Efficiency Guarantees", equation (19).
+    """
+
+    def __init__(self, n_rows: int, most: FloatArray, alpha: float, nodes: int) -> None:
+        angles = (np.arange(nodes) + 0.5) * np.pi / nodes
+        self._nodes = (1.0 - np.cos(angles)) / 2.0  # (J,)
+        self._alpha = alpha
+        self._widths = most - alpha  # (S,)
+        self._logs = np.zeros((n_rows, most.size, nodes))  # (R, S, J)
+
+    def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
+        """Bet on the next observations of some rows; see `Capital.bet`."""
+        stakes = (observations - self._alpha) / self._widths  # (R', B, S), at most 1
+        path = np.empty_like(stakes)
+        indices = np.arange(len(self._logs))[rows]
+        at_once = max(1, WORKING_SET // (BLOCK * self._logs[0].size))
+        for start in range(0, len(indices), at_once):
+            some = slice(start, start + at_once)
+            made = None if bets is None else bets[some].swapaxes(0, 1)
+            path[some] = self._bet_together(indices[some], stakes[some].swapaxes(0, 1), made).swapaxes(0, 1)
+        return path
+
+    def _bet_together(self, rows: IntArray, stakes: FloatArray, bets: FloatArray | None) -> FloatArray:
+        """The logarithm of the capital of rows that fit in the cache; stakes, bets, result of (B, R', S)."""
+        logs = self._logs[rows]  # (R', S, J)
+        path = np.empty_like(stakes)
+        room = np.empty((min(BLOCK, len(stakes)), *logs.shape))
+        for start in range(0, len(stakes), BLOCK):
+            block = slice(start, start + BLOCK)
+            gains = room[: len(stakes[block])]  # (b, R', S, J)
+            np.multiply(stakes[block, ..., np.newaxis], -self._nodes, out=gains)
+            gains += 1.0
+            for before, now in pairwise(gains):
+                now *= before
+            highest = logs.max(axis=-1)  # (R', S)
+            shares = np.exp(logs - highest[..., np.newaxis]) / logs.shape[-1]
+            path[block] = np.log(np.einsum("rsj,brsj->brs", shares, gains)) + highest
+            if bets is not None:
+                bets[block] = self._bets(shares, gains)
+            logs += np.log(gains[-1])
+        self._logs[rows] = logs
+        return path
+
+    def _bets(self, shares: FloatArray, gains: FloatArray) -> FloatArray:
+        """The means of lambda by the capitals before each step of a block, shape (b, R', S)."""
+        before = np.concatenate([np.ones_like(gains[:1]), gains[:-1]])  # (b, R', S, J)
+        staked = np.einsum("rsj,brsj->brs", shares * self._nodes, before)
+        bets: FloatArray = staked / np.einsum("rsj,brsj->brs", shares, before) / self._widths
+        return bets
+
+
+class RunningVariances:
+    """v_{i-1}, the variance of the observations before i, with 1/4 in place of one more.
+
+    Args:
+        n_rows: R.
+        n_columns: S.
+
+    Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
+    86(1); Park et al. (2025), equation (21).
+    """
+
+    def __init__(self, n_rows: int, n_columns: int) -> None:
+        self.counts = np.zeros(n_rows, dtype=np.int64)  # (R,) i - 1
+        self._sums = np.zeros((n_rows, n_columns))  # (R, S)
+        self._squares = np.zeros((n_rows, n_columns))  # (R, S) squared deviations from the running means
+
+    def before(self, rows: Rows, observations: FloatArray) -> FloatArray:
+        """Absorb observations, and say the variance before each of them; (R', B, S) both."""
+        told = self.counts[rows][:, np.newaxis] + np.arange(observations.shape[1])  # (R', B) i - 1
+        told = told[:, :, np.newaxis]
+        means = (0.5 + self._sums[rows][:, np.newaxis] + observations.cumsum(axis=1)) / (told + 2)
+        added = (observations - means) ** 2
+        squares = self._squares[rows][:, np.newaxis] + added.cumsum(axis=1)
+        variances: FloatArray = (0.25 + squares - added) / (told + 1)
+        self.counts[rows] += observations.shape[1]
+        self._sums[rows] += observations.sum(axis=1)
+        self._squares[rows] = squares[:, -1]
+        return variances
+
+
+class WsrCapital:
+    """The capital of the bets of Waudby-Smith and Ramdas, best for a number of observations that is known.
+
+    lambda_i = min(c / (M - alpha), sqrt(2 log(1 / level) / (n v_{i-1}))), c = 3/4, v by `RunningVariances`.
+    The bets are valid at any time, and gain most near n.
+
+    Args:
+        n_rows: R.
+        most: M, shape (S,).
+        alpha: The level, below every M.
+        level: The error probability at which the capital is used, in (0, 1).
+        horizon: n, at least 1.
+
+    Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
+    86(1); Park et al. (2025), equations (20) and (21).
+    """
+
+    def __init__(self, n_rows: int, most: FloatArray, alpha: float, level: float, horizon: int) -> None:
+        self._alpha = alpha
+        self._caps = MOST_STAKED / (most - alpha)
+        self._scale = -2.0 * np.log(level) / horizon
+        self._variances = RunningVariances(n_rows, most.size)
+        self._logs = np.zeros((n_rows, most.size))  # (R, S)
+
+    def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
+        """Bet on the next observations of some rows; see `Capital.bet`."""
+        variances = self._variances.before(rows, observations)
+        made = np.minimum(self._caps, np.sqrt(self._scale / variances))
+        if bets is not None:
+            bets[:] = made
+        gains = np.log1p(-made * (observations - self._alpha))
+        path: FloatArray = self._logs[rows][:, np.newaxis] + gains.cumsum(axis=1)
+        self._logs[rows] = path[:, -1]
+        return path
+
+
+class StarCapital:
+    """The capital of bets of what is still needed over what is left ("STaR").
+
+    lambda_i = min(c / (M - alpha), sqrt(2 max(0, log(1 / level) - log E_{i-1}) / ((n - i + 1) v_{i-1}))) with
+    c = 9/10, E the average of the row's S capitals, n the number of observations that there will be, and v by
+    `RunningVariances`. The first bet is that of `WsrCapital` but for c; then a row that is ahead of its
+    schedule bets less than there, one that is behind more, and one whose E has reached 1 / level nothing. As
+    E and v are those before observation i, the bets are predictable, which is all that validity takes: the S
+    capitals of a row share E, and each is a supermartingale given what was observed of all.
+
+    Beyond n observations each is bet on as if it were the last one.
+
+    Args:
+        n_rows: R.
+        most: M, shape (S,).
+        alpha: The level, below every M.
+        level: The error probability at which the average is used, in (0, 1).
+        horizon: n, at least 1.
+
+    Source: Voráček & Orabona (2025), "STaR-Bets: Sequential Target-Recalculating Bets for Tighter Confidence
+    Intervals", arXiv:2505.22422, whose idea it is; the cap and v are chosen here.
+    """
+
+    def __init__(self, n_rows: int, most: FloatArray, alpha: float, level: float, horizon: int) -> None:
+        self._alpha = alpha
+        self._caps = MOST_STAKED_STAR / (most - alpha)
+        self._bar = -np.log(level)
+        self._horizon = horizon
+        self._variances = RunningVariances(n_rows, most.size)
+        self._logs = np.zeros((n_rows, most.size))  # (R, S)
+
+    def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
+        """Bet on the next observations of some rows; see `Capital.bet`."""
+        left = self._horizon - self._variances.counts[rows]  # (R',) n - i + 1 at the first step
+        variances = self._variances.before(rows, observations)
+        excess = observations - self._alpha
+        logs, path = self._logs[rows], np.empty_like(excess)
+        for step in range(excess.shape[1]):
+            needed = np.maximum(self._bar - log_average(logs), 0.0)  # (R',)
+            pace = (2.0 * needed / np.maximum(left - step, 1))[:, np.newaxis]
+            made = np.minimum(self._caps, np.sqrt(pace / variances[:, step]))  # (R', S)
+            logs = logs + np.log1p(-made * excess[:, step])
+            path[:, step] = logs
+            if bets is not None:
+                bets[:, step] = made
+        self._logs[rows] = logs
+        return path

@@ -1,0 +1,149 @@
+"""Time-uniform intervals that predicted scores make narrower, and that hold whatever the predictions are.
+
+Letters as in `confidence`, and: s the predicted scores, sbar_t the mean of s over the examples untold before
+the t-th, w_t a weight in [0, 1], c_t = w_t (s_t - sbar_t) the control of a draw.
+
+The draw is uniform, so c_t has mean 0 given the past, and y_t = x_t - c_t the same mean mu_t(m) as x_t: the
+capital of bets on y in place of x is a martingale too, as long as weights and predictions are fixed by the
+past. y is never below -a_t, a_t the largest control among the untold examples, so a bet in
+[0, 1 / (mu_t(m) + a_t)] keeps the capital non-negative. If the predictions are good, y varies less than x,
+and the capital against a wrong mean grows faster.
+
+Half of the capital is bet on y and half on x. An average of martingales is one, and never less than half of
+either: useless predictions cost a factor of 2 in capital, which a few more draws make up for. Splitting alpha
+between two intervals and intersecting them would cost as much, and gain less where both do well.
+
+Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS, for
+the betting; Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
+Factorization", Lemma 2, for the best weight, Cov(x, s) / Var(s).
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.algorithms.bounds.confidence import Control, EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+
+ROUNDING = (
+    1e-9  # of sbar, which comes from sums kept over many draws: it may not let the capital turn negative
+)
+PRIOR_SQUARES, PRIOR_WEIGHT = 0.25, 0.5  # a few draws' worth of predictions that deserve half their weight
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedDraws:
+    """What was predicted for the next draws of an arm, before their scores were known."""
+
+    values: FloatArray
+    """s, shape (B,), in [0, 1], in the order of the draws."""
+    means: FloatArray
+    """sbar, shape (B,): mean of the predictions over the examples untold before each draw."""
+    least: float
+    """A lower bound of the predictions over all untold examples."""
+    most: float
+    """An upper bound of the predictions over all untold examples."""
+
+    def mirrored(self) -> "PredictedDraws":
+        """The same for one minus the scores."""
+        return PredictedDraws(1.0 - self.values, 1.0 - self.means, 1.0 - self.most, 1.0 - self.least)
+
+
+class PredictionPoweredIntervals(FinitePopulationIntervals):
+    """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
+
+    The promise and what it assumes are those of `FinitePopulationIntervals`; besides, that predictions are
+    announced before the scores they are for, and depend on nothing but what was told before. An unscored
+    pair counts as 0 below and as 1 above, as there.
+
+    The estimates are difference estimates with the same controls: as c_t has mean 0 given the past, a score
+    less its control has the mean of the score, so whatever the predictions are, they add no bias. The weights
+    are those of the lower ends.
+    """
+
+    def __init__(
+        self, n_arms: int, n_examples: int, alpha: float, *, single: EndLevels | None = None
+    ) -> None:
+        super().__init__(n_arms, n_examples, alpha, single=single)
+        best_for = self._single.levels
+        self._powered_low = PoweredWealth(n_arms, n_examples, best_for.lower, self._grid)
+        self._powered_high = PoweredWealth(n_arms, n_examples, best_for.upper, self._grid)
+        self._too_low, self._too_high = self._powered_low, self._powered_high
+        self._announced: dict[int, PredictedDraws] = {}
+        self._predicted: list[deque[PredictedDraws | None]] = [deque() for _ in range(n_arms)]
+
+    def announce(self, arm: int, predicted: PredictedDraws) -> None:
+        """Say what is predicted for the arm's draws in the next update; without it that is bet on plainly."""
+        self._announced[arm] = predicted
+
+    def update(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
+        """Absorb scores in the order of their draws; the work is done when the ends are next read.
+
+        Args:
+            arms: Shape (B,).
+            scores: Shape (B,), in [0, 1], NaN where unscored.
+            is_draw: Shape (B,), which scores are uniform draws and may be bet on; None when all are.
+        """
+        for arm in np.unique(arms):
+            self._predicted[arm].append(self._announced.pop(int(arm), None))
+        super().update(arms, scores, is_draw)
+
+    def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
+        predicted = self._predicted[arm].popleft()
+        if predicted is not None:
+            controls = self._powered_low.weight(arm) * (predicted.values - predicted.means)
+            self._draw_sums[arm] -= controls[is_draw & ~np.isnan(scores)].sum()
+        self._powered_low.announced = predicted
+        self._powered_high.announced = None if predicted is None else predicted.mirrored()
+        super()._settle(arm, scores, is_draw)
+
+
+class PoweredWealth:
+    """The capital of bets that an arm's mean is higher than m, half of them on scores less a control.
+
+    As in `Wealth`, capital does not increase in m: y_t + a_t is never negative, so neither
+    1 + lambda (y - mu) nor, where the cap binds, 1 - c + c (y + a) / (mu + a) increases in mu.
+    """
+
+    def __init__(self, n_arms: int, n_examples: int, level: float, grid: FloatArray) -> None:
+        self._plain = Wealth(n_arms, n_examples, level, grid)
+        self._powered = Wealth(n_arms, n_examples, level, grid)
+        self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
+        self._sums = np.zeros(n_arms)  # (K,) of scores
+        self._squares = np.full(n_arms, PRIOR_SQUARES)  # (K,) of s - sbar
+        self._products = np.full(n_arms, PRIOR_SQUARES * PRIOR_WEIGHT)  # (K,) of s - sbar with x - its mean
+        self.announced: PredictedDraws | None = None
+
+    def capital(self, arm: int, window: slice = slice(None)) -> FloatArray:
+        """The capital of an arm, shape (G,), at the grid points of a window."""
+        with np.errstate(over="ignore"):
+            return 0.5 * self._plain.capital(arm, window) + 0.5 * self._powered.capital(arm, window)
+
+    def refuted(self, arm: int, window: slice, level: float) -> int:
+        """How many points of a window, its first ones, have a capital of at least 1 / level."""
+        return int(np.count_nonzero(self.capital(arm, window) >= 1.0 / level))
+
+    def weight(self, arm: int) -> float:
+        """The weight of the next controls of an arm, in [0, 1]: Cov(x, s) / Var(s) in what was told."""
+        return float(min(1.0, max(0.0, self._products[arm] / self._squares[arm])))
+
+    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> None:
+        """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
+
+        What was announced is used up.
+        """
+        predicted, self.announced = self.announced, None
+        self._plain.bet(arm, scores, window, is_draw)
+        if predicted is None:
+            self._powered.bet(arm, scores, window, is_draw)
+        else:
+            weight = self.weight(arm)
+            surprises = predicted.values - predicted.means
+            most = weight * np.maximum(predicted.most - predicted.means, 0.0) + ROUNDING
+            self._powered.bet(arm, scores, window, is_draw, Control(weight * surprises, most))
+            mean = (0.5 + self._sums[arm]) / (1 + self._told[arm])
+            self._squares[arm] += surprises @ surprises
+            self._products[arm] += surprises @ (scores - mean)
+        self._told[arm] += len(scores)
+        self._sums[arm] += scores.sum()

@@ -1,0 +1,98 @@
+"""What the reliable methods share: arms are certified by e-values of bets on their effective losses."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.certify.label_record import LabelRecord
+from winnow.algorithms.certify.losses import AUTOEVALUATED, HUMAN, UNLABELLED, effective_losses
+from winnow.algorithms.certify.one_sided import OneSidedTests
+from winnow.algorithms.certify.procedure import Findings, Procedure, by_arms
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.decision import Claim, Decision
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+
+
+class BettingTest:
+    """A selector that certifies an arm as soon as its e-value reaches 1 / delta, K / delta for Bonferroni.
+
+    The probability that it ever certifies an arm whose risk is above alpha is at most delta, under the
+    assumptions of `EValues`, whatever the autoevaluator is worth. Missing losses count as `effective_losses`
+    says, at their worst, so this holds for every way of losing losses; in exchange, they cost evidence.
+
+    The same bets on mirrored losses refute arms, so that no more labels go to them; see `Procedure`, which
+    also says with which probability intervals hold.
+
+    Estimates are the plain means of the human losses, those that are missing left out, or the nearest end of
+    the interval, which with a capable autoevaluator knows more.
+
+    Args:
+        setting: The problem and the common parameters.
+        factors: rho, shape (S,), in [0, 1], increasing: how far each strategy relies on the autoevaluator.
+    """
+
+    def __init__(self, setting: Setting, factors: FloatArray) -> None:
+        columns = (HUMAN, AUTOEVALUATED, UNLABELLED) if factors.any() else (HUMAN,)
+        self._record = LabelRecord(setting, columns, estimated=HUMAN)
+        claim = Claim(kind="proven", delta=setting.delta, assumptions=("random-labels",))
+        self._procedure = Procedure(setting, self._record, claim)
+        self._alpha = setting.alpha
+        self._low = OneSidedTests(setting, factors, setting.alpha, level=setting.level, rule=setting.rule)
+        mirrored = min(1.0 - setting.alpha, math.nextafter(1.0, 0.0))  # rounded, it may be 1
+        # Bets without a horizon: a hopeless arm is to be found out early, not just in time.
+        self._high = OneSidedTests(setting, factors, mirrored, level=setting.refutation_level, rule="up")
+        self.factors = factors
+        """rho, shape (S,)."""
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose labelled examples that the arms under test have not seen, old labels before new ones.
+
+        With a fixed sequence, a batch is empty as long as all pairs of the arm under test are in flight.
+        """
+        return self._procedure.ask(self._findings, rng)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), columns as in `losses`, NaN where unscored."""
+        for arms, losses in by_arms(batch, self._record.tell(batch, outcomes)):
+            self._low.update(arms, effective_losses(losses, self.factors))
+            self._high.update(arms, 1.0 - effective_losses(losses, self.factors, "best"))
+
+    def decision(self) -> Decision:
+        """Recommend the last certified arm, or none."""
+        return self._procedure.decision(self._findings)
+
+    @property
+    def certified(self) -> BoolArray:
+        """Which arms are certified, shape (K,)."""
+        return self._procedure.certified(self._findings)
+
+    @property
+    def log_e_values(self) -> FloatArray:
+        """The logarithms of the arms' e-values now, shape (K,); 0 where nothing was told."""
+        return self._low.evidence.logs.copy()
+
+    @property
+    def log_peaks(self) -> FloatArray:
+        """The logarithms of the highest e-values so far, shape (K,), by which arms are certified."""
+        return self._low.evidence.log_peaks.copy()
+
+    @property
+    def weights(self) -> FloatArray:
+        """How much each reliance factor counts for each arm, shape (K, S), rows summing to 1."""
+        return self._low.evidence.weights
+
+    @property
+    def n_labels(self) -> int:
+        """Labels that were used: examples that at least one arm was told of."""
+        return self._record.n_told
+
+    @property
+    def _findings(self) -> Findings:
+        return Findings(
+            passed=self._low.passed,
+            refuted=self._high.passed,
+            lower=np.minimum(1.0 - self._high.ends, self._alpha),
+            upper=self._low.ends,
+        )

@@ -1,0 +1,60 @@
+"""What the naive methods share: an arm passes when a mean of its losses is at most alpha."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.certify.label_record import LabelRecord
+from winnow.algorithms.certify.procedure import Findings, Procedure
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.decision import HEURISTIC, Decision
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray
+
+
+class MeanTest:
+    """A selector that trusts a mean: once an arm was told with all its labels, it passes or it does not.
+
+    It guarantees nothing, whatever delta is, and is here to be compared with. Missing losses are left out.
+
+    Args:
+        setting: The problem and the common parameters; delta and the betting rule are not used.
+        column: Which loss, as in `losses`.
+    """
+
+    def __init__(self, setting: Setting, column: int) -> None:
+        self._alpha = setting.alpha
+        self._record = LabelRecord(setting, (column,), estimated=column)
+        self._procedure = Procedure(setting, self._record, HEURISTIC)
+        self._nowhere = np.zeros(setting.n_arms, dtype=np.bool_)
+        self._unknown = np.full(setting.n_arms, np.nan)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """Propose labelled examples that the arms under test have not seen, old labels before new ones."""
+        return self._procedure.ask(self._findings, rng)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), columns as in `losses`, NaN where unscored."""
+        self._record.tell(batch, outcomes)
+
+    def decision(self) -> Decision:
+        """Recommend the last arm that passed, or none."""
+        return self._procedure.decision(self._findings)
+
+    @property
+    def certified(self) -> BoolArray:
+        """Which arms are taken for certified, shape (K,)."""
+        return self._procedure.certified(self._findings)
+
+    @property
+    def n_labels(self) -> int:
+        """Labels that were used: examples that at least one arm was told of."""
+        return self._record.n_told
+
+    @property
+    def _findings(self) -> Findings:
+        return Findings(
+            passed=self._record.has_all & (self._record.means <= self._alpha),
+            refuted=self._nowhere,
+            lower=self._unknown,
+            upper=self._unknown,
+        )

@@ -1,0 +1,1 @@
+"""Which arm a prompt is given to."""

@@ -1,0 +1,39 @@
+"""KernelUCB: one kernel regression for all arms, told apart by an indicator."""
+
+import numpy as np
+
+from winnow.algorithms.route.policies.ucb import Ucb
+from winnow.algorithms.route.policy import Policy, policy_of
+from winnow.algorithms.route.posteriors.kernel_ridge import KernelRidge
+from winnow.algorithms.route.posteriors.kernels import Kernel
+from winnow.algorithms.route.posteriors.posteriors import JointBeliefs
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.state.arrays import BoolArray
+
+
+class KernelUcb(Ucb):
+    """Give each prompt to the arm with the highest mean + eta x deviation of one regression for all arms.
+
+    Its inputs are contexts with the arm's indicator appended, of length sqrt(2), so what one arm scores says
+    something of every other on similar prompts. A baseline: a round costs O(K n^2) after n scores in all.
+
+    Source: Valko et al. (2013), "Finite-time analysis of kernelised contextual bandits", UAI, Algorithm 1, in
+    the form that Hu, Leung & Farnia (2025), Section 6, compare with.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        kernel = Kernel.of(setting, squared_length=2.0)
+        model = KernelRidge(kernel, setting.fixed_alpha, setting.dim + setting.n_arms)
+
+        def policy(model: KernelRidge, usable: BoolArray) -> Policy:
+            return policy_of(
+                "joint-kernel",
+                usable,
+                setting.dim,
+                kernel,
+                weights=model.weights,
+                contexts=model.inputs[:, : setting.dim].astype(np.float32),
+                arms=model.inputs[:, setting.dim :].argmax(axis=1).astype(np.int64),
+            )
+
+        super().__init__(setting, JointBeliefs(setting.n_arms, model, policy))

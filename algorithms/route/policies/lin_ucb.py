@@ -1,0 +1,32 @@
+"""LinUCB: one linear regression for all arms, told apart by an indicator."""
+
+import numpy as np
+
+from winnow.algorithms.route.policies.ucb import Ucb
+from winnow.algorithms.route.policy import Policy, policy_of
+from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
+from winnow.algorithms.route.posteriors.posteriors import JointBeliefs
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.state.arrays import BoolArray
+
+
+class LinUcb(Ucb):
+    """Give each prompt to the arm with the highest mean + eta x deviation of one linear regression for all.
+
+    Its inputs are contexts with the arm's indicator appended, so the means of two arms differ by the same
+    amount on every prompt: it can find the arm that is best on average, and cannot route. A baseline. It is
+    linear whatever `kernel` says, and a round costs O(K (d + K)^2).
+
+    Source: Chu et al. (2011), "Contextual bandits with linear payoff functions", AISTATS, Algorithm 1, in the
+    form that Hu, Leung & Farnia (2025), Section 6, compare with.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        model = LinearRidge(setting.dim + setting.n_arms, setting.fixed_alpha)
+
+        def policy(model: LinearRidge, usable: BoolArray) -> Policy:
+            shared, offsets = np.split(model.weights, [setting.dim])
+            weights = np.tile(shared, (len(usable), 1))
+            return policy_of("linear", usable, setting.dim, weights=weights, offsets=offsets)
+
+        super().__init__(setting, JointBeliefs(setting.n_arms, model, policy))

@@ -1,0 +1,23 @@
+"""Naive KRR: the arm with the highest predicted score, without exploring."""
+
+from dataclasses import replace
+
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.policies.ucb import Ucb
+from winnow.algorithms.route.posteriors.kernel import kernel_beliefs
+from winnow.algorithms.route.setting import Setting
+
+
+class NaiveKrr(Ucb):
+    """Give each prompt to the arm with the highest mean of its own kernel regression: PAK-UCB with eta = 0.
+
+    A baseline: an arm that is unlucky at first may not be tried again.
+
+    Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
+    Models and LLMs", ICML, Section 6.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        if setting.eta:
+            raise InvalidParameter("eta", setting.eta, "0 or None: naive-krr does not explore")
+        super().__init__(replace(setting, eta=0.0), kernel_beliefs(setting))

@@ -1,0 +1,39 @@
+"""Random: an arm drawn for each prompt."""
+
+import numpy as np
+
+from winnow.algorithms.route.policy import Policy, policy_of
+from winnow.algorithms.route.routing import Routing
+from winnow.algorithms.state.arrays import FloatArray
+
+
+class RandomArm(Routing):
+    """Give each prompt to an arm drawn uniformly.
+
+    A baseline, and the fairest way to compare arms: each mean is one over all prompts. Its policy is to
+    choose the arm with the best mean for every prompt.
+
+    Source: the baseline of Hu, Leung & Farnia (2025), Section 6.
+    """
+
+    def policy(self) -> Policy:
+        """The means of the arms."""
+        means = self._record.means
+        usable = self._record.eligible & ~np.isnan(means)
+        return policy_of("means", usable, self._setting.dim, means=np.nan_to_num(means))
+
+    def _preferred(self, context: FloatArray) -> list[int]:
+        arms: list[int] = np.flatnonzero(self._record.eligible).tolist()
+        return arms
+
+    def _learn(self, arm: int, context: FloatArray, score: float) -> None:
+        """Scores are kept in the record, which is all that is needed."""
+
+    def _expect(self, arm: int, context: FloatArray) -> None:
+        """A draw owes nothing to what is pending."""
+
+    def _forget(self) -> None:
+        """Nothing was expected."""
+
+    def _grow(self) -> None:
+        """The record has grown already."""

@@ -1,0 +1,26 @@
+"""Sup-PAK-UCB: PAK-UCB in stages, the variant whose regret is proven."""
+
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.policies.staged import Staged
+from winnow.algorithms.route.posteriors.kernel import kernel_beliefs
+from winnow.algorithms.route.setting import Setting
+
+
+class SupPakUcb(Staged):
+    """Give each prompt to an arm by stages of kernel regressions, with regret of order sqrt(K T).
+
+    The bound holds with probability 1 - delta, one prompt at a time, where kernels are at most 1 and each
+    arm's expected score has norm at most 1 in the kernel's space; here "linear" and "rbf" are such kernels.
+
+    Args:
+        setting: The problem and the common parameters; `eta` of None is sqrt(2 log(2 K T / delta)) here.
+        horizon: T, the prompts that are planned for, at least 1; None for the most there can be.
+
+    Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
+    Models and LLMs", ICML, Algorithm 3 and Theorem 3.
+    """
+
+    def __init__(self, setting: Setting, *, horizon: int | None = None) -> None:
+        if horizon is not None and horizon < 1:
+            raise InvalidParameter("horizon", horizon, "at least 1 or None")
+        super().__init__(setting, lambda: kernel_beliefs(setting), horizon, events_per_round=1)

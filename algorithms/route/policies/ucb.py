@@ -1,0 +1,68 @@
+"""The optimistic choice: the arm whose score could be highest."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.protocols import unit_rows
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.route.posteriors.posteriors import Beliefs
+from winnow.algorithms.route.routing import Routing
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.state.arrays import FloatArray
+
+
+class Ucb(Routing):
+    """Choose the arm with the highest mean + eta x deviation, the first of equals.
+
+    An arm that was never tried goes first, the lowest of them. One that is pending, or that was only told
+    unscored, is believed to be as uncertain as an arm can be, with mean 0. Nothing is drawn at random.
+
+    Args:
+        setting: The problem and the common parameters.
+        beliefs: What is believed of the scores.
+    """
+
+    def __init__(self, setting: Setting, beliefs: Beliefs) -> None:
+        super().__init__(setting)
+        self._beliefs = beliefs
+
+    def predict(self, context: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Why an arm would be chosen: mean and deviation of every arm's score on a prompt, shape (K,) each.
+
+        Args:
+            context: Shape (d,), of length 1.
+
+        Raises:
+            UnusableContexts: If it has another shape or length, or is not finite.
+        """
+        row = unit_rows(np.asarray(context)[np.newaxis], self._setting.dim)[0]
+        return self._beliefs.predict(row, range(self._record.n_arms))
+
+    def policy(self) -> Policy:
+        """The means as plain arrays: what the router would choose if it stopped exploring."""
+        return self._beliefs.policy(self._record.eligible & ~np.isnan(self._record.means))
+
+    def _preferred(self, context: FloatArray) -> list[int]:
+        record = self._record
+        eligible = record.eligible
+        if (untried := eligible & record.untried).any():
+            return [int(untried.argmax())]
+        arms: list[int] = np.flatnonzero(eligible).tolist()
+        means, deviations = self._beliefs.predict(context, arms)
+        return [arms[int((means + self._exploration() * deviations).argmax())]]
+
+    def _exploration(self) -> float:
+        learned = self._beliefs.eta if self._setting.eta is None else None
+        return self._setting.exploration(self._record.n_arms) if learned is None else learned
+
+    def _learn(self, arm: int, context: FloatArray, score: float) -> None:
+        self._beliefs.learn(arm, context, score)
+
+    def _expect(self, arm: int, context: FloatArray) -> None:
+        self._beliefs.expect(arm, context)
+
+    def _forget(self) -> None:
+        self._beliefs.forget()
+
+    def _grow(self) -> None:
+        self._beliefs.grow()

@@ -1,0 +1,1 @@
+"""What is believed of each arm's score, given a prompt."""

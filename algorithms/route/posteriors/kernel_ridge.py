@@ -1,0 +1,115 @@
+"""Kernel ridge regression that grows by a row per score.
+
+Letters as in Hu et al. (2025), Algorithm 2: K (n, n) kernel matrix of the inputs told; v (n,) their scores;
+alpha the ridge. Kept are the rows of the Cholesky factor L of K + alpha I and z = L^-1 v.
+"""
+
+import math
+
+import numpy as np
+from scipy.linalg.blas import dtpsv
+
+from winnow.algorithms.route.posteriors.kernels import Kernel
+from winnow.algorithms.state.arrays import FloatArray
+
+FIRST_ROWS = 16
+
+
+class KernelRidge:
+    """Mean k_x' (K + alpha I)^-1 v and deviation sqrt((k(x, x) - k_x' (K + alpha I)^-1 k_x) / alpha).
+
+    With u = L^-1 k_x these are u.z and sqrt((k(x, x) - u.u) / alpha). The next row of L is u of the next
+    input, so a prediction and a new row cost O(n p + n^2) each. Memory is at most n (n + 1) + 2 n p doubles,
+    half of it in use.
+
+    Args:
+        kernel: Of the inputs.
+        alpha: The ridge, positive.
+        width: p, the length of an input.
+    """
+
+    def __init__(self, kernel: Kernel, alpha: float, width: int) -> None:
+        self._kernel = kernel
+        self._alpha = alpha
+        self._inputs = np.empty((FIRST_ROWS, width))  # (capacity, p)
+        self._factor = np.empty(FIRST_ROWS * (FIRST_ROWS + 1) // 2)  # rows of L, one after the other
+        self._whitened = np.empty(FIRST_ROWS)  # (capacity,) z
+        self.n = 0
+        """Inputs told."""
+        self._n_reckoned = 0  # inputs told and awaited; the awaited ones are the last rows
+
+    @property
+    def inputs(self) -> FloatArray:
+        """The inputs told, shape (n, p)."""
+        return self._inputs[: self.n]
+
+    @property
+    def weights(self) -> FloatArray:
+        """(K + alpha I)^-1 v, shape (n,): the mean at x is k_x.weights."""
+        return self._substitute(self._whitened[: self.n], backwards=True)
+
+    def predict(self, x: FloatArray) -> tuple[float, float]:
+        """Mean and deviation of the score at an input, shape (p,)."""
+        u = self._solve(x, self._n_reckoned)
+        mean = float(u[: self.n].dot(self._whitened[: self.n]))
+        return mean, math.sqrt(max(self._kernel.peak - float(u.dot(u)), 0.0) / self._alpha)
+
+    def learn(self, x: FloatArray, score: float) -> None:
+        """Take in a scored input; nothing may be awaited."""
+        u, pivot = self._append(x)
+        self._whitened[self.n] = (score - float(u.dot(self._whitened[: self.n]))) / pivot
+        self.n = self._n_reckoned
+
+    def expect(self, x: FloatArray) -> None:
+        """Reckon with an input whose score is awaited."""
+        self._append(x)
+
+    def forget(self) -> None:
+        """Await nothing any more: the rows of the awaited inputs are the last ones."""
+        self._n_reckoned = self.n
+
+    def widen(self) -> None:
+        """Append a coordinate to every input, 0 in those so far; nothing may be awaited."""
+        self._inputs = np.pad(self._inputs, ((0, 0), (0, 1)))
+
+    def _append(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """Write the next row of L; return it without and with its pivot."""
+        row = self._n_reckoned
+        u = self._solve(x, row)
+        # What alpha is added to is never below 0 in exact arithmetic.
+        pivot = math.sqrt(max(self._kernel.peak - float(u.dot(u)), 0.0) + self._alpha)
+        self._make_room(row + 1)
+        self._inputs[row] = x
+        self._factor[_area(row) : _area(row) + row] = u
+        self._factor[_area(row) + row] = pivot
+        self._n_reckoned = row + 1
+        return u, pivot
+
+    def _solve(self, x: FloatArray, n: int) -> FloatArray:
+        """L^-1 k_x for the first n rows, shape (n,)."""
+        return self._substitute(self._kernel.at(self._inputs[:n] @ x))
+
+    def _substitute(self, right: FloatArray, *, backwards: bool = False) -> FloatArray:
+        """L^-1 times a right-hand side of shape (n,), or L'^-1 times it."""
+        n = len(right)
+        if n == 0:  # which BLAS refuses
+            return right
+        # By rows, L is what BLAS calls its transpose packed by columns.
+        solved: FloatArray = dtpsv(n, self._factor[: _area(n)], right, lower=0, trans=int(not backwards))
+        return solved
+
+    def _make_room(self, rows: int) -> None:
+        if rows > len(self._inputs):
+            self._inputs = _doubled(self._inputs)
+            self._whitened = _doubled(self._whitened)
+        if _area(rows) > len(self._factor):
+            self._factor = _doubled(self._factor)
+
+
+def _area(n: int) -> int:
+    """Entries of the first n rows of a triangle."""
+    return n * (n + 1) // 2
+
+
+def _doubled(array: FloatArray) -> FloatArray:
+    return np.concatenate([array, np.empty_like(array)])

@@ -1,0 +1,60 @@
+"""Random Fourier features of the rbf kernel."""
+
+import math
+
+import numpy as np
+
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.state.arrays import FloatArray
+
+
+class RandomFeatures:
+    """phi(y) = D^-1/2 [cos w_j.y, sin w_j.y], of length 1, with phi(y).phi(y') near the rbf kernel k(y, y').
+
+    The frequencies w_j, drawn from N(0, bandwidth^-2 I), are standard normal ones, a function of the seed
+    alone, divided by the bandwidth: the same in a resumed campaign, and in proportion for every bandwidth.
+
+    Args:
+        setting: The problem and the common parameters; the kernel has to be "rbf".
+        n_features: D, the number of frequencies, at least 1; an inner product is off by about D^-1/2.
+        feature_seed: Non-negative.
+
+    Raises:
+        InvalidParameter: If a value is out of range.
+    """
+
+    def __init__(self, setting: Setting, n_features: int, feature_seed: int) -> None:
+        for name, value, holds, requirement in (
+            (
+                "kernel",
+                setting.kernel,
+                setting.kernel == "rbf",
+                "'rbf': only its features are known",
+            ),
+            ("n_features", n_features, n_features >= 1, "at least 1"),
+            ("feature_seed", feature_seed, feature_seed >= 0, "at least 0"),
+        ):
+            if not holds:
+                raise InvalidParameter(name, value, requirement)
+        rng = np.random.default_rng(feature_seed)
+        self.frequencies: FloatArray = (
+            rng.standard_normal((n_features, setting.dim)) / setting.fixed_bandwidth
+        )
+        """Shape (D, d)."""
+
+    @property
+    def width(self) -> int:
+        """2 D, the length of phi(y)."""
+        return 2 * len(self.frequencies)
+
+    def __call__(self, context: FloatArray) -> FloatArray:
+        """phi(y) of a context, shape (d,) to (2 D,)."""
+        return fourier(self.frequencies, context)
+
+
+def fourier(frequencies: FloatArray, context: FloatArray) -> FloatArray:
+    """phi(y) of a context, shape (2 D,), for frequencies of shape (D, d)."""
+    phases = frequencies @ context
+    waves: FloatArray = np.concatenate([np.cos(phases), np.sin(phases)]) / math.sqrt(len(frequencies))
+    return waves

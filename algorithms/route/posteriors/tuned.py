@@ -1,0 +1,120 @@
+"""Beliefs whose kernel is chosen from the scores, again and again as these grow in number."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.route.posteriors.marginal_likelihood import (
+    ALPHAS,
+    BANDWIDTHS,
+    Smoothness,
+    most_probable,
+)
+from winnow.algorithms.route.posteriors.posteriors import Beliefs
+from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+
+FIRST_CHOICE, LAST_CHOICE = 64, 4_096
+"""Scores told; each choice comes at twice as many as the one before. Nothing is chosen after the last one, so
+that the contexts need not be kept for ever, and no prompt waits long for what is learned anew."""
+MOST_SCORES = 600
+"""Of which the likelihood is computed: a decomposition of more takes seconds."""
+
+
+class TunedBeliefs:
+    """Beliefs on the rbf kernel that is most probable, given the scores so far.
+
+    After 64, 128, 256, ... and at last 4 096 scores, the bandwidth and alpha are chosen from up to 600 of
+    them, evenly spread over all so far: the last ones alone are mostly of arms on prompts that they are good
+    at, and look like noise. All scores are then learned anew, less half their mean, so what is believed is a
+    function of the scores told, in order. Regressions shrink to that half: scores are mostly of the arms that
+    are good, so that their mean expects too much of the others, and 0, which the published algorithm shrinks
+    to, is no more than the middle of the scale. Where the best arm depends on the prompt, half lost less than
+    either when it was measured. `eta` becomes the deviation of the noise: eta x deviation is then the
+    deviation of a Gaussian process from which scores are drawn.
+
+    Args:
+        setting: The problem and the common parameters; numbers given for `alpha` and `eta` are kept.
+        make: Makes beliefs for K arms with the bandwidth and alpha of a setting.
+
+    Source: Rasmussen & Williams (2006), "Gaussian Processes for Machine Learning", Section 5.4.1, for the
+    choice of a kernel by its marginal likelihood.
+    """
+
+    def __init__(self, setting: Setting, make: Callable[[Setting], Beliefs]) -> None:
+        self._setting = setting
+        self._make = make
+        self._inner = make(setting)
+        self._n_grown = 0
+        self._told: list[tuple[int, FloatArray, float]] = []  # emptied at the last choice
+        self._next = FIRST_CHOICE
+        self._centre = 0.0  # taken off every score, and added to every prediction
+        self.smoothness: Smoothness | None = None
+        """What was chosen last; None before the first choice."""
+
+    @property
+    def eta(self) -> float | None:
+        """The weight of uncertainty that goes with the kernel; None before the first choice."""
+        return None if self.smoothness is None else self.smoothness.noise
+
+    def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Means and deviations of the scores of some arms."""
+        means, deviations = self._inner.predict(context, arms)
+        return means + self._centre, deviations
+
+    def learn(self, arm: int, context: FloatArray, score: float) -> None:
+        """Take in a score; nothing may be expected."""
+        self._inner.learn(arm, context, score - self._centre)
+        if self._next > LAST_CHOICE:
+            return
+        self._told.append((arm, context, score))
+        if len(self._told) == self._next:
+            self._choose()
+
+    def expect(self, arm: int, context: FloatArray) -> None:
+        """Reckon with a pair whose score is awaited."""
+        self._inner.expect(arm, context)
+
+    def forget(self) -> None:
+        """Expect nothing any more."""
+        self._inner.forget()
+
+    def grow(self) -> None:
+        """Make room for one more arm."""
+        self._inner.grow()
+        self._n_grown += 1
+
+    def policy(self, usable: BoolArray) -> Policy:
+        """The means as plain arrays."""
+        policy = self._inner.policy(usable)
+        return Policy(policy.arrays, {**policy.parameters, "centre": self._centre})
+
+    def _choose(self) -> None:
+        """Choose the kernel and learn all scores anew."""
+        setting, told = self._setting, self._told
+        self._centre = sum(score for _, _, score in told) / len(told) / 2.0
+        spread = np.linspace(0, len(told) - 1, min(len(told), MOST_SCORES)).astype(np.int64)
+        scores = np.array([told[place][2] for place in spread])
+        self.smoothness = most_probable(
+            np.array([told[place][0] for place in spread]),
+            np.array([told[place][1] for place in spread]),
+            scores - scores.mean(),
+            BANDWIDTHS,
+            ALPHAS if setting.alpha is None else (setting.alpha,),
+        )
+        chosen = self.smoothness
+        self._inner = self._make(replace(setting, bandwidth=chosen.bandwidth, alpha=chosen.alpha))
+        for _ in range(self._n_grown):
+            self._inner.grow()
+        for arm, context, score in told:
+            self._inner.learn(arm, context, score - self._centre)
+        self._next *= 2
+        if self._next > LAST_CHOICE:
+            self._told = []
+
+
+def is_tuned(setting: Setting) -> bool:
+    """Whether a setting asks for the kernel to be chosen."""
+    return setting.kernel == "rbf" and setting.bandwidth == "auto"

@@ -1,0 +1,1 @@
+"""What selectors of all objectives remember in the same way."""

@@ -1,0 +1,98 @@
+"""A results database as programs and notebooks read it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.run.resume import status_of
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.extras import require
+from winnow.tasks.queries import frames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Results:
+    """The campaigns of a results database, which is only read.
+
+        db = winnow.open("sqlite:///winnow.db")
+        db.campaigns()
+        db["sum-prompts"].leaderboard()
+
+    Every call reads anew, so that a campaign that is still running may be looked at again and again.
+
+    Args:
+        storage: URL of the database.
+
+    Raises:
+        StorageError: If the database cannot be read.
+    """
+
+    def __init__(self, storage: str) -> None:
+        self._storage = storage
+        self.campaigns()  # complains at once
+
+    def campaigns(self) -> "pd.DataFrame":
+        """A row for each campaign, oldest first: where it stands and what it cost."""
+        return frames.campaigns(self._storage)
+
+    def family(self, name: str) -> "pd.DataFrame":
+        """A row for each campaign that a schedule began, oldest first."""
+        return frames.family(self._storage, name)
+
+    def sql(self, statement: str) -> "pd.DataFrame":
+        """The rows of a SELECT of one's own; see `winnow.tasks.queries.frames.sql_frame`."""
+        return frames.sql_frame(self._storage, statement)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the campaigns, oldest first."""
+        with reading(self._storage) as session:
+            return iter([record.name for record in campaign_records.campaigns(session)])
+
+    def __getitem__(self, name: str) -> "CampaignResults":
+        """One campaign; raises `CampaignNotFound` where there is none of this name."""
+        with reading(self._storage) as session:
+            campaign_records.get_campaign(session, name)
+        return CampaignResults(self._storage, name)
+
+
+class CampaignResults:
+    """What one campaign has found so far."""
+
+    def __init__(self, storage: str, name: str) -> None:
+        self._storage, self._name = storage, name
+
+    @property
+    def answer(self) -> Answer:
+        """The answer as it stands: outcome, best candidate, claim, and what is known of each candidate."""
+        return status_of(self._storage, self._name, in_full=True).answer
+
+    def leaderboard(self) -> "pd.DataFrame":
+        """A row for each candidate, the best first."""
+        return self.view("leaderboard")
+
+    def comparisons(self, *, candidate: str | None = None, limit: int | None = None) -> "pd.DataFrame":
+        """A row for each comparison: candidate, example, score, and why there is none."""
+        return frames.frame(self._storage, self._name, "comparisons", candidate=candidate, limit=limit)
+
+    def view(self, view: str) -> "pd.DataFrame":
+        """Any other view that `winnow query` prints, such as "curve", "coverage" or "costs"."""
+        return frames.frame(self._storage, self._name, view)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the campaign's page, one file of HTML; return its path.
+
+        Raises:
+            ExtraMissing: If what draws the figures is not installed.
+            WinnowError: If the file cannot be written.
+        """
+        require("report", "a report with figures")
+        from winnow.flows.reports.html.render import write_report
+
+        with reading(self._storage) as session:
+            record = campaign_records.get_campaign(session, self._name)
+            [written] = write_report(session, record, html=Path(path), png=None)
+        return written

@@ -1,0 +1,133 @@
+"""The best of many by any Python function as the scorer: no model, no engine, no database."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+from winnow.algorithms.decision import Claim, Decision
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.registry import describe
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.plugins.selectors import campaign_selector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Candidate = TypeVar("Candidate")
+Example = TypeVar("Example")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Selection(Generic[Candidate]):
+    """Which candidate is the best, and what may be said of it."""
+
+    best: Candidate | None
+    """The candidate to choose; None where no score is known."""
+    tied: tuple[Candidate, ...]
+    """The candidates that share the first place, where several do."""
+    claim: Claim
+    """What is proven of `best`, with what probability of an error, under which assumptions."""
+    decision: Decision
+    """All that the selector believes, by the positions of the candidates."""
+    candidates: tuple[Candidate, ...]
+    scores: FloatArray
+    """Shape (K, N), every score that was asked for; NaN elsewhere, and where there was none."""
+    comparisons: int
+    """How often the function was called."""
+
+    @property
+    def share(self) -> float:
+        """The part of all candidates x examples that was asked for."""
+        return self.comparisons / self.scores.size
+
+    def leaderboard(self) -> "pd.DataFrame":
+        """A row for each candidate, the best estimate first; see `Decision` for what the columns mean."""
+        import pandas as pd
+
+        decision = self.decision
+        columns = {
+            "candidate": [str(each) for each in self.candidates],
+            "estimate": decision.estimates,
+            "lower": decision.lower,
+            "upper": decision.upper,
+            "status": list(decision.status),
+            "scored": np.isfinite(self.scores).sum(axis=1),
+        }
+        rows = pd.DataFrame(columns).sort_values("estimate", ascending=False, kind="stable")
+        return rows.reset_index(drop=True)
+
+
+def select(
+    score: Callable[[Candidate, Example], float | None],
+    candidates: Sequence[Candidate],
+    examples: Sequence[Example],
+    *,
+    selector: str = "champion",
+    seed: int = 0,
+    **params: object,
+) -> Selection[Candidate]:
+    """Find the candidate with the best mean score over the examples, asking for as few scores as possible.
+
+    Args:
+        score: Called with a candidate and an example, never twice with the same two; a number in [0, 1], or
+            None where there is no score, which counts as the least or the greatest, whichever is worse for
+            what is claimed. What it raises is passed on.
+        candidates: K of them, at least two.
+        examples: N of them.
+        selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
+        seed: Of the choice of examples; the same seed and scores give the same answer.
+        params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
+            given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`.
+
+    Raises:
+        SpecError: If there is no such selector, it does not take these parameters, or there is nothing to
+            choose from.
+        WinnowError: If a score is no number in [0, 1].
+    """
+    if len(candidates) < 2 or len(examples) == 0:
+        raise SpecError(
+            f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
+        )
+    given = {"delta": 0.05, **params}
+    try:
+        if (objective := describe(selector).objective) != "best-mean":
+            raise SpecError(f"selector {selector!r} answers {objective}; select needs one for best-mean")
+        chooser = campaign_selector(selector, n_arms=len(candidates), n_examples=len(examples), **given)
+    except AlgorithmError as error:
+        raise SpecError(str(error)) from error
+    scores = np.full((len(candidates), len(examples)), np.nan)
+    comparisons = round_ = 0
+    while len(batch := chooser.ask(round_rng(seed, round_))) > 0:
+        pairs = list(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
+        for arm, example in pairs:
+            scores[arm, example] = _checked(score(candidates[arm], examples[example]), arm, example)
+        chooser.tell(batch, scores[batch.arms, batch.examples])
+        comparisons += len(pairs)
+        round_ += 1
+    decision = chooser.decision()
+    tied = tuple(each for each, status in zip(candidates, decision.status, strict=True) if status == "tied")
+    return Selection(
+        best=None if decision.best is None else candidates[decision.best],
+        tied=tied,
+        claim=decision.claim,
+        decision=decision,
+        candidates=tuple(candidates),
+        scores=scores,
+        comparisons=comparisons,
+    )
+
+
+def _checked(value: object, arm: int, example: int) -> float:
+    """A score as a float, NaN for None."""
+    if value is None:
+        return np.nan
+    if isinstance(value, (bool, int, float, np.number, np.bool_)) and 0.0 <= float(value) <= 1.0:
+        return float(value)
+    raise WinnowError(
+        f"the score of candidate {arm} on example {example} is {value!r}; return a number in [0, 1], or None "
+        "where there is no score"
+    )

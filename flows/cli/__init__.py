@@ -1,0 +1,65 @@
+"""The commands of `winnow`. Torch, vLLM and Prefect are imported inside the commands that need them."""
+
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli import campaigns, databases, gating, labels, plan, routes, schedules, simulate
+from winnow.flows.cli.results import dashboards, exports, metrics, queries
+from winnow.flows.cli.results import status as reading
+from winnow.flows.cli.start import catalogue, demo, init
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        import winnow
+
+        typer.echo(f"winnow {winnow.__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="winnow",
+    help="Find the best of many language-model candidates with as few generations as possible.",
+    epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for labels, "
+    "4 (gate) worse than the baseline, "
+    "130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def main(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Find the best of many language-model candidates with as few generations as possible."""
+
+
+app.command()(init.init)
+app.command()(campaigns.validate)
+app.command()(plan.plan)
+app.command()(campaigns.run)
+app.command()(campaigns.resume)
+app.command()(gating.gate)
+app.command()(schedules.schedule)
+app.command()(labels.label)
+app.command()(routes.route)
+app.command()(reading.status)
+app.command(name="list")(reading.list_campaigns)
+app.command()(reading.show)
+app.command()(reading.report)
+app.command()(dashboards.view)
+app.command()(metrics.metrics)
+app.command()(queries.query)
+app.command()(exports.export)
+app.command()(simulate.simulate)
+app.command()(catalogue.selectors)
+app.command()(catalogue.judges)
+app.add_typer(databases.app, name="db")
+app.command()(demo.demo)

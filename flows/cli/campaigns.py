@@ -1,0 +1,97 @@
+"""validate, run, resume: the commands that need a campaign's files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli.options import (
+    DEFAULT_STORAGE,
+    Fork,
+    LogFormatOption,
+    LogLevelOption,
+    Overrides,
+    SpecPath,
+    SpecStorage,
+    Storage,
+    TrustOption,
+    overrides_of,
+)
+from winnow.flows.run.log_format import LogFormat, logged
+from winnow.tasks.errors import SpecError
+
+Exhaustive = Annotated[
+    bool,
+    typer.Option(
+        "--exhaustive",
+        help="Score every candidate on every example, as the campaign NAME-exhaustive, which reuses all "
+        "texts of NAME; `winnow simulate campaign:NAME` then compares selectors on its full table.",
+    ),
+]
+
+
+def validate(spec: SpecPath, set_: Overrides = None) -> None:
+    """Check a campaign's file and all it refers to; write nothing, send nothing, run no code of others.
+
+    What running it would need to be allowed is listed.
+    """
+    from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.setup.trust import permissions
+
+    checked = check_campaign_file(spec, set_ or [])
+    print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
+    for needed in permissions(checked.spec, Path.cwd()):
+        print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
+
+
+def run(
+    spec: SpecPath,
+    set_: Overrides = None,
+    fork: Fork = None,
+    exhaustive: Exhaustive = False,
+    storage: SpecStorage = None,
+    trust: TrustOption = False,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Run a campaign; one that was begun before goes on where it stopped."""
+    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.tasks.setup.load import check_campaign_file
+
+    overrides = overrides_of(set_, fork=fork, storage=storage)
+    with logged(log_format, log_level):
+        checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
+        if exhaustive:
+            from winnow.tasks.setup.exhaustive import exhaustive_campaign
+
+            checked = exhaustive_campaign(checked)
+        store_campaign(checked)
+        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
+    raise typer.Exit(code)
+
+
+def resume(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.")] = None,
+    all_: Annotated[
+        bool,
+        typer.Option("--all", help="Every campaign that was left unfinished and that nobody runs."),
+    ] = False,
+    storage: Storage = DEFAULT_STORAGE,
+    trust: TrustOption = False,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Go on with a stored campaign, or with all that were left unfinished; their files are not needed."""
+    if (name is not None) == all_:
+        raise SpecError("name a campaign to go on with, or say --all")
+
+    from winnow.flows.run.launch import run_stored_campaign, run_unfinished_campaigns
+    from winnow.flows.run.trust_prompt import Trust
+
+    with logged(log_format, log_level):
+        if name is None:
+            code = run_unfinished_campaigns(storage, Trust(everything=trust))
+        else:
+            code = run_stored_campaign(storage, name, Trust(everything=trust, asks=True))
+    raise typer.Exit(code)

@@ -1,0 +1,209 @@
+"""db: bringing a results database up to date, checking, moving and trimming it, and what is in it."""
+
+import datetime as dt
+import re
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
+from winnow.tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from winnow.tasks.queries.auditing import Finding
+
+app = typer.Typer(help="Look after a results database.", no_args_is_help=True)
+
+UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@app.command()
+def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
+    """Create the tables, or bring an older database to this release's schema."""
+    from winnow.storage.admin.schema import upgrade as upgrade_schema
+    from winnow.storage.engine.database import open_database
+
+    with closing(open_database(storage)) as database:
+        before, after = upgrade_schema(database)
+        shown = database.url
+    if before == after:
+        print(f"{shown} is at revision {after}, the newest")
+    else:
+        print(f"{shown} was brought from {before or 'no tables'} to revision {after}")
+
+
+@app.command()
+def check(storage: Storage = DEFAULT_STORAGE) -> None:
+    """Check that a database is sound: its file, its references, and every comparison's texts.
+
+    Each comparison's prompts are rendered again from its candidates and its example, each call of a judge's
+    from the answers it was shown, and held against the texts that are stored. It ends with 1 where something
+    is wrong, or could not be checked.
+    """
+    from winnow.flows.reports.open_readonly import reading
+    from winnow.storage.admin.maintenance import problems
+    from winnow.storage.engine.urls import shown_url
+    from winnow.tasks.queries.auditing import findings
+
+    wrong, unchecked = 0, Unchecked()
+    with reading(storage) as session:
+        for problem in problems(session):
+            wrong += 1
+            print(problem)
+        for finding in findings(session):
+            if finding.is_wrong:
+                wrong += 1
+                print(finding)
+            else:
+                unchecked.add(finding)
+    for line in unchecked.lines():
+        print(line)
+    if wrong:
+        print(f"{shown_url(storage)} is not sound: {wrong} problems were found")
+    elif unchecked.count:
+        print(f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole")
+    if wrong or unchecked.count:
+        raise typer.Exit(1)
+    print(f"{shown_url(storage)} is sound")
+
+
+class Unchecked:
+    """Counts the comparisons that could not be checked, and keeps one reason per campaign."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._counts: Counter[str] = Counter()
+        self._reasons: dict[str, str] = {}
+        self._last: tuple[str, int, int] | None = None
+
+    def add(self, finding: "Finding") -> None:
+        """Count its comparison, once."""
+        place = (finding.campaign, finding.round_number, finding.position)
+        if place == self._last:
+            return
+        self._last = place
+        self.count += 1
+        self._counts[finding.campaign] += 1
+        self._reasons.setdefault(finding.campaign, str(finding))
+
+    def lines(self) -> list[str]:
+        """One for each campaign."""
+        return [
+            f"campaign '{name}': {count:,} comparisons could not be checked; the first: {self._reasons[name]}"
+            for name, count in self._counts.items()
+        ]
+
+
+@app.command()
+def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
+    """Count the rows and bytes of each table, in all and per comparison."""
+    from winnow.flows.reports.open_readonly import reading
+    from winnow.flows.reports.output import print_json, print_rows
+    from winnow.storage.admin.maintenance import size_in_bytes, table_sizes
+
+    with reading(storage) as session:
+        rows, size = table_sizes(session), size_in_bytes(session)
+    comparisons = next(row["rows"] for row in rows if row["table"] == "comparisons")
+    for row in rows:
+        known = comparisons and row["bytes"] is not None
+        row["bytes_per_comparison"] = row["bytes"] / comparisons if known else None
+    if json:
+        print_json({"tables": rows, "bytes": size})
+        return
+    print_rows(rows, "table")
+    each = f", {size / comparisons:,.0f} bytes per comparison" if comparisons else ""
+    print(f"{size / 2**20:.1f} MiB in all{each}")
+
+
+@app.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="URL of the database to copy.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="URL of an empty database, or a new file.")],
+) -> None:
+    """Copy a database to another place, from SQLite to PostgreSQL or back, and verify every row."""
+    from winnow.storage.admin.copy import copy_database
+    from winnow.storage.engine.database import open_database
+
+    with closing(open_database(source, read_only=True)) as old, closing(open_database(target)) as new:
+        copy_database(
+            old, new, report=lambda name, found: print(f"  {name:12} {found.rows:>10,}  {found.digest[:16]}")
+        )
+        print(f"{new.url} holds what {old.url} holds; every table was read back and is equal")
+
+
+@app.command()
+def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
+    """Give back the room that deleted rows took; nobody else may use the database meanwhile."""
+    from winnow.storage.admin.maintenance import vacuum as vacuum_database
+    from winnow.storage.admin.schema import require_schema
+    from winnow.storage.engine.database import open_database
+
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        before, after = vacuum_database(database)
+    print(f"{before / 2**20:.1f} MiB before, {after / 2**20:.1f} MiB now")
+
+
+@app.command()
+def prune(
+    older_than: Annotated[str, typer.Option(metavar="AGE", help="Such as 30d, 12h or 8w.")],
+    campaign: Annotated[str | None, typer.Option(metavar="NAME", help="Only this campaign.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Delete campaigns in which nothing has happened for long; texts that others use stay.
+
+    Those are the texts that comparisons of other campaigns refer to, and those that a round of another
+    campaign has taken up, finished or not, also while it is being run. A campaign that is being run is not
+    deleted: the command ends with an error that names its holder. Other campaigns may run meanwhile.
+    """
+    from winnow.storage.admin import prune as pruning
+    from winnow.storage.admin.schema import require_schema
+    from winnow.storage.engine.database import open_database
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.campaign.lease import now
+    from winnow.tasks.campaign.liveness import is_gone, watch
+
+    before = now() - age(older_than)
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            if campaign is not None:
+                campaign_records.get_campaign(session, campaign)
+            found = pruning.prunable(session, before=before, name=campaign)
+        if not found:
+            print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")
+            return
+        for each in found:
+            print(
+                f"{each.name}: idle since {each.last_active:%Y-%m-%d %H:%M} UTC; "
+                f"deletes {each.comparisons:,} comparisons and {each.generations:,} texts, "
+                f"keeps {each.kept:,} texts that others use"
+            )
+        if not yes and not typer.confirm("Delete these campaigns for good?"):
+            print("nothing was deleted")
+            return
+        for each in found:
+            watch(database, each.id, now=now())
+        with database.writing() as session:
+            # Looked up anew under the write lock: one of them may have been resumed while we asked.
+            idle = {each.id for each in pruning.prunable(session, before=before, name=campaign)}
+            chosen = [each for each in found if each.id in idle]
+            pruning.prune(session, chosen, is_gone=is_gone)
+    print(f"deleted {len(chosen)} of {len(found)} campaigns; winnow db vacuum gives the room back")
+
+
+def age(said: str) -> dt.timedelta:
+    """A length of time as users write it.
+
+    Raises:
+        SpecError: If it is not a number and a unit.
+    """
+    found = re.fullmatch(r"(\d{1,5})([hdw])", said.strip())
+    if found is None:
+        raise SpecError(
+            f"--older-than {said!r} is no age: give a number of hours, days or weeks, as 12h, 30d, 8w"
+        )
+    return dt.timedelta(**{UNITS[found[2]]: int(found[1])})

@@ -1,0 +1,65 @@
+"""gate: hold candidates against a baseline, for scripts that go on or stop by the exit code."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli.options import (
+    Fork,
+    LogFormatOption,
+    LogLevelOption,
+    Overrides,
+    SpecPath,
+    SpecStorage,
+    TrustOption,
+    overrides_of,
+)
+from winnow.flows.run.log_format import LogFormat, logged
+
+
+def gate(
+    spec: SpecPath,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CANDIDATE",
+            help="Whom the others are held against; needed where the file's selector is another than gate.",
+        ),
+    ] = None,
+    set_: Overrides = None,
+    fork: Fork = None,
+    storage: SpecStorage = None,
+    trust: TrustOption = False,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Run a campaign until each candidate is shown to be no worse than a baseline, or to be worse.
+
+    One that was begun before goes on where it stopped. Worse is by more than stopping.epsilon; the chance
+    that anything said is wrong is at most stopping.delta.
+
+    Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
+    neither yet.
+    """
+    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.resume import gate_code, status_of
+    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.tasks.errors import SpecError
+    from winnow.tasks.objectives.best_mean.baseline import GATE
+    from winnow.tasks.setup.load import check_campaign_file
+
+    overrides = overrides_of(set_, fork=fork, storage=storage)
+    if baseline is not None:
+        selector = {"name": GATE, "params": {"baseline": baseline}}
+        overrides.append(f"selector={json.dumps(selector)}")
+    with logged(log_format, log_level):
+        checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
+        if checked.spec.selector.name != GATE:
+            raise SpecError(
+                f"the file's selector is {checked.spec.selector.name}; name a candidate by --baseline",
+                path="selector.name",
+            )
+        store_campaign(checked)
+        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
+        raise typer.Exit(gate_code(status_of(checked.spec.storage, checked.spec.name), code))

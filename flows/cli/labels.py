@@ -1,0 +1,123 @@
+"""label: what humans answer, from a file or typed in."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Storage
+
+if TYPE_CHECKING:
+    from winnow.storage.engine.database import Database
+    from winnow.storage.records.values import CampaignRecord
+    from winnow.tasks.objectives.certify.labelling import Labelled
+
+
+def label(
+    name: CampaignName,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="Labels as .jsonl or .csv with the columns id and target, and skip: true where no human can "
+            "answer; without it, you are asked.",
+        ),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--skip",
+            metavar="KEY",
+            help="Say of an example that no human can answer it; its loss counts as 1. May be repeated.",
+        ),
+    ] = None,
+    correct: Annotated[
+        bool, typer.Option("--correct", help="Let labels of the file replace others that are not used yet.")
+    ] = False,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Give a campaign that certifies the human labels it waits for.
+
+    A row without a target is left out, so `winnow query NAME labels --format csv --output FILE` writes a file
+    to fill in. Labels serve every campaign on the same dataset. One that differs from an earlier one is
+    refused without --correct, and one that was used cannot change at all; then nothing of the file is stored.
+
+    An example that no human can answer would hold the campaign up: --skip KEY, or a column skip in the file,
+    says so. Whatever a candidate answers to it then counts as wrong, which keeps every certificate true.
+    """
+    from contextlib import closing
+
+    from winnow.storage.admin.schema import require_schema
+    from winnow.storage.engine.database import open_database
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.objectives.certify.certificate import waits_for
+    from winnow.tasks.objectives.certify.labelling import (
+        TERMINAL,
+        Answers,
+        read_labels,
+        require_certifying,
+        store_labels,
+    )
+
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            campaign = campaign_records.get_campaign(session, name)
+        require_certifying(campaign)
+        skipped: list[tuple[str, str, Answers]] = [("--skip", key, ()) for key in skip or []]
+        if file is not None:
+            given = read_labels(file)
+            _print(store_labels(database, campaign, given, file.name[:255], correct=correct), str(file))
+        if skipped:
+            _print(store_labels(database, campaign, skipped, TERMINAL, correct=correct), "--skip")
+        if file is None and not skipped:
+            _ask(database, campaign)
+        with database.reading() as session:
+            _print_next(waits_for(session, campaign), name, storage)
+
+
+def _print(labelled: "Labelled", source: str) -> None:
+    same = f", {labelled.same} were there already" if labelled.same else ""
+    changed = f", {labelled.changed} changed" if labelled.changed else ""
+    skipped = f", {labelled.skipped} of them of examples that no human can answer" if labelled.skipped else ""
+    empty = f", {labelled.empty} rows have no target yet" if labelled.empty else ""
+    print(f"{source}: {labelled.new} new labels{changed}{skipped}{same}{empty}")
+    if labelled.idle:
+        print(f"  {len(labelled.idle)} of them are of examples that this campaign asks no label of")
+
+
+def _print_next(wanted: list[str], name: str, storage: str) -> None:
+    from winnow.storage.engine.urls import shown_url
+
+    if wanted:
+        print(f"{name} waits for {len(wanted)} more labels; winnow query {name} labels lists them")
+    else:
+        print(f"{name} waits for no label; go on with: winnow resume {name} --storage {shown_url(storage)}")
+
+
+def _ask(database: "Database", campaign: "CampaignRecord") -> None:
+    """Ask for one label after the other, each stored at once; the end of input ends it."""
+    from winnow.storage.records import datasets as dataset_records
+    from winnow.tasks.objectives.certify.certificate import waits_for
+    from winnow.tasks.objectives.certify.labelling import TERMINAL, store_labels
+    from winnow.tasks.queries.printable import printable
+
+    with database.reading() as session:
+        wanted = waits_for(session, campaign)
+        inputs = {
+            each.key: each.fields["input"] for each in dataset_records.examples(session, campaign.dataset_id)
+        }
+    if wanted:
+        print(
+            f"{len(wanted)} labels are wanted; an empty line leaves an example for later, Ctrl-D ends; "
+            f"winnow label {campaign.name} --skip KEY says that no human can answer one"
+        )
+    for number, key in enumerate(wanted, 1):
+        print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")
+        try:
+            answer = input("label> ").strip()
+        except EOFError:
+            print()
+            break
+        if answer:
+            store_labels(database, campaign, [(TERMINAL, key, (answer,))], TERMINAL)

@@ -1,0 +1,88 @@
+"""Options that several commands share."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from winnow.flows.run.log_format import LogFormat, LogLevel
+
+Storage = Annotated[
+    str,
+    typer.Option(
+        "--storage", envvar="WINNOW_STORAGE", help="URL of the results database.", show_default=True
+    ),
+]
+SpecStorage = Annotated[
+    str | None,
+    typer.Option(
+        "--storage", envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."
+    ),
+]
+Fork = Annotated[
+    str | None,
+    typer.Option(metavar="NEW_NAME", help="Run under another name; generations made before are reused."),
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+CampaignName = Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")]
+SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="A campaign's YAML file.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the file; may be repeated."),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Allow what a terminal would be asked: keys sent to new servers, code that comes with a model, "
+        "files outside the working folder.",
+    ),
+]
+
+LogFormatOption = Annotated[
+    LogFormat,
+    typer.Option(
+        "--log-format",
+        envvar="WINNOW_LOG_FORMAT",
+        help="How standard error tells of the run: json for machines.",
+    ),
+]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level",
+        envvar="WINNOW_LOG_LEVEL",
+        help="The least that is logged; by default warning as text and info as json.",
+    ),
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="NAME",
+        help="Answer to this host name too, as behind a proxy; may be repeated.",
+    ),
+]
+TokenOption = Annotated[
+    bool, typer.Option("--token/--no-token", help="Ask readers for a token (WINNOW_TOKEN, or one made anew).")
+]
+
+DEFAULT_STORAGE = "sqlite:///winnow.db"
+
+
+def overrides_of(
+    given: list[str] | None, *, fork: str | None = None, storage: str | None = None
+) -> list[str]:
+    """What takes the place of a file's keys: those given by --set, and then those that have options."""
+    named = {"name": fork, "storage": storage}
+    return [*(given or []), *(f"{key}={value}" for key, value in named.items() if value is not None)]
+
+
+class ObjectiveChoice(StrEnum):
+    """The questions that a campaign answers."""
+
+    best_mean = "best-mean"
+    best_duel = "best-duel"
+    certify = "certify"
+    route = "route"

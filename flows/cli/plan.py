@@ -1,0 +1,71 @@
+"""plan: what a campaign would take, before anything is spent."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli.options import Json, Overrides, SpecPath, Workers
+from winnow.flows.exit_codes import FORCED
+from winnow.tasks.errors import SpecError
+
+
+def plan(
+    spec: SpecPath,
+    set_: Overrides = None,
+    assume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="best=M,rest=M|worst=M[,alike=R]",
+            help="Means of scores of 0 and 1: the best one's, and that of all others (rest) or of the last "
+            "of others that are evenly spread (worst); alike in [0, 1) is how far they fail on the same "
+            "examples. By default best=0.8,worst=0.4.",
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Scores to take instead, as `winnow simulate` reads them."),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(metavar="CAMPAIGN", help="Take the scores of a campaign of the database instead."),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Requests a second; by default as the models' stored texts took.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs, and as many for each gap that is tried.")] = 20,
+    workers: Workers = None,
+    json: Json = False,
+) -> None:
+    """Say what a campaign would take: requests, tokens, price, hours, and the gap in mean it can tell.
+
+    Nothing is asked of any model and nothing is written. The campaign's own selector is played on scores that
+    are assumed (--assume) or known (--table, --like); what it takes is as good as they are.
+    """
+    from dataclasses import asdict
+
+    from winnow.flows.reports.output import print_json
+    from winnow.flows.simulate.plan_lines import plan_lines
+    from winnow.tasks.data.score_tables import CAMPAIGN, load_score_table
+    from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.simulation.forecast.assumed import DEFAULT, read_assumption
+    from winnow.tasks.simulation.forecast.plan import plan_campaign
+
+    given = [option for option in (assume, table, like) if option is not None]
+    if len(given) > 1:
+        raise SpecError("--assume, --table and --like are three ways to say the same; give one")
+    if rate is not None and not rate > 0.0:
+        raise SpecError(f"--rate {rate:g}: requests a second are above 0; raise it")
+    source = table if like is None else f"{CAMPAIGN}{like}"
+    assumption = read_assumption(assume or DEFAULT)
+    checked = check_campaign_file(spec, set_ or [])
+    assumed = assumption if source is None else load_score_table(source, checked.spec.storage)
+    try:
+        found = plan_campaign(checked, assumed, seeds=seeds, workers=workers, rate=rate)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        raise typer.Exit(FORCED) from None
+    if json:
+        print_json(asdict(found))
+    else:
+        print("\n".join(plan_lines(found)))

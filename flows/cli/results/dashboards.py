@@ -1,0 +1,137 @@
+"""view: a live page on a results database, served by streamlit in a process of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.extras import require
+
+FIRST_PORT, PORTS = 8501, 20
+"""Where a free port is looked for when none is named, and how many are tried."""
+
+START_TIMEOUT = 60.0
+"""Seconds until a page that does not answer is given up; a slow disk may need many of them."""
+
+STOP_TIMEOUT = 5.0
+"""Seconds until a server that does not end is killed."""
+
+
+def view(
+    storage: Storage = DEFAULT_STORAGE,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help=f"Port to serve at; the first free one from {FIRST_PORT}."),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(help="Address to serve at; whoever reaches it and has the token can read all results."),
+    ] = "127.0.0.1",
+    allow_host: AllowHost = None,
+    token: TokenOption = True,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Serve a live page on a database: campaigns, figures, single comparisons and SQL. It only reads.
+
+    The address that is printed holds a token, which a browser keeps for as long as it is open.
+    """
+    require("view", "winnow view")
+    secret = new_token() if token else None
+    # Here, where a wrong name ends in a sentence: the server is another process.
+    Gate.at(host, allowed=allow_host or (), token=secret)
+    chosen = _first_free_port(host) if port is None else port
+    if not _is_free(host, chosen):
+        raise WinnowError(f"{host}:{chosen} cannot be served at; is it taken? name another one with --port")
+    # Else the server would outlive a command that is told to end, or whose terminal is closed; and a shell
+    # has what it runs in the background ignore the first of these.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    server = _start(storage, host, chosen, allow_host or [], secret)
+    try:
+        _wait_until_up(server, host, chosen)
+        url = f"http://{in_url(host)}:{chosen}/" + (f"?token={secret}" if secret else "")
+        print(f"serving {url}; Ctrl-C ends it", flush=True)
+        if browser:
+            typer.launch(url)
+        server.wait()
+        raise _ended(server)
+    except KeyboardInterrupt:
+        return
+    finally:
+        _stop(server)
+
+
+def _start(
+    storage: str, host: str, port: int, allowed: Sequence[str], token: str | None
+) -> subprocess.Popen[bytes]:
+    from winnow.flows.reports.dashboard import STORAGE_VARIABLE, TOKEN_VARIABLE
+
+    environment = {**os.environ, STORAGE_VARIABLE: storage}
+    environment.pop(TOKEN_VARIABLE, None)
+    return subprocess.Popen(
+        # -P: a folder named `flows` where the user stands must not shadow ours.
+        [sys.executable, "-P", "-m", "winnow.flows.reports.dashboard.server", host, str(port), *allowed],
+        # Closes when this process ends, even by kill -9, and that one ends with it.
+        stdin=subprocess.PIPE,
+        # A terminal's Ctrl-C reaches this process alone, which then ends that one.
+        start_new_session=True,
+        env=environment | ({} if token is None else {TOKEN_VARIABLE: token}),
+    )
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(timeout=STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> None:
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise _ended(server)
+        with suppress(OSError), socket.create_connection((reachable(host), port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise WinnowError(f"the page did not start within {START_TIMEOUT:g} s; try again on a less busy machine")
+
+
+def _ended(server: subprocess.Popen[bytes]) -> WinnowError:
+    return WinnowError(
+        f"Streamlit ended by itself (exit code {server.returncode}); if it said why, that stands above"
+    )
+
+
+def _first_free_port(host: str) -> int:
+    ports = range(FIRST_PORT, FIRST_PORT + PORTS)
+    return next((port for port in ports if _is_free(host, port)), FIRST_PORT)
+
+
+def _is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        # As the server does: a port that was just given back counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,75 @@
+"""metrics: what Prometheus asks of a results database, printed once or served."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from winnow.flows.reports.http_access import Gate, in_url, is_loopback, new_token
+from winnow.tasks.errors import WinnowError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+
+def metrics(
+    storage: Storage = DEFAULT_STORAGE,
+    serve: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="Serve them at this port until Ctrl-C, instead of printing them once.",
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to serve at; beyond this machine, scrapes must bring a token (WINNOW_TOKEN)."
+        ),
+    ] = "127.0.0.1",
+    allow_host: AllowHost = None,
+    token: TokenOption = True,
+) -> None:
+    """Metrics of all campaigns of a database, in the text format of Prometheus. It only reads.
+
+    Campaigns count whoever runs them, a schedule or another machine. Each scrape reads the database anew.
+    Served at an address that other machines reach, they are given to scrapes that send the header
+    `Authorization: Bearer TOKEN`, which Prometheus calls `authorization: {credentials: TOKEN}`.
+    """
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    from winnow.flows.reports.open_readonly import reading
+    from winnow.flows.reports.prometheus import CampaignMetrics
+
+    with reading(storage):
+        pass  # a database that is not there is told at once
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(CampaignMetrics(storage))
+    if serve is None:
+        print(generate_latest(registry).decode(), end="")
+        return
+    secret = new_token() if token and not is_loopback(host) else None
+    gate = Gate.at(host, allowed=allow_host or (), token=secret)
+    _serve(registry, host, serve, gate)
+
+
+def _serve(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> None:
+    import sys
+
+    from winnow.flows.reports.prometheus_server import metrics_server
+
+    try:
+        server = metrics_server(registry, host, port, gate)
+    except OSError as error:
+        raise WinnowError(
+            f"cannot serve at {host}:{port}: {error.strerror}; name another --serve PORT"
+        ) from None
+    asked = f"; the token is {gate.token}" if gate.token else ""
+    print(
+        f"serving metrics at http://{in_url(host)}:{port}/metrics{asked}; stop with Ctrl-C", file=sys.stderr
+    )
+    with server, suppress(KeyboardInterrupt):
+        server.serve_forever()

@@ -1,0 +1,70 @@
+"""query: rows out of the results database."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.output import Format, print_rows
+from winnow.flows.reports.sql_answers import MIB, Bounds, answered
+from winnow.tasks.errors import SpecError
+from winnow.tasks.queries.views import VIEWS, ask
+
+FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})
+
+
+View = StrEnum("View", {name: name for name in VIEWS})
+
+
+def query(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.")] = None,
+    view: Annotated[View | None, typer.Argument(help="What to ask of it.")] = None,
+    sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The campaigns that a schedule began: did the winner change?"),
+    ] = None,
+    format_: Annotated[FormatChoice, typer.Option("--format", help="How to print.")] = FormatChoice.table,
+    json: Json = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
+    candidate: Annotated[str | None, typer.Option(help="Only this candidate's comparisons.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long --sql may take.")] = 600.0,
+    mebibytes: Annotated[int, typer.Option(min=1, help="Most MiB that --sql may answer.")] = 1024,
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
+
+    What was taken from other campaigns is in reuse, and whether the winner changed since the last campaign on
+    the same dataset in history. Campaigns of duels (best-duel) also answer who beats whom (head-to-head,
+    strengths), and how their judges behaved (games, judges, verdicts, agreement); campaigns that certify, how
+    the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
+    (agreement), and which labels are given and wanted (labels); campaigns that route, who got which prompts
+    (picks). What a schedule began is asked for with --family: one row per campaign, whether the winner
+    changed, and how many generations were made anew and how many reused. A statement of SQL is answered by a
+    process of its own, within --seconds and --mebibytes.
+    """
+    from winnow.storage.records import campaigns as campaign_records
+
+    chosen: Format = "json" if json else format_.value
+    if (sql is not None) + (family is not None) + (name is not None) > 1:
+        raise SpecError("--sql asks the whole database and --family all of a family: give one or a NAME")
+    if family is not None:
+        from winnow.tasks.queries.schedule_history import family_rows
+
+        with reading(storage) as session:
+            print_rows(family_rows(session, family), chosen, output)
+        return
+    if sql is not None:
+        bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
+        with answered(storage, sql, bounds) as (columns, found):
+            print_rows((dict(zip(columns, row, strict=True)) for row in found), chosen, output)
+        return
+    if name is None or view is None:
+        raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --family or --sql")
+    with reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, name)
+        print_rows(ask(session, campaign, view, candidate=candidate, limit=limit), chosen, output)

@@ -1,0 +1,164 @@
+"""status, list, show, report: where campaigns stand. They answer at once: no model library is imported."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.reports.open_readonly import reading
+
+OptionalName = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign; all of them without it.")
+]
+
+
+def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
+    """Say where a campaign stands, or all of them."""
+    from winnow.flows.reports.output import print_json
+    from winnow.flows.reports.summary import summary_lines
+    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.queries.status import campaign_status
+
+    with reading(storage) as session:
+        records = (
+            campaign_records.campaigns(session)
+            if name is None
+            else [campaign_records.get_campaign(session, name)]
+        )
+        statuses = [campaign_status(session, record, in_full=name is not None) for record in records]
+    if json:
+        found = [_as_json(each, storage) for each in statuses]
+        print_json(found if name is None else found[0])
+        return
+    for each in statuses:
+        print("\n".join(summary_lines(each, storage)))
+        if each.holder:
+            print(f"  run by    {each.holder}")
+    if not statuses:
+        print(f"no campaigns in {shown_url(storage)}")
+
+
+def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
+    """List all campaigns of a database."""
+    from winnow.flows.reports.output import print_json, print_rows
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.queries.status import campaign_status
+
+    rows: list[dict[str, Any]] = []
+    with reading(storage) as session:
+        for record in campaign_records.campaigns(session):
+            each = campaign_status(session, record)
+            certificate = each.answer.certificate
+            rows.append(
+                {
+                    "campaign": each.name,
+                    "family": record.family,
+                    "objective": record.objective,
+                    "state": each.state,
+                    "outcome": each.answer.outcome,
+                    "claim": each.answer.claim.kind,
+                    "best": each.answer.best,
+                    "estimate": best.estimate if (best := each.answer.of_best) else None,
+                    "held_out": each.answer.held_out_mean,
+                    "comparisons": each.totals["comparisons"],
+                    "grid": each.totals["grid"],
+                    "labels_used": certificate and certificate.labels_used,
+                    "labels_wanted": certificate and len(certificate.waits_for),
+                    "created": record.created_at,
+                }
+            )
+    print_json(rows) if json else print_rows(rows, "table")
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
+    storage: Storage = DEFAULT_STORAGE,
+    json: Json = False,
+) -> None:
+    """Show a campaign's frozen definition and where it stands."""
+    import yaml
+
+    from winnow.flows.reports.output import print_json
+    from winnow.flows.reports.summary import summary_lines
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.queries.status import campaign_status
+
+    with reading(storage) as session:
+        record = campaign_records.get_campaign(session, name)
+        each = campaign_status(session, record, in_full=True)
+        candidates = campaign_records.candidate_names(session, record.id)
+    if json:
+        print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
+        return
+    print("\n".join(summary_lines(each, storage)))
+    print(f"  begun     {record.created_at:%Y-%m-%d %H:%M:%S} UTC")
+    print("\ndefinition")
+    print(yaml.safe_dump({**record.spec, **record.execution}, sort_keys=False, allow_unicode=True).rstrip())
+    print(f"\ncandidates ({len(candidates)})")
+    print("\n".join(f"  {candidate}" for candidate in candidates))
+    print("\nversions: " + ", ".join(f"{key} {value}" for key, value in record.versions.items()))
+
+
+def report(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
+    storage: Storage = DEFAULT_STORAGE,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write one HTML page with figures; overwrites the file."),
+    ] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write each figure as a PNG for slides; overwrites files of the same names. Needs Chrome "
+            "or Chromium.",
+        ),
+    ] = None,
+) -> None:
+    """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.extras import require
+
+    if html is not None or png is not None:
+        require("report", "a report with figures")
+    with reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, name)
+        if html is None and png is None:
+            from winnow.flows.reports.text_report import print_report
+
+            print_report(session, campaign, storage)
+            return
+        from winnow.flows.reports.html.render import write_report
+
+        written = write_report(session, campaign, html=html, png=png)
+    for path in written:
+        print(f"wrote {path}")
+    if not written:
+        print(f"{name} has no figures yet: no picture was written")
+
+
+def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported late
+    from winnow.flows.reports.summary import resume_command
+    from winnow.tasks.answer.words import answer_lines
+
+    answer, best = status.answer, status.answer.of_best
+    found = asdict(status)
+    del found["answer"]
+    return {
+        **found,
+        **asdict(answer),
+        "estimate": best and best.estimate,
+        "lower": best and best.lower,
+        "upper": best and best.upper,
+        "tied": answer.tied,
+        "chosen": answer.chosen,
+        "contenders": answer.contenders,
+        "is_guaranteed": answer.is_guaranteed,
+        "sure": dict(answer_lines(answer)).get("sure", "nothing is claimed"),
+        "share_of_grid": status.share_of_grid,
+        "share_of_loading": status.share_of_loading,
+        "resume": resume_command(status, storage),
+    }

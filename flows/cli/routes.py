@@ -1,0 +1,120 @@
+"""route: prompts that arrive are answered and learned from; what was learned is exported."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, Storage, TrustOption
+from winnow.tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from winnow.storage.engine.database import Database
+    from winnow.tasks.data.datasets import Example
+    from winnow.tasks.objectives.route.answering import RoutedAnswer
+
+
+def route(
+    name: CampaignName,
+    prompt: Annotated[str | None, typer.Option(help="A prompt to be answered: the field input.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="What counts as right for it; may be repeated.")
+    ] = None,
+    field: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Another field of it; may be repeated.")
+    ] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Many prompts, with the columns of the dataset.")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write what was learned as a policy, and answer nothing."),
+    ] = None,
+    storage: Storage = DEFAULT_STORAGE,
+    trust: TrustOption = False,
+    json: Json = False,
+) -> None:
+    """Answer prompts that arrive by the candidate a campaign chooses, and learn from its score.
+
+    The campaign is one with the objective route. An exported policy chooses in milliseconds, without a
+    database and without vLLM: winnow.Router.load(DIR).choose(PROMPT).
+    """
+    from contextlib import closing
+
+    from winnow.storage.admin.schema import require_schema
+    from winnow.storage.engine.database import open_database
+
+    if sum(each is not None for each in (prompt, prompts, export)) != 1:
+        raise SpecError("give one of --prompt TEXT, --prompts FILE and --export DIR")
+    if prompt is None and (target or field):
+        raise SpecError("--target and --field belong to --prompt; prompts of a file have them as columns")
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        if export is not None:
+            from winnow.flows.reports.output import tell
+            from winnow.tasks.objectives.route.exporting import export_policy
+
+            exported = export_policy(database, name, storage, export)
+            print(f"{export}: the policy of {name}, learned from {exported.prompts} prompts")
+            if exported.doubt is not None:
+                tell(f"warning: {exported.doubt}")
+            return
+        from winnow.flows.run.trust_prompt import Trust, require_stored_trust
+
+        require_stored_trust(storage, name, Trust(everything=trust, asks=True))
+        examples = _examples(database, name, prompt, target or [], field or [], prompts)
+        answers = _answered(database, name, storage, examples)
+    _print(answers, json=json)
+
+
+def _examples(
+    database: "Database",
+    name: str,
+    prompt: str | None,
+    targets: list[str],
+    fields: list[str],
+    file: Path | None,
+) -> "list[Example]":
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.objectives.route.arriving import read_prompts, typed_prompt
+
+    if prompt is not None:
+        return [typed_prompt(prompt, targets, fields)]
+    with database.reading() as session:
+        campaign = campaign_records.get_campaign(session, name)
+    return read_prompts(str(file), campaign)
+
+
+def _answered(
+    database: "Database", name: str, storage: str, examples: "list[Example]"
+) -> "list[RoutedAnswer]":
+    import sys
+
+    from winnow.flows.exit_codes import FORCED
+    from winnow.storage.engine.urls import shown_url
+    from winnow.tasks.objectives.route.answering import answer_prompts
+    from winnow.tasks.objectives.route.arriving import store_arrival
+
+    positions = store_arrival(database, name, storage, examples)
+    try:
+        return answer_prompts(database, name, storage, positions)
+    except KeyboardInterrupt:
+        hint = f"winnow resume {name} --storage {shown_url(storage)}"
+        print(f"\nstopped by force; the prompts are stored, go on with: {hint}", file=sys.stderr)
+        raise typer.Exit(FORCED) from None
+
+
+def _print(answers: "list[RoutedAnswer]", *, json: bool) -> None:
+    from dataclasses import asdict
+
+    from winnow.flows.reports.output import print_json
+    from winnow.tasks.queries.printable import printable
+
+    if json:
+        print_json([asdict(each) for each in answers])
+        return
+    for each in answers:
+        score = f"score {each.score:g}" if each.score is not None else f"unscored: {each.reason}"
+        print(f"{each.candidate} ({score})")
+        if each.text is not None:
+            print(printable(each.text))

@@ -1,0 +1,143 @@
+"""schedule: a new campaign of the same family at set times."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.flows.cli.options import Overrides, SpecPath, SpecStorage, TrustOption, overrides_of
+from winnow.tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from winnow.flows.run.trust_prompt import Trust
+    from winnow.flows.schedule.deployments import Scheduled
+    from winnow.flows.schedule.trigger import When
+    from winnow.tasks.spec.campaign import CampaignSpec
+
+LONGEST_NAME = 100 - len("-20261121T020000Z")
+"""Characters of a family's name that leave room for the time in the names of its campaigns."""
+
+
+def schedule(
+    spec: SpecPath,
+    cron: Annotated[
+        str | None, typer.Option(metavar="EXPR", help='When, such as "0 2 * * *" for two at night.')
+    ] = None,
+    interval: Annotated[float | None, typer.Option(metavar="SECONDS", help="How often, instead.")] = None,
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Of --cron, such as Europe/Berlin; else UTC.")
+    ] = None,
+    work_pool: Annotated[
+        str | None,
+        typer.Option(metavar="POOL", help="Hand it to the workers of a Prefect work pool and return."),
+    ] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="With --work-pool: where the file's paths begin on the workers."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="DEPLOYMENT", help="Name in Prefect; the campaign's by default.")
+    ] = None,
+    set_: Overrides = None,
+    storage: SpecStorage = None,
+    trust: TrustOption = False,
+) -> None:
+    """Run a new campaign of a file again and again, reusing all that earlier ones have generated.
+
+    Every firing reads the file anew, finishes what crashed before, and begins the campaign NAME-TIME;
+    winnow query --family NAME says whether the winner changed. Without --work-pool the schedule lives as long
+    as this command. The schedule keeps what was allowed now: a firing whose file needs more is refused.
+    """
+    from winnow.flows.run.trust_prompt import Trust, given_to
+    from winnow.flows.schedule.trigger import When
+
+    if folder is not None and work_pool is None:
+        raise SpecError("--folder is for workers: give --work-pool with it")
+    when = When(cron=cron, interval=interval, timezone=timezone)
+    when.schedule()
+    given = overrides_of(set_, storage=storage)
+    begins = Path(folder or Path.cwd())
+    read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
+    if len(read.name) > LONGEST_NAME:
+        raise SpecError(
+            f"{spec}: name: a scheduled campaign's has at most {LONGEST_NAME} characters, since the time of "
+            f"each firing is added to it; this one has {len(read.name)}"
+        )
+    from winnow.flows.schedule.deployments import Scheduled
+    from winnow.storage.engine.urls import shown_url
+
+    scheduled = Scheduled(
+        spec=spec if folder is not None else str(Path(spec).absolute()),
+        settings=overrides_of(set_),
+        storage=None if storage is None else shown_url(storage),
+        name=name or read.name,
+        when=when,
+        trust=given_to(read, begins),
+    )
+    if work_pool is None:
+        if storage is not None:
+            os.environ["WINNOW_STORAGE"] = storage  # for the firings, which are processes of their own
+        _serve(scheduled, read.name, read.storage)
+    else:
+        _deploy(scheduled, work_pool, folder or str(Path.cwd()), read.name, read.storage)
+
+
+def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_here: bool) -> "CampaignSpec":
+    """The campaign of a file, checked as far as that can be done here."""
+    from winnow.flows.run.trust_prompt import approving
+    from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
+
+    approve = approving(trust, folder)
+    if is_here:
+        return check_campaign_file(spec, given, approve).spec
+    # Models and data may lie on the workers' machines alone.
+    file = read_spec_file(spec, given)
+    read = parse_spec(file)
+    approve(file, read)
+    return read
+
+
+def _serve(scheduled: "Scheduled", family: str, storage: str) -> None:
+    from prefect.settings import PREFECT_API_URL
+
+    from winnow.flows.prefect_support.server import prefect_server
+    from winnow.flows.run.launch import PREFECT_LOG
+
+    if not PREFECT_API_URL.value():
+        print("no PREFECT_API_URL is set: a Prefect server is started for as long as this command runs")
+    with prefect_server(PREFECT_LOG, schedules=True):
+        from winnow.flows.schedule.serve import serve
+
+        print(f"serving '{scheduled.name}': {_times(scheduled.when)}")
+        _tell_of_results(family, storage)
+        print("stop with Ctrl-C; a campaign that is running finishes its round first", flush=True)
+        serve(scheduled)
+    print("stopped; the schedule fires again when it is served again")
+
+
+def _deploy(scheduled: "Scheduled", pool: str, folder: str, family: str, storage: str) -> None:
+    from winnow.flows.prefect_support.masked_urls import has_secret
+    from winnow.flows.schedule.deployments import POOL_TYPE, deploy
+
+    url = deploy(scheduled, pool, folder)
+    print(f"'{scheduled.name}' is scheduled on work pool '{pool}' of {url}: {_times(scheduled.when)}")
+    _tell_of_results(family, storage)
+    print("start on each machine that is to run campaigns, where Winnow and the file's paths are at hand:")
+    secret = "WINNOW_STORAGE=URL " if has_secret(storage) else ""
+    print(f"  {secret}PREFECT_API_URL={url} prefect worker start --pool {pool} --type {POOL_TYPE} --limit 1")
+    if secret:
+        print("  with the whole URL of the database: Prefect is not told its password")
+    print("a firing that crashes is gone on with by the automations of this schedule, or by the next firing")
+    print(f"end it with: prefect deployment delete 'scheduled-campaign/{scheduled.name}'")
+
+
+def _times(when: "When") -> str:
+    return f"{when}; next firing {when.next_firing():%Y-%m-%d %H:%M:%S %Z}"
+
+
+def _tell_of_results(family: str, storage: str) -> None:
+    from winnow.storage.engine.urls import shown_url
+
+    print(f"see what came of it: winnow query --family {family} --storage {shown_url(storage)}")

@@ -1,0 +1,287 @@
+"""simulate: selectors compared on a table whose scores are all known."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage, Workers
+from winnow.flows.exit_codes import FORCED
+from winnow.tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from winnow.algorithms.state.arrays import FloatArray
+    from winnow.flows.simulate.report import Subject
+    from winnow.tasks.simulation.simulate import Contestant, Run
+    from winnow.tasks.simulation.worlds import World
+
+
+BUDGETS = {
+    "best-mean": "0.05,0.1,0.2,0.4",
+    "best-duel": "500,1000,2000,5000,10000",
+    "route": "0.1,0.2,0.4,0.6,0.8,1.0",
+}
+"""Where to look unless told otherwise, by objective."""
+
+
+class MetricChoice(StrEnum):
+    """What is measured of every run."""
+
+    accuracy = "accuracy"
+    top1_eps = "top1-eps"
+    top1_mcnemar = "top1-mcnemar"
+    ndcg = "ndcg"
+    outscore_the_best = "outscore-the-best"
+    optimal_pick_ratio = "optimal-pick-ratio"
+    regret = "regret"
+
+
+def simulate(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME; rows are candidates, columns "
+            "examples, or for duels candidates as well.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs.parquet and curve.png go.")],
+    selector: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Whom to compare; may be repeated. best-mean stands for all of Winnow's for that question.",
+        ),
+    ],
+    budgets: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to look: shares of all pairs (0.05) or counts (500), by commas; for routes, of "
+            f"prompts. By default {BUDGETS['best-mean']}; for duels {BUDGETS['best-duel']}; for routes "
+            f"{BUDGETS['route']}."
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Let every selector stop once it is sure at this error probability, by default after all "
+            "pairs at the latest; stops.png shows when they do, and how often they err."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each selector.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    metric: Annotated[
+        MetricChoice | None,
+        typer.Option(
+            help="What to measure; by default accuracy. The last three are for routes: outscore-the-best by "
+            "default."
+        ),
+    ] = None,
+    gap: Annotated[float, typer.Option(help="Of top1-eps: how far below the best still counts.")] = 0.001,
+    level: Annotated[float, typer.Option(help="Of top1-mcnemar: the significance level.")] = 0.01,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Other candidates' scores on the same examples, to learn from."),
+    ] = None,
+    history_share: Annotated[
+        float | None, typer.Option(help="Take this share of the candidates, at random, as history instead.")
+    ] = None,
+    contexts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of routes: vectors of the examples, as columns id and vector (.jsonl, .json, .parquet) or "
+            "an array in their order (.npy, .npz[:KEY]); or campaign:NAME, which embeds them as it routes.",
+        ),
+    ] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEMPLATE",
+            help="Of routes, where TABLE is a campaign: embed its examples instead, as in '{{ input }}'.",
+        ),
+    ] = None,
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|FIELD",
+            help="Of routes: of which type each example is, as columns id and type or an array; or a field "
+            "of the examples, where TABLE is a campaign.",
+        ),
+    ] = None,
+    workers: Workers = None,
+    storage: Storage = DEFAULT_STORAGE,
+    json: Json = False,
+) -> None:
+    """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
+
+    A campaign that stopped before it had asked for all scores gives a trace: it says how many of the pairs
+    that a selector asks for have a score, and whom it picks. How often selectors are wrong and what they save
+    needs a full table, which `winnow run SPEC --exhaustive` makes.
+
+    Selectors for duels (best-duel) take a table of preferences: how often each row is preferred to each
+    column. To selectors that route, the examples of a table of scores come as prompts, each once and one by
+    one, in an order that depends on the seed; beside them runs the oracle, which gives every prompt to the
+    candidate that is best over all of them.
+    """
+    from itertools import chain
+
+    from winnow.algorithms.errors import InvalidParameter
+    from winnow.flows.simulate.report import SimulationReport
+    from winnow.flows.simulate.tables import Given, make_world
+    from winnow.tasks.simulation.results import measure_by, metric_for
+    from winnow.tasks.simulation.simulate import simulate as runs_of
+
+    contestants = _contestants(_named(selector), delta)
+    objective = contestants[0].objective
+    if objective == "certify":
+        raise SpecError(
+            f"--selector {contestants[0].selector} certifies, which no table of scores can show; "
+            "compare selectors for best-mean or best-duel"
+        )
+    chosen = None if metric is None else metric.value
+    measured = metric_for(objective, chosen)
+    given = Given(
+        table=table,
+        storage=storage,
+        history=history,
+        history_share=history_share,
+        seed=seed,
+        contexts=contexts,
+        embed=embed,
+        types=types,
+    )
+    world, subject = make_world(objective, contestants, given)
+    if subject.is_partial:
+        _require_no_metric(chosen, subject)
+        measured = "coverage"
+    looks = _budgets(budgets or _default_budgets(objective, delta), subject)
+    try:
+        measure = measure_by(measured, world, gap=gap, level=level)
+    except InvalidParameter as error:
+        raise SpecError(f"--{error.parameter}: {error}") from error
+    _make_folder(out)
+    picks = _picks_by(world, looks[-1])
+    all_seeds = range(seed, seed + seeds)
+    runs = runs_of(world, contestants, budgets=looks, seeds=all_seeds, workers=workers)
+    report = SimulationReport(subject=subject, metric=measured, budgets=looks, delta=delta)
+    try:
+        for run in chain(_with_progress(runs, seeds * len(contestants)), _oracles(world, looks, all_seeds)):
+            report.add(run, measure(run), picks(run))
+    except KeyboardInterrupt:
+        print("stopped; nothing was written", file=sys.stderr)
+        raise typer.Exit(FORCED) from None
+    report.write(out)
+    report.print(out, json=json)
+
+
+def _require_no_metric(chosen: str | None, subject: "Subject") -> None:
+    """Refuse to measure how good a selector is where that would be biased."""
+    from winnow.flows.simulate.report import FILLING
+
+    if chosen is not None:
+        raise SpecError(
+            f"--metric {chosen}: {subject.source} has {subject.facts['filled']:.0%} of its scores, and a "
+            "replay of what one selector asked for is a trace of another and no estimate; leave --metric "
+            f"out, or {FILLING}"
+        )
+
+
+def _oracles(world: "World", budgets: "Sequence[int]", seeds: "Sequence[int]") -> "Iterator[Run]":
+    """The runs of the one-arm oracle, where prompts are routed: it needs no selector."""
+    from winnow.tasks.simulation.route_worlds import RouteWorld, one_arm_oracle
+
+    if isinstance(world, RouteWorld):
+        yield from (one_arm_oracle(world, budgets=budgets, seed=seed) for seed in seeds)
+
+
+def _picks_by(world: "World", budget: int) -> "Callable[[Run], FloatArray | None]":
+    """What tells of a run who was given which type of prompt, where there are types."""
+    from winnow.tasks.simulation.route_results import picks_by
+    from winnow.tasks.simulation.route_worlds import RouteWorld
+
+    found = picks_by(world, budget) if isinstance(world, RouteWorld) else None
+    return found or (lambda _: None)
+
+
+def _named(selectors: "Sequence[str]") -> list[str]:
+    """The selectors, with all of Winnow's own where a question is named in their place."""
+    from winnow.algorithms.registry import SELECTORS
+
+    return [name for text in selectors for name in (SELECTORS[text] if text == "best-mean" else [text])]
+
+
+def _default_budgets(objective: str, delta: float | None) -> str:
+    """Where to look: with a delta up to all pairs, so that runs are not cut off before they stop."""
+    return BUDGETS[objective] + (",1.0" if objective == "best-mean" and delta is not None else "")
+
+
+def _contestants(selectors: "Sequence[str]", delta: float | None) -> "list[Contestant]":
+    from winnow.tasks.simulation.simulate import contestant
+
+    common = {} if delta is None else {"delta": delta}
+    found = []
+    for text in dict.fromkeys(selectors):
+        name, _, settings = text.partition(":")
+        params = dict(_parameter(text, setting) for setting in settings.split(",") if setting)
+        if clash := common.keys() & params.keys():
+            raise SpecError(f"--selector {text}: {min(clash)} is said by --delta for all; leave one out")
+        found.append(contestant(text, name, common | params))
+    for other in found:
+        if other.objective != found[0].objective:
+            raise SpecError(
+                f"{other.selector} answers {other.objective} and {found[0].selector} {found[0].objective}: "
+                "no table serves both; compare selectors of one kind"
+            )
+    return found
+
+
+def _parameter(selector: str, setting: str) -> tuple[str, Any]:
+    from json import JSONDecodeError, loads
+
+    name, equals, text = setting.partition("=")
+    if not equals or not name:
+        raise SpecError(f"--selector {selector}: {setting!r} is not key=value; for example ucb-e:a=0.5")
+    value = "null" if text.lower() == "none" else text
+    try:
+        return name, loads(value)
+    except JSONDecodeError:
+        return name, text
+
+
+def _budgets(text: str, subject: "Subject") -> list[int]:
+    """Counts of comparisons, increasing: a number with a point is a share of the grid, else a count."""
+    grid = subject.grid
+    found = set()
+    for part in text.split(","):
+        try:
+            count = round(float(part) * grid) if "." in part and grid else int(part)
+        except ValueError:
+            example = "0.05,0.1 or 500,1000" if grid else "500,1000: of duels there are no shares"
+            raise SpecError(f"--budgets: {part!r} is no number; for example {example}") from None
+        if not 1 <= count <= (grid or count):
+            raise SpecError(f"--budgets: {part.strip()} is {count} {subject.unit}, the table has 1 to {grid}")
+        found.add(count)
+    return sorted(found)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpecError(f"--out {folder} cannot be made: {error.strerror}; name another folder") from error
+
+
+def _with_progress(runs: "Iterator[Run]", total: int) -> "Iterator[Run]":
+    """The same runs, with a bar on standard error where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        yield from progress.track(runs, total=total)

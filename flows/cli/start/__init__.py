@@ -1,0 +1,1 @@
+"""Commands that a newcomer begins with."""

@@ -1,0 +1,1 @@
+"""What surrounds Prefect: its server, its crashed runs, its automations."""

@@ -1,0 +1,48 @@
+"""Database URLs by the text that may be shown of them: Prefect keeps the parameters of every flow run."""
+
+import os
+
+from winnow.storage.engine.urls import shown_url
+from winnow.tasks.errors import SpecError
+
+_HIDDEN: dict[str, str] = {}
+
+
+def hide(url: str) -> str:
+    """What may be shown of a URL; `reveal` gives the URL back in this process."""
+    shown = shown_url(url)
+    _HIDDEN[shown] = url
+    return shown
+
+
+def url_of_a_worker(shown: str | None) -> str | None:
+    """The database that a process is to use which Prefect started.
+
+    Args:
+        shown: What Prefect was told: a URL without its password, or None where it was told none.
+
+    Returns:
+        The URL; WINNOW_STORAGE where Prefect was told none, and None where that is not set either.
+
+    Raises:
+        SpecError: If a password was left out and WINNOW_STORAGE is not the URL with it.
+    """
+    own = os.environ.get("WINNOW_STORAGE")
+    if shown is None or (own is not None and shown_url(own) == shown):
+        return own
+    if has_secret(shown):
+        raise SpecError(
+            f"the results database {shown} needs a password, which Prefect is not told: set WINNOW_STORAGE "
+            "to the whole URL where the worker is started"
+        )
+    return shown
+
+
+def has_secret(url: str) -> bool:
+    """Whether a URL, or what is shown of one, stands for one with a password."""
+    return ":***@" in url or "=hidden" in url or shown_url(url) != url
+
+
+def reveal(shown: str) -> str:
+    """The URL that was hidden, or the text itself where none was."""
+    return _HIDDEN.get(shown, shown)

@@ -1,0 +1,160 @@
+"""Where Prefect keeps its record of flow runs: the server the user set up, or a temporary one of our own.
+
+Prefect would start a temporary server by itself, but as a child that a terminal's Ctrl-C reaches while a
+campaign still drains its round, and that goes on living when the campaign is killed. This one has a session
+of its own, and ends when the pipe from its parent closes, however the parent ended.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from winnow.flows.run.parent_watchdog import exit_with_parent
+from winnow.tasks.errors import WinnowError
+
+DRAIN_TIMEOUT = 10.0
+"""Seconds; events are only Prefect's picture of a run, never worth more."""
+
+START_TIMEOUT = 180.0
+"""Seconds; a cold start takes about twelve on two cores, and minutes where others keep them busy."""
+
+
+RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
+"""The environment in which a server leaves its services for schedules and automations out."""
+
+
+class PrefectServerFailed(WinnowError):
+    """There is no server that answers."""
+
+
+def require_answer(url: str) -> None:
+    """Refuse a server of the user's that does not answer, before anything is begun.
+
+    Raises:
+        PrefectServerFailed: If it does not.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    with get_client(sync_client=True) as client:
+        error = client.api_healthcheck()
+    # Who answers anything is there: Prefect's cloud has no such page.
+    if error is not None and not isinstance(error, PrefectHTTPStatusError):
+        raise PrefectServerFailed(
+            f"the Prefect server {url} does not answer ({error}); start it with prefect server start, "
+            "or correct PREFECT_API_URL"
+        )
+
+
+def settle_environment(folder: Path) -> None:
+    """Set Prefect's defaults for this process, before its first import; what the user set stays.
+
+    Args:
+        folder: Where Prefect may keep its files when the user has no Prefect of their own.
+    """
+    has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ
+    if not has_own and not (Path.home() / ".prefect" / "profiles.toml").exists():
+        os.environ.setdefault("PREFECT_HOME", str(folder.absolute()))
+    if home := os.environ.get("PREFECT_HOME"):
+        Path(home).mkdir(parents=True, exist_ok=True)  # Prefect makes one level only
+        # These two would go to ~/.prefect wherever PREFECT_HOME is.
+        os.environ.setdefault("PREFECT_SERVER_MEMO_STORE_PATH", str(Path(home) / "memo_store.toml"))
+        os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
+    # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+
+
+@contextmanager
+def prefect_server(log: Path, *, schedules: bool = False) -> Generator[None, None, None]:
+    """Have a Prefect server at hand until the block ends; one the user set up is used as it is.
+
+    Args:
+        log: Where the output of a temporary one goes.
+        schedules: Whether a temporary one is to begin scheduled runs; to record runs is less work.
+
+    Raises:
+        PrefectServerFailed: If the user's does not answer, or the temporary one does not come up.
+    """
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    if url := PREFECT_API_URL.value():
+        require_answer(url)
+        yield
+        return
+    port = _free_port()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            # -P: a folder named `flows` where the user stands must not shadow ours.
+            [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(port)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY),
+        )
+    try:
+        url = f"http://127.0.0.1:{port}/api"
+        _wait_until_healthy(server, url, log)
+        with temporary_settings({PREFECT_API_URL: url}):
+            yield
+    finally:
+        _hand_over_events()
+        assert server.stdin is not None, "opened as a pipe above"
+        server.stdin.close()
+        server.terminate()
+        try:
+            server.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _hand_over_events() -> None:
+    """Let Prefect's thread send what it still has: without a server it would wait for ever at exit."""
+    from prefect.events.worker import EventsWorker
+
+    EventsWorker.drain_all(timeout=DRAIN_TIMEOUT)
+
+
+def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    from urllib.request import urlopen
+
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            break
+        try:
+            with urlopen(f"{url}/health", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise PrefectServerFailed(
+        f"Prefect's temporary server did not start; see {log}, or set PREFECT_API_URL to a server of yours"
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _serve(port: int) -> None:
+    """The child: serve until the parent's end of our standard input closes."""
+    exit_with_parent()
+    import uvicorn
+    from prefect.server.api.server import create_app
+
+    uvicorn.run(create_app(), host="127.0.0.1", port=port, log_level="error")
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]))

@@ -1,0 +1,23 @@
+"""The page that `winnow view` serves: streamlit runs this file anew for every reader and every click."""
+
+from functools import partial
+
+import streamlit as st
+
+from winnow.flows.reports.dashboard import campaign_page, campaigns_page, comparisons_page, sql_page
+from winnow.flows.reports.dashboard.widgets import STYLE
+
+st.set_page_config(page_title="Winnow", layout="wide")
+st.html(STYLE)
+
+campaign = st.Page(campaign_page.show, title="Campaign", url_path="campaign")
+campaigns = st.Page(
+    partial(campaigns_page.show, partial(st.switch_page, campaign)),
+    title="Campaigns",
+    url_path="campaigns",
+    default=True,
+)
+comparisons = st.Page(comparisons_page.show, title="Comparisons", url_path="comparisons")
+sql = st.Page(sql_page.show, title="SQL", url_path="sql")
+
+st.navigation([campaigns, campaign, comparisons, sql]).run()

@@ -1,0 +1,78 @@
+"""One campaign as it stands: its answer, its leaderboard and the figures of its report, live."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from winnow.flows.reports.dashboard.campaign_picker import choose_campaign
+from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.page_state import Snapshot, look_at
+from winnow.flows.reports.dashboard.widgets import show_figure, show_heading, show_rows, show_soft
+from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.summary import told_lines
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.words import headline
+from winnow.tasks.queries.status import CampaignStatus
+
+EVERY = 2.0
+"""Seconds between two looks; nothing is computed or drawn again unless a round was finished."""
+
+LAST_LOOK = "last look"
+"""In the reader's session."""
+
+
+def show() -> None:
+    """The page."""
+    with problems_shown():
+        with asking() as session:
+            names = [each.name for each in campaign_records.campaigns(session)]
+        if name := choose_campaign(names):
+            look = _look(name)
+            _head(look.status)
+            _leaderboard(look)
+            _sections(look.sections)
+            st.fragment(_wait, run_every=EVERY)(name, look)
+
+
+def _look(name: str) -> Snapshot:
+    look = look_at(name, st.session_state.get(LAST_LOOK))
+    st.session_state[LAST_LOOK] = look
+    return look
+
+
+def _wait(name: str, drawn: Snapshot) -> None:
+    """Draw the whole page again once there is something new; until then it stays as the reader left it."""
+    with problems_shown():
+        if _look(name) is not drawn:
+            st.rerun()
+
+
+def _head(status: CampaignStatus) -> None:
+    show_heading(status.name, key="campaign")
+    show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
+    with st.container(border=True, key="answer"):
+        for word, sentence in told_lines(status):
+            left, right = st.columns([1, 8])
+            with left:
+                show_soft(word, key=f"word-{word}")
+            right.text(sentence)
+
+
+def _leaderboard(look: Snapshot) -> None:
+    st.subheader("Leaderboard")
+    if look.leaderboard:
+        show_rows(look.leaderboard, key="leaderboard")
+
+
+def _sections(sections: Sequence[SpecModel]) -> None:
+    for section in sections:
+        if section.figure is None and not section.table:
+            continue
+        st.subheader(section.title)
+        show_soft(section.note, key=section.name)
+        if section.figure is not None:
+            show_figure(section.figure, key=f"figure-{section.name}")
+        if section.table:
+            show_rows(section.table, key=f"table-{section.name}")
+    if not sections:
+        st.text("No round is finished yet: there is nothing more to show.")

@@ -1,0 +1,132 @@
+"""One comparison with everything that led to its outcome: prompts, answers, and every game of its judges."""
+
+import json
+from collections.abc import Sequence
+
+import streamlit as st
+
+from winnow.flows.reports.dashboard.db import asking
+from winnow.flows.reports.dashboard.widgets import Row, show_heading, show_passage, show_soft
+from winnow.storage.queries import browse as browse_views
+from winnow.storage.records.values import CampaignRecord
+
+MOST_CHARACTERS = 20_000
+"""Of each text, unless the whole is asked for."""
+
+
+def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> None:
+    """Draw it.
+
+    Args:
+        campaign: Whose.
+        comparison_id: Which.
+        whole: Whether long texts are read to their ends.
+    """
+    characters = None if whole else MOST_CHARACTERS
+    with asking() as session:
+        row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
+        games = browse_views.games(session, comparison_id, characters=characters)
+    if row is None:
+        st.text("This comparison is no longer there.")
+        return
+    show_heading(heading(row), key="comparison")
+    show_soft(" · ".join(facts(row)), key="comparison")
+    _example(row)
+    _answers(row)
+    for name, label in (("answer", "read by the judge"), ("detail", "why there is no outcome")):
+        if row[name] is not None:
+            show_passage(label, row[name], row[f"{name}_length"], key=name)
+    _games(row, games)
+
+
+def heading(row: Row) -> str:
+    """Who was compared on what."""
+    rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
+    return f"{row['candidate']}{rival} on example {row['example']}"
+
+
+def facts(row: Row) -> list[str]:
+    """How it ended and where it was planned."""
+    return [
+        ending(row),
+        f"round {row['round']}, position {row['position']}",
+        f"judge {row['judge']}",
+        *(
+            f"{name.replace('_', ' ')} {row[name]:g}"
+            for name in ("human_loss", "auto_loss", "unlabelled_loss", "unlabelled_missing")
+            if row[name] is not None
+        ),
+    ]
+
+
+def ending(row: Row) -> str:
+    """The outcome in words."""
+    outcome = row["outcome"]
+    if outcome is None:
+        return f"no outcome: {row['reason']}"
+    if not row["candidate_b"]:
+        return f"score {outcome:g}"
+    if outcome == 0.5:
+        return "a tie"
+    share = max(outcome, 1.0 - outcome)
+    preferred = row["candidate"] if outcome > 0.5 else row["candidate_b"]
+    return f"{preferred} preferred" + ("" if share == 1.0 else f" by {share:g}")
+
+
+def _example(row: Row) -> None:
+    with st.expander("Example and target"):
+        example = {"fields": row["fields"], "targets": row["targets"], "label": row["label"]}
+        text = json.dumps(example, ensure_ascii=False, indent=2)
+        show_passage("as stored", text, len(text), key="example")
+
+
+def _answers(row: Row) -> None:
+    ends = ("", "_b") if row["candidate_b"] else ("",)
+    for end, column in zip(ends, st.columns(len(ends)), strict=True):
+        with column:
+            if row[f"text{end}"] is None:
+                show_soft(f"{row[f'candidate{end}']}: no answer was made", key=f"none{end}")
+                continue
+            for name in ("prompt", "text"):
+                label = "prompt of" if name == "prompt" else "answer of"
+                key = f"{name}{end}"
+                show_passage(f"{label} {row[f'candidate{end}']}", row[key], row[f"{key}_length"], key=key)
+            show_soft(_made(row, end), key=f"made{end}")
+
+
+def _made(row: Row, end: str) -> str:
+    return (
+        f"{row[f'model{end}']} on {row[f'engine{end}']}, {row[f'input_tokens{end}']} tokens in, "
+        f"{row[f'output_tokens{end}']} out, {row[f'seconds{end}']:.3g} s, "
+        f"ended by {row[f'finish_reason{end}']}"
+    )
+
+
+def _games(row: Row, games: Sequence[Row]) -> None:
+    if not games:
+        return
+    st.subheader("Games")
+    st.caption("Each call of a model that judged. Swapped: the second candidate's answer was shown first.")
+    for column, game in zip(_columns(len(games)), games, strict=True):
+        with column, st.container(border=True):
+            show_soft(game_line(row, game), key=f"game-{game['number']}")
+            for name, label in (("reply", "reply"), ("prompt", "prompt of the judge")):
+                if game[name] is not None:
+                    key = f"{name}-{game['number']}"
+                    show_passage(label, game[name], game[f"{name}_length"], key=key)
+
+
+def _columns(count: int) -> list[st.delta_generator.DeltaGenerator]:
+    """Two games in a row: mostly the two orders of one question."""
+    return [column for _ in range(0, count, 2) for column in st.columns(2)][:count]
+
+
+def game_line(row: Row, game: Row) -> str:
+    """Who was asked, in which order, and what was understood."""
+    again = f", attempt {game['attempt'] + 1}" if game["attempt"] else ""
+    verdict = (
+        f"no verdict: {game['reason']}"
+        if game["verdict"] is None
+        else ending({**row, "outcome": game["verdict"]})
+    )
+    return f"{game['judge']}, {game['placement']}{again}: {verdict}"

@@ -1,0 +1,41 @@
+"""Reads of the database: each has a session of its own, and what goes wrong is a sentence on the page."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.dashboard import STORAGE_VARIABLE
+from winnow.flows.reports.dashboard.widgets import show_problem
+from winnow.flows.reports.open_readonly import reading
+from winnow.storage.engine.statements import give_up_after
+from winnow.storage.errors import StorageError
+from winnow.tasks.errors import WinnowError
+
+PATIENCE = 10.0
+"""Seconds that a reader waits before a question is broken off."""
+
+
+@contextmanager
+def asking(patience: float | None = None) -> Generator[Session, None, None]:
+    """A read-only session on the database of the page, to be left before anything is drawn.
+
+    Args:
+        patience: Seconds until what is asked is broken off; None is `PATIENCE`.
+
+    Raises:
+        StorageError: If it is not there, or of another release.
+    """
+    seconds = PATIENCE if patience is None else patience
+    with reading(os.environ[STORAGE_VARIABLE]) as session, give_up_after(session, seconds):
+        yield session
+
+
+@contextmanager
+def problems_shown() -> Generator[None, None, None]:
+    """Leave the block at an error that a user can act on, and say it on the page."""
+    try:
+        yield
+    except (StorageError, WinnowError) as error:
+        show_problem(str(error))

@@ -1,0 +1,67 @@
+"""Rows as frames that a page can draw: every cell readable, and none so long that the page grows slow."""
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from winnow.flows.reports.html.figures.labels import readable
+
+Row = dict[str, Any]
+
+MOST_CHARACTERS = 4_000_000
+"""In all cells of a frame together."""
+LEAST_CELL, LONGEST_CELL = 200, 100_000
+"""Characters that a cell may have in the largest frame, and in the smallest."""
+
+
+def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Rows with the same columns; columns that hold nothing at all are left out."""
+    used = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    return table_frame(
+        [name.replace("_", " ") for name in used], [[row[name] for name in used] for row in rows]
+    )
+
+
+def table_frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    """Rows as a statement of SQL gives them, whose columns may share names and hold values of many kinds."""
+    longest = min(LONGEST_CELL, max(LEAST_CELL, MOST_CHARACTERS // max(1, len(rows) * len(columns))))
+    cells = ([_cell(row[number], longest) for row in rows] for number in range(len(columns)))
+    series = [pd.Series(_alike(column), dtype=object).infer_objects() for column in cells]
+    frame = pd.concat(series, axis=1) if series else pd.DataFrame()
+    frame.columns = _apart(columns)
+    return frame
+
+
+def _cell(value: Any, longest: int) -> Any:  # noqa: ANN401 -- whatever a database holds
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if value is None or isinstance(value, (int, float, dt.date)):
+        # JavaScript's numbers are exact up to here.
+        return str(value) if isinstance(value, int) and abs(value) > 2**53 else value
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    shown = readable(text[:longest])
+    return shown if len(text) <= longest else f"{shown}… ({len(text):,} characters)"
+
+
+def _alike(cells: list[Any]) -> list[Any]:
+    """The cells of one column, as text where they are not all of one kind."""
+    numbers = (int, float)
+    kinds = {"number" if type(cell) in numbers else type(cell) for cell in cells if cell is not None}
+    return cells if len(kinds) < 2 else [None if cell is None else str(cell) for cell in cells]
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """Names of columns, with a number behind those that came before."""
+    found: list[str] = []
+    for name in map(readable, names):
+        number, unique = 1, name
+        while unique in found:
+            number += 1
+            unique = f"{name} ({number})"
+        found.append(unique)
+    return found

@@ -1,0 +1,78 @@
+"""A campaign as it was after a round: what the page draws, computed once however often it is looked at."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.dashboard.db import asking
+from winnow.flows.reports.dashboard.widgets import Row
+from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.storage import leases
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import seems_gone
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.queries.views import ask
+
+PATIENCE = 60.0
+"""Seconds that the figures of a campaign may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What tells one look from the next."""
+
+    campaign_id: int
+    rounds: int
+    """Finished ones."""
+    decided_at: dt.datetime | None
+    is_live: bool
+    """Whether a process runs it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All that the page of a campaign shows."""
+
+    moment: Moment
+    status: CampaignStatus
+    leaderboard: Sequence[Row]
+    sections: Sequence[SpecModel]
+
+
+def look_at(name: str, last: Snapshot | None) -> Snapshot:
+    """The campaign as it stands; `last` itself where nothing has changed since.
+
+    All is read from one state of the database, so that no part of the page is ahead of another.
+
+    Raises:
+        StorageError: If the database cannot be read, or has no campaign of that name.
+    """
+    with asking(PATIENCE) as session:
+        campaign = campaign_records.get_campaign(session, name)
+        moment = _moment(session, campaign)
+        if last is not None and last.moment == moment:
+            return last
+        return Snapshot(
+            moment=moment,
+            status=campaign_status(session, campaign, in_full=True),
+            leaderboard=list(ask(session, campaign, "leaderboard")),
+            sections=sections_of(session, campaign),
+        )
+
+
+def _moment(session: Session, campaign: CampaignRecord) -> Moment:
+    decision = outcome_records.latest_decision(session, campaign.id)
+    lease = leases.find(session, campaign.id)
+    return Moment(
+        campaign_id=campaign.id,
+        rounds=decision.round_number + 1 if decision else 0,
+        decided_at=decision.decided_at if decision else None,
+        is_live=lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now())),
+    )

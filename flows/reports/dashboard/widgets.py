@@ -1,0 +1,89 @@
+"""How texts, rows and figures are drawn: what others wrote as text alone, never as Markdown or HTML."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import streamlit as st
+from plotly.graph_objects import Figure
+
+from winnow.flows.reports.dashboard.frames import as_frame
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.theme import themes
+
+Row = dict[str, Any]
+
+LONG_TEXT, MANY_LINES = 1_200, 14
+"""Characters and lines from where on a text scrolls in a box of its own."""
+BOX_HEIGHT = 320
+"""Pixels of such a box."""
+
+STYLE = """<style>
+  .stMainBlockContainer { padding-top: 3.5rem; padding-bottom: 4rem; }
+  [class*="st-key-heading"] [data-testid="stText"] {
+    font-size: 1.7rem; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere;
+  }
+  [class*="st-key-soft"] [data-testid="stText"] {
+    opacity: 0.68; font-size: 0.875rem; overflow-wrap: anywhere;
+  }
+  [class*="st-key-answer"] [data-testid="stText"] { overflow-wrap: anywhere; }
+  [class*="st-key-answer"], [class*="st-key-passage"] { gap: 0.3rem; }
+  .stMainBlockContainer h1 { font-size: 1.9rem; }
+  .stMainBlockContainer h3 { font-size: 1.25rem; }
+</style>"""
+"""Of our own and constant: nothing that is shown is ever put into it."""
+
+
+def show_heading(text: str, *, key: str) -> None:
+    """A title that others may have chosen."""
+    with st.container(key=f"heading-{key}"):
+        st.text(readable(text))
+
+
+def show_soft(text: str, *, key: str) -> None:
+    """A remark, in grey and small."""
+    with st.container(key=f"soft-{key}"):
+        st.text(readable(text))
+
+
+def show_problem(sentence: str) -> None:
+    """What went wrong, in a frame."""
+    with st.container(border=True):
+        st.markdown(":material/error: **No answer**")
+        st.text(readable(sentence))
+
+
+def show_passage(label: str, text: str, length: int, *, key: str) -> None:
+    """A text that a model was given or wrote, as far as it was read, and how long it is."""
+    cut = f", the first {len(text):,} of {length:,} characters" if length > len(text) else ""
+    tall = len(text) > LONG_TEXT or text.count("\n") > MANY_LINES
+    with st.container(key=f"passage-{key}"):
+        show_soft(label + cut, key=key)
+        st.code(readable(text), language=None, wrap_lines=True, height=BOX_HEIGHT if tall else "content")
+
+
+def show_rows(rows: Sequence[Row], *, key: str) -> None:
+    """A table to look at."""
+    st.dataframe(as_frame(rows), hide_index=True, key=key, placeholder="")
+
+
+def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto") -> int | None:
+    """A table of whose rows one can be chosen; its index, once it is."""
+    event = st.dataframe(
+        as_frame(rows),
+        hide_index=True,
+        key=key,
+        height=height,
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="",
+    )
+    chosen = event["selection"]["rows"]
+    # The table may have become shorter since it was clicked.
+    return chosen[0] if chosen and chosen[0] < len(rows) else None
+
+
+def show_figure(figure: Figure, *, key: str) -> None:
+    """A figure of the report, in the colours of the page."""
+    dressed = Figure(figure)
+    dressed.update_layout(template=themes()["dark" if st.context.theme.type == "dark" else "light"])
+    st.plotly_chart(dressed, theme=None, key=key, config={"displaylogo": False, "displayModeBar": False})

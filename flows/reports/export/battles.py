@@ -1,0 +1,74 @@
+"""Duels as LMArena publishes its battles.
+
+Columns, their order and the names of winners are those of the dataset chatbot_arena_conversations (LMSYS,
+2023), which FastChat's `clean_battle_data.py` writes and its rating tools read. `outcome` alone is ours: how
+far model_a is preferred.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.queries.exports import judged_duels
+from winnow.tasks.queries.columns import Kind
+
+Row = Mapping[str, Any]
+
+KINDS: dict[str, Kind] = {
+    "question_id": "text",
+    "model_a": "text",
+    "model_b": "text",
+    "winner": "text",
+    "judge": "text",
+    "conversation_a": "conversation",
+    "conversation_b": "conversation",
+    "turn": "integer",
+    "anony": "truth",
+    "language": "text",
+    "tstamp": "real",
+    "outcome": "real",
+}
+
+
+def battles(session: Session, campaign_id: int) -> Iterator[Row]:
+    """One battle per duel with an outcome, in planned order; a battle has a winner, so the others have none.
+
+    `question_id` is the example's key, `judge` the kind of judge, `tstamp` when the duel was decided, seconds
+    since the epoch. No judge is asked whether both answers are bad, so "tie (bothbad)" never occurs.
+    """
+    return map(_battle, judged_duels(session, campaign_id))
+
+
+def kinds_of(_: Iterable[str]) -> Mapping[str, Kind]:
+    """What the columns of battles hold."""
+    return KINDS
+
+
+def _battle(duel: Row) -> Row:
+    return {
+        "question_id": duel["example"],
+        "model_a": duel["candidate"],
+        "model_b": duel["candidate_b"],
+        "winner": _winner(duel["outcome"]),
+        "judge": duel["judge"],
+        "conversation_a": _conversation(duel["prompt"], duel["text"]),
+        "conversation_b": _conversation(duel["prompt_b"], duel["text_b"]),
+        "turn": 1,
+        # No judge is told whose answers they are.
+        "anony": True,
+        "language": "unknown",
+        "tstamp": duel["decided_at"].timestamp(),
+        "outcome": duel["outcome"],
+    }
+
+
+def _winner(outcome: float) -> str:
+    if outcome == 0.5:
+        return "tie"
+    return "model_a" if outcome > 0.5 else "model_b"
+
+
+def _conversation(prompt: str | None, text: str | None) -> list[dict[str, str]]:
+    said = (("user", prompt), ("assistant", text))
+    return [{"content": content, "role": role} for role, content in said if content is not None]

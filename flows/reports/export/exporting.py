@@ -1,0 +1,124 @@
+"""Everything a campaign found, one file for each view, and what other tools read."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.export import battles
+from winnow.flows.reports.export.folders import whole_folder
+from winnow.flows.reports.export.inspect_files import write_logs
+from winnow.flows.reports.export.tables import Format, write_table
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.queries.columns import cells, kinds_of
+from winnow.tasks.queries.views import answered_by, ask
+from winnow.tasks.spec.suggestions import unknown_name
+
+BATTLES, INSPECT = "battles", "inspect"
+DUELS = "best-duel"
+DEFINITION = "campaign.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One file of an export, or one folder of files."""
+
+    name: str
+    file: str | None
+    """Its name in the folder; None where there was nothing to write."""
+    rows: int
+    note: str = ""
+    """Why there is nothing, if there is more to say than that there are no rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Export:
+    session: Session
+    campaign: CampaignRecord
+    folder: Path
+    format: Format
+    spreadsheet: bool
+
+    def part(self, name: str, *, is_named: bool) -> Part:
+        """Write one part; a view that this campaign cannot answer is an error only where it was named."""
+        if name == INSPECT:
+            rows = write_logs(self.session, self.campaign, self.folder / INSPECT)
+            return Part(name=name, file=INSPECT if rows else None, rows=rows)
+        if name == BATTLES:
+            # CSV has no place for conversations.
+            format_: Format = "jsonl" if self.format == "csv" else self.format
+            found = battles.battles(self.session, self.campaign.id)
+            return self._table(name, found, battles.kinds_of, format_)
+        try:
+            rows_of_view = ask(self.session, self.campaign, name)
+        except WinnowError as error:
+            if is_named:
+                raise
+            return Part(name=name, file=None, rows=0, note=str(error))
+        return self._table(name, cells(rows_of_view, name), partial(kinds_of, name), self.format)
+
+    def _table(self, name: str, rows: Iterator[Mapping[str, Any]], kinds: Any, format_: Format) -> Part:  # noqa: ANN401
+        file = f"{name}.{format_}"
+        count = write_table(self.folder / file, rows, kinds, format_, spreadsheet=self.spreadsheet)
+        return Part(name=name, file=file if count else None, rows=count)
+
+
+def parts_of(objective: str) -> list[str]:
+    """What campaigns of an objective can be exported as: their views, then what other tools read."""
+    return [*answered_by(objective), BATTLES if objective == DUELS else INSPECT]
+
+
+def export(
+    session: Session,
+    campaign: CampaignRecord,
+    folder: Path,
+    *,
+    format_: Format,
+    only: Sequence[str] = (),
+    spreadsheet: bool = False,
+) -> list[Part]:
+    """Write a campaign's parts into a new folder, whole or not at all; what was written.
+
+    Args:
+        session: Reads one state of the results, however long it takes.
+        campaign: Whose results.
+        folder: Where; it must not be there yet, or be empty.
+        format_: Of the tables. Battles are JSON lines where it is csv, logs of Inspect are always JSON.
+        only: Names of parts; all of them if empty.
+        spreadsheet: Put an apostrophe before texts of csv that a spreadsheet would take for formulas.
+
+    Raises:
+        SpecError: If a part does not exist.
+        WinnowError: If the folder cannot be written.
+    """
+    known = parts_of(campaign.objective)
+    for name in only:
+        if name not in known:
+            raise SpecError(unknown_name(f"part of a {campaign.objective} campaign", name, known))
+    with whole_folder(folder) as beside:
+        writing = _Export(
+            session=session, campaign=campaign, folder=beside, format=format_, spreadsheet=spreadsheet
+        )
+        chosen = [name for name in known if name in only] if only else known
+        found = [writing.part(name, is_named=bool(only)) for name in chosen]
+        _write_definition(campaign, beside / DEFINITION)
+    return found
+
+
+def _write_definition(campaign: CampaignRecord, path: Path) -> None:
+    """The question as it was asked, beside the answers."""
+    definition = {
+        "name": campaign.name,
+        "objective": campaign.objective,
+        "seed": campaign.seed,
+        "created_at": campaign.created_at.isoformat(),
+        "spec": campaign.spec,
+        "execution": campaign.execution,
+        "versions": campaign.versions,
+    }
+    path.write_text(json.dumps(definition, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,65 @@
+"""Logs of Inspect in a folder, one per candidate, each written one sample at a time."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.export.inspect_log import header, log_id, model_name, sample
+from winnow.storage.queries.exports import dataset_name, scored_examples, tallied
+from winnow.storage.records.outcomes import latest_decision
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.queries.views import ask
+
+Row = Mapping[str, Any]
+
+LONGEST_NAME = 80
+"""Characters of a campaign's and of a candidate's name that a file carries."""
+
+
+def write_logs(session: Session, campaign: CampaignRecord, folder: Path) -> int:
+    """Write the log of every candidate that was scored on anything; how many samples they hold together."""
+    decision = latest_decision(session, campaign.id)
+    if decision is None:
+        return 0
+    dataset = dataset_name(session, campaign.dataset_id)
+    board = {row["candidate"]: row for row in ask(session, campaign, "leaderboard")}
+    folder.mkdir()
+    count = 0
+    for each in tallied(session, campaign.id):
+        rows = scored_examples(session, each["id"])
+        first = next(rows)
+        standing = {**board[each["name"]], "stop": decision.stop, "decided_at": decision.decided_at}
+        beginning = header(campaign, dataset, each, standing, judge=first["judge"])
+        model, own_id = model_name(each), log_id(campaign, each)
+        samples = (sample(row, model, own_id) for row in chain([first], rows))
+        count += _write(folder / _file_name(campaign, each["name"], own_id), beginning, samples)
+    return count
+
+
+def _write(path: Path, beginning: dict[str, Any], samples: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(_json(beginning).removesuffix("}") + ', "samples": [')
+        for count, each in enumerate(samples, start=1):
+            file.write(("\n" if count == 1 else ",\n") + _json(each))
+        file.write("\n]}\n")
+    return count
+
+
+def _json(value: dict[str, Any]) -> str:
+    # Escapes carry what UTF-8 cannot, such as half a surrogate pair in a target.
+    return json.dumps(value)
+
+
+def _file_name(campaign: CampaignRecord, candidate: str, own_id: str) -> str:
+    """A name by which Inspect knows a log: when, what, and its id; with what file systems hold of names."""
+    begun = campaign.created_at.strftime("%Y-%m-%dT%H-%M-%S+00-00")
+    names = "-".join(
+        re.sub(r"[^A-Za-z0-9.]+", "-", each)[:LONGEST_NAME] for each in (campaign.name, candidate)
+    )
+    return f"{begun}_{names}_{own_id}.json"

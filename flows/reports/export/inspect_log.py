@@ -1,0 +1,190 @@
+"""What one candidate did on one dataset, as a log of Inspect: its format is one model on one task.
+
+The shape is that of `EvalLog` in inspect_ai 0.3.285 (schema version 2), as JSON; writing it does not need
+Inspect. A score that is not there is NaN with its reason, as `Score.unscored` makes it. All ids are digests
+of names, so that the same campaign exported twice gives the same logs.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from winnow.storage.records.values import CampaignRecord
+
+Row = Mapping[str, Any]
+Json = dict[str, Any]
+
+SCHEMA_VERSION = 2
+ID_LENGTH = 22
+"""Characters of Inspect's own ids."""
+STOP_REASONS = {"stop": "stop", "length": "max_tokens"}
+METRIC = "mean"
+
+
+def model_name(tallied: Row) -> str:
+    """Provider and model in one, as Inspect names models; the candidate's name where there is no model."""
+    model = tallied["model"]
+    return f"{model['provider']}/{model['name']}" if model else tallied["name"]
+
+
+def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, *, judge: str) -> Json:
+    """Everything of a log but its samples.
+
+    Args:
+        campaign: Whose candidate it is.
+        dataset: Name of the dataset.
+        tallied: The candidate and what its examples came to, as `storage.queries.exports.tallied` says.
+        standing: Its row of the leaderboard, and the `stop` and `decided_at` of the latest decision.
+        judge: What scored the examples.
+    """
+    model = model_name(tallied)
+    own_id = log_id(campaign, tallied)
+    ended = standing["decided_at"].isoformat()
+    return {
+        "version": SCHEMA_VERSION,
+        "status": "success" if standing["stop"] else "started",
+        "eval": {
+            "eval_id": own_id,
+            "run_id": _id(campaign.name, campaign.created_at.isoformat()),
+            "created": campaign.created_at.isoformat(),
+            "task": campaign.name,
+            "task_id": own_id,
+            "task_args": {"candidate": tallied["name"], "prompt": tallied["prompt"].get("name")},
+            "dataset": {"name": dataset, "samples": tallied["comparisons"], "shuffled": True},
+            "model": model,
+            "model_args": {"sampling": tallied["sampling"]},
+            "config": {},
+            "packages": {name: str(version) for name, version in campaign.versions.items()},
+            "metadata": {"objective": campaign.objective, "seed": campaign.seed},
+        },
+        "plan": {},
+        "results": _results(tallied, standing, judge),
+        "stats": {
+            "started_at": campaign.created_at.isoformat(),
+            "completed_at": ended,
+            "model_usage": {model: _usage(tallied)},
+        },
+    }
+
+
+def sample(row: Row, model: str, log: str) -> Json:
+    """One example of a log.
+
+    Args:
+        row: As `storage.queries.exports.scored_examples` gives it.
+        model: The candidate's.
+        log: Id of the log.
+    """
+    own_id = _id(log, row["example"])
+    messages = _messages(row, own_id, model)
+    output = _output(row, model, messages)
+    said = row["text"] is not None
+    usage = {"model_usage": {model: _usage(row)}, "total_time": row["seconds"]} if said else {}
+    return {
+        "id": row["example"],
+        "epoch": 1,
+        "uuid": own_id,
+        "input": row["prompt"] or "",
+        "target": _target(row["targets"] or row["label"] or []),
+        "messages": messages,
+        "output": output,
+        "events": [_model_event(row, model, messages, output)] if said else [],
+        "scores": {row["judge"]: _score(row)},
+        "metadata": {"round": row["round"]},
+        "completed_at": row["decided_at"].isoformat(),
+        **usage,
+    }
+
+
+def log_id(campaign: CampaignRecord, tallied: Row) -> str:
+    """The id of a candidate's log."""
+    return _id(campaign.name, campaign.created_at.isoformat(), tallied["name"])
+
+
+def _results(tallied: Row, standing: Row, judge: str) -> Json:
+    scored = tallied["scored"]
+    mean = {"name": METRIC, "value": tallied["points"] / scored} if scored else None
+    return {
+        "total_samples": tallied["comparisons"],
+        "completed_samples": tallied["comparisons"],
+        "scores": [
+            {
+                "name": judge,
+                "scorer": judge,
+                "scored_samples": scored,
+                "unscored_samples": tallied["comparisons"] - scored,
+                "metrics": {METRIC: mean} if mean else {},
+            }
+        ],
+        # The campaign chose the examples, so a plain mean may be biased; this is what it believes.
+        "metadata": {name: standing[name] for name in ("estimate", "lower", "upper", "best")},
+    }
+
+
+def _score(row: Row) -> Json:
+    losses = {
+        name: row[name]
+        for name in ("human_loss", "auto_loss", "unlabelled_loss", "unlabelled_missing")
+        if row[name] is not None
+    }
+    return {
+        "value": math.nan if row["outcome"] is None else row["outcome"],
+        "answer": row["answer"],
+        "explanation": row["detail"],
+        "reason": row["reason"],
+        "metadata": losses or None,
+    }
+
+
+def _messages(row: Row, sample_id: str, model: str) -> list[Json]:
+    """The prompt and the answer, as far as there are any."""
+    asked = {"role": "user", "content": row["prompt"]}
+    said = {"role": "assistant", "content": row["text"], "model": model}
+    return [
+        {"id": _id(sample_id, each["role"]), **each} for each in (asked, said) if each["content"] is not None
+    ]
+
+
+def _output(row: Row, model: str, messages: Sequence[Json]) -> Json:
+    if row["text"] is None:
+        return {"model": model, "choices": [], "error": row["detail"] or row["reason"]}
+    choice = {
+        "message": messages[-1],
+        "stop_reason": STOP_REASONS.get(row["finish_reason"], "unknown"),
+    }
+    return {
+        "model": model,
+        "choices": [choice],
+        "completion": row["text"],
+        "usage": _usage(row),
+        "time": row["seconds"],
+    }
+
+
+def _model_event(row: Row, model: str, messages: Sequence[Json], output: Json) -> Json:
+    """The call of the model once more: where Inspect's data frames of messages look for texts."""
+    return {
+        "event": "model",
+        "timestamp": row["decided_at"].isoformat(),
+        "model": model,
+        "input": messages[:-1],
+        "tools": [],
+        "tool_choice": "none",
+        "config": {},
+        "output": output,
+    }
+
+
+def _usage(row: Row) -> Json:
+    tokens = {name: row[name] for name in ("input_tokens", "output_tokens")}
+    return {**tokens, "total_tokens": sum(tokens.values())}
+
+
+def _target(targets: Sequence[Any]) -> str | list[str]:
+    texts = [str(target) for target in targets]
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _id(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_LENGTH]

@@ -1,0 +1,69 @@
+"""Where the budget went: comparisons, tokens and seconds by candidate."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plotly.graph_objects import Bar, Figure
+
+from winnow.flows.reports.html.figures.labels import as_label, name_axis
+from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, dressed
+
+Row = Mapping[str, Any]
+
+
+def allocation(rows: Sequence[Row], *, unit: str) -> Figure:
+    """Comparisons per candidate, those with an outcome and those without.
+
+    Args:
+        rows: One per candidate, with `candidate`, `scored` and `unscored`.
+        unit: What a comparison is called on the axis.
+    """
+    figure = Figure([_bar(rows, "scored", "with an outcome", BLUE)])
+    if any(row["unscored"] for row in rows):
+        figure.add_trace(_bar(rows, "unscored", "without an outcome", ORANGE))
+    return _stacked(figure, rows, unit)
+
+
+def tokens(rows: Sequence[Row]) -> Figure:
+    """Tokens read and written per candidate or model.
+
+    Args:
+        rows: With `candidate`, `input_tokens` and `output_tokens`.
+    """
+    read = _bar(rows, "input_tokens", "read (prompts)", GREY)
+    return _stacked(Figure([read, _bar(rows, "output_tokens", "written", BLUE)]), rows, "tokens")
+
+
+def seconds(rows: Sequence[Row]) -> Figure:
+    """Time of engines per candidate or model, answering and loading.
+
+    Args:
+        rows: With `candidate`, `seconds` and `load_seconds`.
+    """
+    figure = Figure([_bar(rows, "seconds", "answering", BLUE)])
+    if any(row["load_seconds"] for row in rows):
+        figure.add_trace(_bar(rows, "load_seconds", "loading", ORANGE))
+    return _stacked(figure, rows, "seconds of engine time")
+
+
+def _bar(rows: Sequence[Row], key: str, label: str, colour: str) -> Bar:
+    return Bar(
+        x=[row[key] for row in rows],
+        y=[as_label(row["candidate"]) for row in rows],
+        orientation="h",
+        name=label,
+        marker={"color": colour, "line": {"width": 0}},
+        hovertemplate=f"%{{y}}<br>%{{x:,.4~r}} {label}<extra></extra>",
+    )
+
+
+def _stacked(figure: Figure, rows: Sequence[Row], unit: str) -> Figure:
+    return dressed(
+        figure,
+        rows=len(rows),
+        barmode="stack",
+        bargap=0.3,
+        xaxis={"title": unit, "rangemode": "tozero"},
+        yaxis=name_axis([row["candidate"] for row in rows], downwards=True),
+        showlegend=len(figure.data) > 1,
+    )

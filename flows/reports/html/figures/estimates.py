@@ -1,0 +1,86 @@
+"""What is known of each candidate: a dot and an interval a row, best on top."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from plotly.graph_objects import Figure, Scatter
+
+from winnow.flows.reports.html.figures.labels import as_label, name_axis
+from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, dressed
+
+Row = Mapping[str, Any]
+
+
+def intervals(
+    rows: Sequence[Row],
+    *,
+    title: str,
+    value: str = "estimate",
+    marked: Collection[str] = (),
+    marked_as: str = "",
+    line: float | None = None,
+    line_as: str = "",
+) -> Figure:
+    """Estimates with their intervals.
+
+    Args:
+        rows: One per candidate, with `candidate`, the estimate, `lower` and `upper`; left out where the
+            estimate is unknown.
+        title: Of the horizontal axis.
+        value: Key of the estimate.
+        marked: Names of the candidates that stand out.
+        marked_as: What that means.
+        line: What the estimates are held against, if anything.
+        line_as: What that is.
+    """
+    known = [row for row in rows if row[value] is not None]
+    figure = Figure()
+    for is_marked, label in ((True, marked_as), (False, "others" if marked else "")):
+        if own := [row for row in known if (row["candidate"] in marked) == is_marked]:
+            figure.add_trace(_dots(own, value, label, is_marked))
+    if line is not None:
+        figure.add_vline(line, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
+        figure.add_annotation(
+            x=line, y=1, yref="paper", yanchor="bottom", text=line_as, showarrow=False, font={"color": ORANGE}
+        )
+    return dressed(
+        figure,
+        rows=len(known),
+        xaxis={"title": title, "zeroline": False},
+        yaxis=name_axis([row["candidate"] for row in known], downwards=True),
+        showlegend=bool(marked) and line is None,
+    )
+
+
+def _dots(rows: Sequence[Row], value: str, label: str, is_marked: bool) -> Scatter:
+    colour = BLUE if is_marked else GREY
+    return Scatter(
+        x=[row[value] for row in rows],
+        y=[as_label(row["candidate"]) for row in rows],
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [_reach(row["upper"], row[value]) for row in rows],
+            "arrayminus": [_reach(row[value], row["lower"]) for row in rows],
+            "thickness": 2,
+            "width": 0,
+            "color": colour,
+        },
+        mode="markers",
+        name=label,
+        marker={
+            "color": colour,
+            "size": 11 if is_marked else 8,
+            "symbol": "diamond" if is_marked else "circle",
+        },
+        customdata=[[_said(row["lower"]), _said(row["upper"])] for row in rows],
+        hovertemplate="%{y}<br>%{x:.3f}, between %{customdata[0]} and %{customdata[1]}<extra></extra>",
+    )
+
+
+def _reach(high: float | None, low: float | None) -> float | None:
+    return None if high is None or low is None else high - low
+
+
+def _said(end: float | None) -> str:
+    return "?" if end is None else f"{end:.3f}"

@@ -1,0 +1,52 @@
+"""Text that others wrote, made fit for a page and for figures, which read a part of HTML."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from winnow.tasks.queries.printable import printable
+
+LONGEST_LABEL = 44
+"""Characters of a name beside an axis."""
+
+
+def readable(text: str) -> str:
+    """Text that moves no cursor and turns no line around: a dot for what cannot be printed."""
+    return printable(text.replace("\r\n", "\n").expandtabs(4))
+
+
+def as_label(name: str) -> str:
+    """A name as figures show it: on one line, its markup as text."""
+    return _escaped(readable(name).replace("\n", " "))
+
+
+def shortened(name: str) -> str:
+    """The same beside an axis: the middle of a long name is left out, since names differ at their ends."""
+    plain = readable(name).replace("\n", " ")
+    if len(plain) > LONGEST_LABEL:
+        plain = f"{plain[: LONGEST_LABEL // 2]}…{plain[-LONGEST_LABEL // 2 + 1 :]}"
+    return _escaped(plain)
+
+
+def name_axis(names: Sequence[str], *, downwards: bool = False) -> dict[str, Any]:
+    """An axis of names in this order; `downwards` puts the first one on top.
+
+    The axis holds whole names and shows short ones, so that two that are shortened alike stay apart.
+    """
+    labels = [as_label(name) for name in names]
+    return {
+        # Else a name such as "7" would be read as a number.
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": labels,
+        "range": [len(names) - 0.5, -0.5] if downwards else [-0.5, len(names) - 0.5],
+        "tickmode": "array",
+        "tickvals": labels,
+        "ticktext": [shortened(name) for name in names],
+        "showgrid": False,
+    }
+
+
+def _escaped(text: str) -> str:
+    # Figures know no &quot;, and put no name into an attribute.
+    return escape(text, quote=False)

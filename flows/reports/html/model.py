@@ -1,0 +1,66 @@
+"""What a report is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from plotly.graph_objects import Figure
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+MOST_CANDIDATES = 40
+"""Rows that a figure can show and a reader can read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A text that a model was given or wrote, as far as it is shown."""
+
+    label: str
+    text: str
+    shown: int
+    """Characters that were read of it."""
+    length: int
+    """Characters of the whole text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One comparison to read."""
+
+    heading: str
+    facts: Sequence[str]
+    passages: Sequence[Passage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleGroup:
+    """Comparisons that ended alike."""
+
+    title: str
+    samples: Sequence[Sample]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecModel:
+    """A heading, a sentence that says how to read what follows, and a figure, a table or comparisons."""
+
+    name: str
+    """Letters and hyphens: the anchor on the page and the file name of the picture."""
+    title: str
+    note: str
+    figure: Figure | None = None
+    table: Sequence[Row] = ()
+    """Rows with the same columns, which are their headings."""
+    groups: Sequence[SampleGroup] = ()
+
+
+def first_of(rows: Sequence[T], view: str) -> tuple[Sequence[T], str]:
+    """Of rows or names, those that fit into a figure, and a sentence about those that do not."""
+    if len(rows) <= MOST_CANDIDATES:
+        return rows, ""
+    return (
+        rows[:MOST_CANDIDATES],
+        f" Shown are the first {MOST_CANDIDATES} of {len(rows)}; winnow query NAME {view} gives all.",
+    )

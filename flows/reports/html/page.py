@@ -1,0 +1,86 @@
+"""Sections as one HTML page that needs nothing but itself: no network, no fonts, no other files."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from plotly.io import to_json
+from plotly.offline import get_plotlyjs
+
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.theme import themes
+from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.summary import told_lines
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.words import headline
+from winnow.tasks.queries.status import CampaignStatus
+
+RESOURCES = files("winnow.flows.reports.html")
+
+LARGE = 1_000
+"""From where on a number has no fractions."""
+
+
+def page(campaign: CampaignRecord, status: CampaignStatus, sections: Sequence[SpecModel]) -> str:
+    """The whole page.
+
+    Every text is escaped by the template. Should one slip through all the same, the page's policy lets no
+    script run but its own two, and nothing be fetched.
+    """
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"cell": cell, "as_json": _as_json, "figure_json": _figure_json}
+    scripts = [get_plotlyjs(), (RESOURCES / "page.js").read_text("utf-8")]
+    return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
+        campaign=campaign,
+        status=status,
+        headline=headline(status.answer, status.state),
+        answer=told_lines(status),
+        sections=sections,
+        definition=readable(yaml.safe_dump(dict(campaign.spec), sort_keys=False, allow_unicode=True)),
+        versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
+        themes=themes(),
+        style=Markup((RESOURCES / "page.css").read_text("utf-8")),
+        scripts=[Markup(script) for script in scripts],
+        script_sources=" ".join(_source(script) for script in scripts),
+    )
+
+
+def cell(value: object) -> str:
+    """A value in a table."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and abs(value) < LARGE:
+        return f"{value:.4g}"
+    if isinstance(value, float | int):
+        return f"{value:,.0f}"
+    return readable(str(value))
+
+
+def _as_json(value: Any) -> Markup:  # noqa: ANN401 -- any JSON value
+    return _inert(json.dumps(value))
+
+
+def _figure_json(section: SpecModel) -> Markup:
+    assert section.figure is not None
+    return _inert(to_json(section.figure, validate=False, engine="json"))
+
+
+def _inert(text: str) -> Markup:
+    """JSON that cannot end the element it stands in."""
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _source(script: str) -> str:
+    """How a page's policy names a script of its own."""
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,72 @@
+"""The report's files: written whole, beside their place, and then put there; never half a file."""
+
+import os
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.page import page
+from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.html.static_images import pictures
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.status import campaign_status
+
+
+def write_report(
+    session: Session, campaign: CampaignRecord, *, html: Path | None, png: Path | None
+) -> list[Path]:
+    """Write a page, pictures, or both, in the place of earlier ones; what was written.
+
+    Nothing is written before all of it is made.
+
+    Args:
+        session: Reads the results.
+        campaign: Whose report it is.
+        html: File of the page.
+        png: Folder of the pictures; is made if it is not there.
+
+    Raises:
+        WinnowError: If pictures cannot be drawn, or a file cannot be written.
+    """
+    sections = sections_of(session, campaign)
+    made = {} if png is None else {png / name: drawn for name, drawn in pictures(sections).items()}
+    if html is not None:
+        made[html] = page(campaign, campaign_status(session, campaign, in_full=True), sections).encode(
+            "utf-8"
+        )
+    try:
+        if png is not None:
+            png.mkdir(parents=True, exist_ok=True)
+        for path, content in made.items():
+            _write(path, content)
+    except OSError as error:
+        raise WinnowError(
+            f"{error.filename or html or png}: {error.strerror}; name a place that can be written to"
+        ) from error
+    return list(made)
+
+
+def _write(path: Path, content: bytes) -> None:
+    if not path.parent.is_dir():
+        raise WinnowError(f"{path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise WinnowError(f"{path} is a folder; name a file")
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        beside = Path(file.name)
+        try:
+            file.write(content)
+            file.flush()
+            # Temporary files are private; a report is as public as the user's files are.
+            beside.chmod(0o666 & ~_umask())
+            os.replace(beside, path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

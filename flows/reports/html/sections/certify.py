@@ -1,0 +1,117 @@
+"""Sections of certificates: who is certified, the evidence, the trust in the autoevaluator, and risks."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.figures.certificates import e_values as e_value_figure
+from winnow.flows.reports.html.figures.certificates import weights as weight_figure
+from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.model import SpecModel, first_of
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.certify import evidence
+from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.queries.views import ask
+
+Builder = Callable[[Session, CampaignRecord], SpecModel | None]
+
+DIAMONDS = (
+    "Diamonds are certified: their intervals end at the line. An interval that begins at the line is that of "
+    "a candidate whose risk is shown to be above it."
+)
+
+
+def evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
+    """What there is beside the risks: nothing where a plain mean is trusted."""
+    return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
+
+
+def certificates(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """Who is certified, and what a plain mean would have said."""
+    rows = evidence.standings(session, campaign)
+    if not any(row["labels"] for row in rows):
+        return None
+    return SpecModel(
+        name="certificates",
+        title="Certificates",
+        note="In testing order, dearest first. A candidate is certified once its highest e-value has reached "
+        "what is needed. The plain estimate guarantees nothing.",
+        table=rows,
+    )
+
+
+def e_values(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """E-values against labels."""
+    rows = list(ask(session, campaign, "e-values"))
+    if not rows:
+        return None
+    peaks: dict[str, float] = {}
+    for row in rows:
+        peaks[row["candidate"]] = max(row["log_e_value"], peaks.get(row["candidate"], -math.inf))
+    names, cut = first_of(sorted(peaks, key=lambda name: -peaks[name]), "e-values")
+    shown = [row for row in rows if row["candidate"] in names]
+    tests = round(rows[0]["needed"] * campaign.spec["stopping"]["delta"])
+    line = f"{'1' if tests == 1 else tests}/δ = {rows[0]['needed']:g}"
+    return SpecModel(
+        name="e-values",
+        title="Evidence against labels",
+        note="Each candidate's e-value grows while its losses are lower than what is allowed. Reaching the "
+        f"line once, at a star, certifies it, however the e-value goes on.{cut}",
+        figure=e_value_figure(shown, certified=_certified(session, campaign), line_as=line),
+    )
+
+
+def weights(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """How far the autoevaluator is relied on."""
+    rows = list(ask(session, campaign, "weights"))
+    tested = {row["candidate"] for row in evidence.standings(session, campaign) if row["labels"]}
+    own = [row for row in rows if row["candidate"] in tested]
+    if len({row["rho"] for row in own}) < 2:
+        return None
+    names, cut = first_of(list(dict.fromkeys(row["candidate"] for row in own)), "weights")
+    return SpecModel(
+        name="weights",
+        title="Trust in the autoevaluator",
+        note=f"How each candidate's bets are spread over degrees of trust after its last label.{cut}",
+        figure=weight_figure([row for row in own if row["candidate"] in names]),
+    )
+
+
+def risks(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """Risks with intervals, and the highest that is allowed."""
+    known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
+    if not known:
+        return None
+    rows, cut = first_of(known, "leaderboard")
+    allowed, symbol = _allowed(campaign.spec["certify"])
+    certified = () if _trusts_a_mean(campaign) else _certified(session, campaign)
+    return SpecModel(
+        name="risks",
+        title="Risks",
+        note="Mean loss against human labels, least first, with intervals, and the highest that is allowed. "
+        f"{DIAMONDS if certified else 'Nothing is certified.'}{cut}",
+        figure=intervals(
+            rows,
+            title="risk (mean loss)",
+            marked=certified,
+            marked_as="certified",
+            line=allowed,
+            line_as=f"{symbol} = {allowed:g}",
+        ),
+    )
+
+
+def _certified(session: Session, campaign: CampaignRecord) -> set[str]:
+    return {row["candidate"] for row in evidence.standings(session, campaign) if row["certified"]}
+
+
+def _trusts_a_mean(campaign: CampaignRecord) -> bool:
+    return campaign.spec["selector"]["name"] in UNRELIABLE
+
+
+def _allowed(section: dict[str, Any]) -> tuple[float, str]:
+    if section["alpha"] is None:
+        return section["drop"], "allowed drop"
+    return section["alpha"], "α"

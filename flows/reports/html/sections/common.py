@@ -1,0 +1,204 @@
+"""Sections of every objective: estimates, the curve, where the budget went, what is missing, samples."""
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
+from winnow.flows.reports.html.figures.budget import seconds, tokens
+from winnow.flows.reports.html.figures.curve import curve as curve_figure
+from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.model import Row, SpecModel, first_of
+from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries import samples as sample_views
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.budget import amount
+from winnow.tasks.queries.views import ask
+
+Builder = Callable[[Session, CampaignRecord], SpecModel | None]
+
+COUNTED = ("comparisons", "no_answer", "truncated")
+"""What the section on coverage adds up over candidates."""
+
+
+def estimates(
+    title: str, axis: str, note: str = "What is believed after the last round, with intervals, best first."
+) -> Builder:
+    """Estimates with intervals, where there are any, best first."""
+
+    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+        known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
+        if not known:
+            return None
+        rows, cut = first_of(known, "leaderboard")
+        best = {row["candidate"] for row in known if row["best"]}
+        return SpecModel(
+            name="estimates",
+            title=title,
+            note=note + cut,
+            figure=intervals(rows, title=axis, marked=best, marked_as="leader"),
+        )
+
+    return build
+
+
+def eliminations(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """When each candidate was shown to be out, and what shows it."""
+    found = campaign_views.eliminations(session, campaign.id)
+    if not found:
+        return None
+    rows, cut = first_of(found, "eliminations")
+    return SpecModel(
+        name="eliminations",
+        title="Who is out since when",
+        note="What bets against each candidate have made of 1. It is out once that reaches the level, or "
+        f"where no score of what is left could make it the best.{cut}",
+        table=[
+            {
+                "candidate": row["candidate"],
+                "status": row["status"],
+                "wealth": f"{row['wealth']:.3g}",
+                "level": "none" if row["level"] is None else f"{row['level']:g}",
+                "since": _since(row),
+            }
+            for row in rows
+        ],
+    )
+
+
+def _since(row: Row) -> str:
+    if row["out_in_round"] is None:
+        return ""
+    return f"out in round {row['out_in_round']}, after {amount(row['out_at'])} comparisons"
+
+
+def curve(axis: str, unit: str) -> Builder:
+    """The leader and its interval against what was spent."""
+
+    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+        rows = list(ask(session, campaign, "curve"))
+        if not any(row["estimate"] is not None for row in rows):
+            return None
+        return SpecModel(
+            name="curve",
+            title="The answer over time",
+            note="The leader after each round, and its interval. At a dot another candidate took the lead.",
+            figure=curve_figure(rows, title=f"{axis} of the leader", unit=f"{unit} so far"),
+        )
+
+    return build
+
+
+def allocation(unit: str) -> Builder:
+    """Comparisons per candidate."""
+
+    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+        found = [row for row in ask(session, campaign, "leaderboard") if row["scored"] or row["unscored"]]
+        if not found:
+            return None
+        rows, cut = first_of(found, "leaderboard")
+        return SpecModel(
+            name="allocation",
+            title="Where the budget went",
+            note=f"How often each candidate was tried, best estimate first.{cut}",
+            figure=allocation_figure(rows, unit=unit),
+        )
+
+    return build
+
+
+def samples(titles: Mapping[str, str]) -> Builder:
+    """Comparisons to read, by kind, and those without an outcome."""
+
+    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+        decision = outcome_records.latest_decision(session, campaign.id)
+        best = decision.best if decision else None
+        groups = sample_groups(
+            session, campaign, {**titles, sample_views.UNSCORED: "Without an outcome"}, best=best
+        )
+        if not groups:
+            return None
+        return SpecModel(
+            name="comparisons",
+            title="Comparisons to read",
+            note=f"Up to {MOST_SAMPLES} of each kind. winnow query NAME comparisons gives all.",
+            groups=groups,
+        )
+
+    return build
+
+
+def cost_in_tokens(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """Tokens by candidate, judges and the like included."""
+    rows, cut = _costs(session, campaign)
+    if not rows:
+        return None
+    return SpecModel(
+        name="tokens",
+        title="Tokens",
+        note="Of the texts that were made for this campaign; what an earlier one had made cost nothing. "
+        f"Models in brackets judged, or answered examples without a label.{cut}",
+        figure=tokens(rows),
+    )
+
+
+def cost_in_seconds(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """Engine seconds by candidate, judges and the like included."""
+    rows, cut = _costs(session, campaign)
+    if not any(row["seconds"] or row["load_seconds"] for row in rows):
+        return None
+    return SpecModel(
+        name="seconds",
+        title="Engine time",
+        note=f"Of the same texts. Texts of one batch share its time.{_loading(session, campaign)}{cut}",
+        figure=seconds(rows),
+    )
+
+
+def coverage(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """What has no outcome, by reason."""
+    reasons: dict[str | None, Row] = {}
+    for row in ask(session, campaign, "coverage"):
+        start = {"reason": row["reason"] or "scored", **dict.fromkeys(COUNTED, 0), "candidates": 0}
+        found = reasons.setdefault(row["reason"], start | {"detail": None})
+        for name in COUNTED:
+            found[name] += row[name]
+        found["candidates"] += 1
+        found["detail"] = found["detail"] or row["detail"]
+    if not reasons:
+        return None
+    return SpecModel(
+        name="coverage",
+        title="Coverage",
+        note="Comparisons by reason, counted once for each candidate in them, and how many of its texts hold "
+        "no answer or were cut off; the detail is one of several.",
+        table=sorted(reasons.values(), key=lambda row: (row["reason"] != "scored", -row["comparisons"])),
+    )
+
+
+def _loading(session: Session, campaign: CampaignRecord) -> str:
+    """What loading models took, where it took anything."""
+    totals = campaign_views.totals(session, campaign.id)
+    loads, seconds = totals["loads"], totals["load_seconds"]
+    if not loads:
+        return ""
+    share = seconds / (seconds + totals["engine_seconds"])
+    return (
+        f" Loading models took {seconds:.1f} s ({loads} load{'s' * (loads > 1)}), {share:.0%} of all engine "
+        "time; loads of a model that several candidates share stand with the first of them."
+    )
+
+
+def _costs(session: Session, campaign: CampaignRecord) -> tuple[list[Row], str]:
+    """Rows of costs, the models that are no candidate's in brackets, most tokens first, and what was cut."""
+    asked = ask(session, campaign, "costs")
+    found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in asked]
+    found.sort(key=lambda row: row["input_tokens"] + row["output_tokens"], reverse=True)
+    rows, cut = first_of(found, "costs")
+    return list(rows), cut
+
+
+CLOSING: tuple[Builder, ...] = (coverage, cost_in_tokens, cost_in_seconds)
+"""On every page, at its end."""

@@ -1,0 +1,101 @@
+"""Comparisons to read: which ones, and each as a heading, facts and texts."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.model import Passage, Row, Sample, SampleGroup
+from winnow.storage.queries import samples as sample_views
+from winnow.storage.records.values import CampaignRecord
+
+MOST_SAMPLES = 5
+"""Of each kind."""
+MOST_CHARACTERS = 2_000
+"""Of each text."""
+
+PASSAGES = {
+    "prompt": "prompt",
+    "text": "text",
+    "prompt_b": "prompt",
+    "text_b": "text",
+    "answer": "read by the judge",
+    "detail": "detail",
+}
+"""Column -> what it is called on the page; those of a duel's second candidate carry its name."""
+
+
+def sample_groups(
+    session: Session, campaign: CampaignRecord, titles: Mapping[str, str], *, best: str | None
+) -> list[SampleGroup]:
+    """A few comparisons of each kind that there are.
+
+    Args:
+        session: Reads the results.
+        campaign: Whose.
+        titles: Kind, one of `samples`, -> its heading; of the best candidate where there is one,
+            but for the unscored, which may be anyone's.
+        best: Its name, if any.
+    """
+    groups = []
+    for kind, title in titles.items():
+        of_best = best if kind != sample_views.UNSCORED else None
+        rows = sample_views.samples(
+            session,
+            campaign.id,
+            kind,
+            candidate=of_best,
+            most=MOST_SAMPLES,
+            characters=MOST_CHARACTERS,
+        )
+        if rows:
+            heading = f"{title}: {of_best}" if of_best else title
+            groups.append(SampleGroup(title=heading, samples=[_sample(row) for row in rows]))
+    return groups
+
+
+def _sample(row: Row) -> Sample:
+    rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
+    return Sample(
+        heading=readable(f"{row['candidate']}{rival} on example {row['example']}"),
+        facts=[*_ending(row), f"round {row['round']}, position {row['position']}", f"judge {row['judge']}"],
+        passages=_passages(row),
+    )
+
+
+def _ending(row: Row) -> Sequence[str]:
+    if row["outcome"] is None:
+        return [f"no outcome: {readable(row['reason'])}"]
+    if row["candidate_b"] is not None:
+        return [_preferred(row)]
+    loss = [] if row["human_loss"] is None else [f"loss {row['human_loss']:g}"]
+    return [f"score {row['outcome']:g}", *loss]
+
+
+def _preferred(row: Row) -> str:
+    if row["outcome"] == 0.5:
+        return "a tie"
+    preferred = row["candidate"] if row["outcome"] > 0.5 else row["candidate_b"]
+    share = max(row["outcome"], 1.0 - row["outcome"])
+    return readable(f"{preferred} preferred" if share == 1.0 else f"{preferred} preferred by {share:g}")
+
+
+def _passages(row: Row) -> list[Passage]:
+    return [
+        Passage(
+            label=_called(row, name),
+            text=readable(row[name]),
+            shown=len(row[name]),
+            length=row[f"{name}_length"],
+        )
+        for name in PASSAGES
+        # Two candidates may have been given the same prompt.
+        if row[name] is not None and not (name == "prompt_b" and row["prompt_b"] == row["prompt"])
+    ]
+
+
+def _called(row: Row, name: str) -> str:
+    if row["candidate_b"] is None or name in ("answer", "detail"):
+        return PASSAGES[name]
+    whose = row["candidate_b"] if name.endswith("_b") else row["candidate"]
+    return readable(f"{PASSAGES[name]} of {whose}")

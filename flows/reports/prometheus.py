@@ -1,0 +1,132 @@
+"""Metrics of all campaigns of a database, as Prometheus reads them: counted anew at every scrape.
+
+The database is the only source, so that campaigns count which run elsewhere, or were run by a schedule.
+"""
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.open_readonly import reading
+from winnow.storage.errors import StorageError
+from winnow.storage.queries import unscored as unscored_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.loads import loads_by_model
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.model import Outcome
+from winnow.tasks.queries.status import State, campaign_status
+
+STATES: tuple[State, ...] = get_args(State)
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+_COUNTERS = {
+    "rounds": "Rounds that were finished.",
+    "comparisons": "Comparisons; outcome is scored or unscored, and reason says why there is none.",
+    "generations": "Texts that were made for the campaign, judges' replies included.",
+    "tokens": "Tokens of these texts; direction is input or output.",
+    "engine_seconds": "Time that engines took to make them.",
+    "load_seconds": "Time that the campaign waited for models to load.",
+}
+_GAUGES = {
+    "campaign_state": "1 for the state that the campaign is in.",
+    "campaign_outcome": "1 for the outcome of a campaign that has ended; claim says how sure it is.",
+    "candidates": "Candidates that are compared.",
+    "grid_comparisons": "Comparisons that an exhaustive evaluation would need.",
+    "best_estimate": "Of the best candidate, as the algorithm believes.",
+    "best_lower": "Lower bound of it.",
+    "best_upper": "Upper bound of it.",
+    "best_held_out": "Mean of the best candidate on the held-out examples, once all of them are done.",
+    "budget_spent": "What is spent of each limit, after the last finished round.",
+    "budget_limit": "The limits of the budget.",
+}
+_LABELS = {
+    "comparisons": ("outcome", "reason"),
+    "tokens": ("direction",),
+    "load_seconds": ("model",),
+    "campaign_state": ("state",),
+    "campaign_outcome": ("outcome", "claim"),
+    "best_estimate": ("candidate",),
+    "best_lower": ("candidate",),
+    "best_upper": ("candidate",),
+    "best_held_out": ("candidate",),
+    "budget_spent": ("budget",),
+    "budget_limit": ("budget",),
+}
+"""Beside the campaign and its objective."""
+
+
+class CampaignMetrics(Collector):
+    """Reads a database whenever it is asked.
+
+    Args:
+        storage: URL of the database.
+    """
+
+    def __init__(self, storage: str) -> None:
+        self._storage = storage
+
+    def collect(self) -> Iterator[Metric]:
+        """See `Collector`; of a database that does not answer, that alone is told."""
+        families = _families()
+        is_up = 1.0
+        try:
+            with reading(self._storage) as session:
+                for campaign in campaign_records.campaigns(session):
+                    _add(families, session, campaign)
+        except StorageError:
+            is_up, families = 0.0, {}
+        yield GaugeMetricFamily("winnow_database_up", "1 if the results database answered.", value=is_up)
+        yield from families.values()
+
+
+def _families() -> dict[str, Metric]:
+    def labels(name: str) -> tuple[str, ...]:
+        return ("campaign", "objective", *_LABELS.get(name, ()))
+
+    counters = {
+        name: CounterMetricFamily(f"winnow_{name}", said, labels=labels(name))
+        for name, said in _COUNTERS.items()
+    }
+    gauges = {
+        name: GaugeMetricFamily(f"winnow_{name}", said, labels=labels(name)) for name, said in _GAUGES.items()
+    }
+    return {**counters, **gauges}
+
+
+def _add(families: dict[str, Any], session: Session, campaign: CampaignRecord) -> None:
+    """Add one campaign's values to the families."""
+    own = (campaign.name, campaign.objective)
+
+    def add(name: str, value: float | None, *labels: str) -> None:
+        if value is not None:
+            families[name].add_metric((*own, *labels), value)
+
+    status = campaign_status(session, campaign)
+    totals = status.totals
+    for name in ("rounds", "generations", "engine_seconds", "candidates"):
+        add(name, totals[name])
+    add("grid_comparisons", totals["grid"])
+    for direction in ("input", "output"):
+        add("tokens", totals[f"{direction}_tokens"], direction)
+    sides = 2 if campaign.objective == "best-duel" else 1
+    for reason, count in unscored_views.by_reason(session, campaign.id).items():
+        add("comparisons", count // sides, "unscored" if reason else "scored", reason)
+    for model, row in loads_by_model(session, campaign.id).items():
+        add("load_seconds", row["load_seconds"], model)
+    for state in STATES:
+        add("campaign_state", float(status.state == state), state)
+    answer = status.answer
+    if answer.outcome is not None:
+        for outcome in OUTCOMES:
+            add("campaign_outcome", float(answer.outcome == outcome), outcome, answer.claim.kind)
+    if (best := answer.of_best) is not None:
+        add("best_estimate", best.estimate, best.name)
+        add("best_lower", best.lower, best.name)
+        add("best_upper", best.upper, best.name)
+        add("best_held_out", answer.held_out_mean, best.name)
+    for each in status.budgets:
+        add("budget_spent", each.spent, each.kind)
+        add("budget_limit", each.limit, each.kind)

@@ -1,0 +1,174 @@
+"""A statement of the user's, answered by a process of its own within bounds of memory, time and bytes.
+
+One step of SQLite's machine may take gigabytes and seconds, in which it looks at no clock: only a process can
+be stopped then. Whatever becomes of it is one sentence.
+"""
+
+import base64
+import datetime as dt
+import json
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from winnow.storage.errors import QueryRefused, StorageError
+
+START_TIMEOUT = 60.0
+"""Seconds until a process that does not begin is given up; a busy machine may need many of them."""
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What one statement may use."""
+
+    seconds: float
+    """That it may be waited for; time in which the answer is not asked for does not count."""
+    bytes: int
+    """Of the answer, and of each cell of it."""
+    memory: int = 512 * MIB
+    """Bytes that the process may take beyond what it starts with."""
+
+
+@contextmanager
+def answered(
+    storage: str, statement: str, bounds: Bounds
+) -> Generator[tuple[list[str], Iterator[tuple[Any, ...]]], None, None]:
+    """The columns of an answer, and its rows as they come.
+
+    Raises:
+        StorageError: If the database cannot be read, refuses the statement, or a bound is met; also while the
+            rows are read.
+    """
+    process = subprocess.Popen(
+        # -P: a folder named `flows` where the user stands must not shadow ours.
+        [sys.executable, "-P", "-m", "winnow.flows.reports.sql_child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # A terminal's Ctrl-C reaches this process alone, which then ends that one.
+        start_new_session=True,
+    )
+    try:
+        answer = _Answer(process, bounds)
+        answer.ask(storage, statement)
+        yield answer.columns(), answer.rows()
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+class _Answer:
+    """Frames of the process, as `flows.reports.sql_child` sends them."""
+
+    def __init__(self, process: subprocess.Popen[bytes], bounds: Bounds) -> None:
+        self._process = process
+        self._bounds = bounds
+        self._seconds = START_TIMEOUT
+        self._bytes = bounds.bytes
+
+    def ask(self, storage: str, statement: str) -> None:
+        """Hand the statement over, and wait until the process has begun."""
+        asked = {
+            "storage": storage,
+            "statement": statement,
+            "memory": self._bounds.memory,
+            "bytes": self._bounds.bytes,
+            "seconds": self._bounds.seconds,
+        }
+        assert self._process.stdin is not None
+        try:
+            # Left open: the process ends once this one is gone.
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+        self._frame()
+        self._seconds = self._bounds.seconds
+
+    def columns(self) -> list[str]:
+        found: list[str] = self._frame()["columns"]
+        return found
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        while "rows" in (frame := self._frame()):
+            for row in frame["rows"]:
+                yield tuple(map(unpack, row))
+
+    def _frame(self) -> dict[str, Any]:
+        """The next frame.
+
+        Raises:
+            StorageError: If it says that there is no answer, or there is none.
+        """
+        length = int.from_bytes(self._read(4), "big")
+        self._bytes -= length
+        if self._bytes < 0:
+            raise QueryRefused(
+                f"the answer has more than {self._bounds.bytes / MIB:g} MiB; ask for fewer rows or columns, "
+                "or for the beginnings of long texts: substr(text, 1, 200)"
+            )
+        frame: dict[str, Any] = json.loads(self._read(length))
+        if "refused" in frame:
+            raise (QueryRefused if frame["is_of_statement"] else StorageError)(frame["refused"])
+        if "out_of_memory" in frame:
+            raise self._out_of_memory()
+        return frame
+
+    def _read(self, length: int) -> bytes:
+        assert self._process.stdout is not None
+        found = bytearray()
+        while len(found) < length:
+            self._wait()
+            part = self._process.stdout.raw.read(min(length - len(found), MIB))  # type: ignore[attr-defined]
+            if not part:
+                raise self._ended()
+            found += part
+        return bytes(found)
+
+    def _wait(self) -> None:
+        began = time.monotonic()
+        ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, self._seconds))
+        self._seconds -= time.monotonic() - began
+        if not ready:
+            raise QueryRefused(
+                f"the statement took longer than {self._bounds.seconds:g} s and was broken off; "
+                "ask for less, or with an index in mind"
+            )
+
+    def _out_of_memory(self) -> QueryRefused:
+        return QueryRefused(
+            f"the statement needs more than {self._bounds.memory / MIB:g} MiB of memory and was broken off; "
+            "ask for fewer or shorter values"
+        )
+
+    def _ended(self) -> QueryRefused:
+        code = self._process.wait()
+        return QueryRefused(
+            f"the process that answers statements ended by itself (exit code {code}); ask for less, and look "
+            "above for what it said"
+        )
+
+
+_KINDS: dict[str, Callable[[Any], Any]] = {
+    "bytes": base64.b64decode,
+    "decimal": Decimal,
+    "datetime": dt.datetime.fromisoformat,
+    "date": dt.date.fromisoformat,
+    "dict": lambda held: {key: unpack(value) for key, value in held.items()},
+    "list": lambda held: [unpack(value) for value in held],
+}
+
+
+def unpack(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
+    """What `flows.reports.sql_child.pack` packed."""
+    return _KINDS[value[0]](value[1]) if isinstance(value, list) else value

@@ -1,0 +1,128 @@
+"""The process that answers one statement of the user's, within its means, and ends.
+
+Its standard input brings one line of JSON: the URL of the database, the statement, and what it may use. Its
+standard output is frames, each four bytes of length and so much JSON: `ready`, then the columns, then rows,
+then how it ended. Values that JSON does not know are marked (`statements` reads whatever a database
+holds); nothing here is pickled, since a statement might take this process over.
+"""
+
+import base64
+import datetime as dt
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.run.parent_watchdog import exit_with_parent
+from winnow.storage.engine.statements import bound_cells, give_up_after, run_sql
+from winnow.storage.errors import QueryRefused, StorageError
+
+TEMPORARY_FILE = 1 << 30
+"""Bytes of a file that sorting may fill on the disk."""
+
+FRAME = 64 * 1024
+"""Bytes of rows that are sent together, where one row does not have more."""
+
+
+def main() -> None:
+    """Answer the statement that standard input brings."""
+    asked = json.loads(sys.stdin.readline())
+    exit_with_parent()
+    _bound_this_process(asked["memory"])
+    _send({"ready": True})
+    try:
+        _answer(asked)
+    except StorageError as error:
+        _send({"refused": _sentence(error), "is_of_statement": isinstance(error, QueryRefused)})
+    except MemoryError:
+        _send({"out_of_memory": True})
+
+
+def _answer(asked: dict[str, Any]) -> None:
+    with reading(asked["storage"]) as session:
+        bound_cells(session, asked["bytes"])
+        # SQLite is broken off by the parent, since it may not come to look at a clock for very long.
+        seconds = asked["seconds"] if session.connection().dialect.name == "postgresql" else 1e9
+        with give_up_after(session, seconds):
+            columns, rows = run_sql(session, asked["statement"])
+            _send({"columns": columns})
+            for batch in _batches(rows):
+                _send({"rows": batch})
+    _send({"end": True})
+
+
+def _sentence(error: StorageError) -> str:
+    if "disk I/O error" in str(error):
+        return (
+            f"{error}; what a statement sorts may fill {TEMPORARY_FILE >> 20} MiB on the disk: ask for less"
+        )
+    return str(error)
+
+
+def _batches(rows: Iterator[Sequence[Any]]) -> Iterator[list[Any]]:
+    batch, size = [], 0
+    for row in rows:
+        packed = [pack(value) for value in row]
+        batch.append(packed)
+        size += sum(len(value) if isinstance(value, str) else 50 for value in packed)
+        if size >= FRAME:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def pack(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
+    """A value as JSON holds it: as it is, or as a pair of its kind and a text."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return ["bytes", base64.b64encode(value).decode()]
+    if isinstance(value, Decimal):
+        return ["decimal", str(value)]
+    if isinstance(value, dt.datetime):
+        return ["datetime", value.isoformat()]
+    if isinstance(value, dt.date):
+        return ["date", value.isoformat()]
+    if isinstance(value, dict):
+        return ["dict", {str(key): pack(each) for key, each in value.items()}]
+    if isinstance(value, list | tuple):
+        return ["list", [pack(each) for each in value]]
+    return str(value)
+
+
+def _send(frame: dict[str, Any]) -> None:
+    body = json.dumps(frame).encode()
+    sent = memoryview(len(body).to_bytes(4, "big") + body)
+    while sent:
+        sent = sent[os.write(1, sent) :]
+
+
+def _bound_this_process(memory: int) -> None:
+    """Let it take so many bytes more than it has, leave no image of itself, and fill no disk."""
+    bounds = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: TEMPORARY_FILE,
+        resource.RLIMIT_AS: _address_space() + memory,
+    }
+    for which, most in bounds.items():
+        # Where a system does not know a limit, the bounds on cells, bytes and seconds are left.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(which, (most, most))
+
+
+def _address_space() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1 << 30
+
+
+if __name__ == "__main__":
+    main()

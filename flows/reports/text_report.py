@@ -1,0 +1,118 @@
+"""A campaign's report for a terminal: the answer, who beats whom, how the judges behaved, what is missing."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.output import print_rows
+from winnow.flows.reports.summary import print_summary
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries.objective import certify as certify_views
+from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.best_duel.strengths import strengths
+from winnow.tasks.objectives.certify import evidence
+from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.objectives.route import status as standing
+from winnow.tasks.queries.status import campaign_status
+
+Row = dict[str, Any]
+SpecModel = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
+
+
+def print_report(session: Session, campaign: CampaignRecord, storage: str) -> None:
+    """Print all sections that have something to show."""
+    print_summary(campaign_status(session, campaign, in_full=True), storage)
+    for title, view in (*SECTIONS[campaign.objective](campaign), COVERAGE):
+        if rows := list(view(session, campaign)):
+            print(f"\n{title}")
+            print_rows(rows, "table")
+
+
+def _of_scores(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
+    return (LEADERBOARD, ELIMINATIONS)
+
+
+def _of_duels(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
+    return (
+        LEADERBOARD,
+        ("Head to head: win rate of the row (scored duels)", _matrix),
+        ("Strengths: log-odds of beating the average candidate, 95% intervals for one look", strengths),
+        (
+            "Judges: preference for the answer shown first, and how often the order decided",
+            _by_id(duel_views.judges),
+        ),
+        ("Verdicts", _by_id(duel_views.verdicts)),
+    )
+
+
+def _of_certificates(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
+    risks: SpecModel = (
+        "Risks: mean loss against human labels, least first, and intervals",
+        _by_id(certify_views.leaderboard),
+    )
+    if campaign.spec["selector"]["name"] in UNRELIABLE:
+        return (risks,)
+    delta = campaign.spec["stopping"]["delta"]
+    return (
+        ("Certificates in testing order, dearest first", evidence.standings),
+        risks,
+        (
+            f"E-values against labels; the line to reach once is 1/delta = {1 / delta:g}, "
+            "times the number of candidates with procedure bonferroni",
+            evidence.paths,
+        ),
+        ("Weights over rho, how far the autoevaluator is relied on", evidence.weight_table),
+    )
+
+
+def _of_routes(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
+    return (
+        (
+            "Leaderboard: means of the prompts that each candidate was given",
+            _by_id(campaign_views.leaderboard),
+        ),
+        ("Shares of the last prompts, by type", standing.shares),
+    )
+
+
+def _by_id(
+    view: Callable[[Session, int], Iterable[Row]],
+) -> Callable[[Session, CampaignRecord], Iterable[Row]]:
+    """A view of storage, which knows campaigns by their ids."""
+    return lambda session, campaign: view(session, campaign.id)
+
+
+def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """Who beats whom as a table: a numbered column for each candidate, the best ones first."""
+    cells = {
+        (row["candidate"], row["opponent"]): f"{row['win_rate']:.2f} ({row['duels'] - row['unscored']})"
+        for row in duel_views.head_to_head(session, campaign.id)
+        if row["win_rate"] is not None
+    }
+    names = [row["candidate"] for row in campaign_views.leaderboard(session, campaign.id)]
+    return [
+        {
+            "": number,
+            "candidate": name,
+            **{str(column): cells.get((name, other), "") for column, other in enumerate(names, 1)},
+        }
+        for number, name in enumerate(names, 1)
+    ]
+
+
+LEADERBOARD: SpecModel = ("Leaderboard", _by_id(campaign_views.leaderboard))
+ELIMINATIONS: SpecModel = (
+    "Who is out: what bets against each candidate made of 1, and when that reached the level",
+    _by_id(campaign_views.eliminations),
+)
+COVERAGE: SpecModel = ("Coverage: comparisons by candidate and reason", _by_id(campaign_views.coverage))
+
+SECTIONS: dict[str, Callable[[CampaignRecord], tuple[SpecModel, ...]]] = {
+    "best-mean": _of_scores,
+    "best-duel": _of_duels,
+    "certify": _of_certificates,
+    "route": _of_routes,
+}
+"""What stands between the answer and the coverage, by objective."""

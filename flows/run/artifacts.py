@@ -1,0 +1,122 @@
+"""A campaign on Prefect's pages: a progress bar and the leaderboard, kept up to date while it runs.
+
+A thread of its own speaks to Prefect's server, so that a slow server delays no round and one that fails ends
+no campaign. What it shows, it reads from the database.
+"""
+
+import logging
+import threading
+import time
+from contextvars import copy_context
+from uuid import UUID
+
+from winnow.algorithms.decision import Decision
+from winnow.flows.run import artifact_contents as contents
+from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.session import CampaignSession
+
+PACE = 5.0
+"""Seconds between two updates."""
+
+SHARE = 0.01
+"""The most of the time that updates may take: long ones are made less often."""
+
+FAREWELL = 10.0
+"""Seconds that the last update may take before nobody waits for it."""
+
+LOGGER = logging.getLogger("winnow.prefect")
+
+
+def server_is_the_users() -> bool:
+    """Whether somebody can look at Prefect's pages: nobody sees a temporary server's."""
+    from prefect.settings import Settings
+
+    # A temporary server is set inside this process alone; a new reading of the settings knows none of it.
+    return Settings().api.url is not None
+
+
+class Artifacts:
+    """A watcher that publishes."""
+
+    wants_to_stop = False
+
+    def __init__(self) -> None:
+        self._wake = threading.Event()
+        self._has_news = False
+        self._is_over = False
+        self._is_told = False
+        self._thread: threading.Thread | None = None
+
+    def begun(self, campaign: CampaignSession) -> None:
+        """See `Callback`."""
+        from prefect.runtime import flow_run
+
+        self._campaign, self._run_id = campaign, UUID(flow_run.id)
+        self._ids: dict[str, UUID] = {}
+        self._has_news = True
+        # Prefect keeps its settings in the context.
+        self._thread = threading.Thread(
+            target=copy_context().run, args=(self._publish_for_long,), daemon=True
+        )
+        self._thread.start()
+
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        """See `Callback`."""
+        self._has_news = True
+
+    def ended(self) -> None:
+        """See `Callback`: what was found last is published."""
+        if self._thread is None:
+            return
+        self._has_news = self._is_over = True
+        self._wake.set()
+        self._thread.join(FAREWELL)
+
+    def _publish_for_long(self) -> None:
+        wait = 0.0
+        while not self._is_over:
+            self._wake.wait(wait)
+            began = time.thread_time()
+            if self._has_news:
+                self._has_news = False
+                self._publish()
+            wait = max(PACE, (time.thread_time() - began) / SHARE)
+        if self._has_news:
+            self._publish()
+
+    def _publish(self) -> None:
+        try:
+            with self._campaign.database.reading() as session:
+                percent, standing = contents.progress(session, self._campaign.record)
+                table, title = contents.leaderboard(session, self._campaign.record)
+            self._show("progress", percent, standing)
+            self._show("table", table, title)
+        except Exception as error:
+            # Whatever is wrong with a server is no reason to end a campaign.
+            self._complain(error)
+
+    def _show(self, type_: str, data: float | str, description: str) -> None:
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
+
+        with get_client(sync_client=True) as client:
+            if type_ in self._ids:
+                client.update_artifact(self._ids[type_], ArtifactUpdate(data=data, description=description))
+                return
+            what = "leaderboard" if type_ == "table" else type_
+            key = contents.artifact_key(self._campaign.record.name, what)
+            made = client.create_artifact(
+                ArtifactCreate(
+                    type=type_, key=key, data=data, description=description, flow_run_id=self._run_id
+                )
+            )
+            self._ids[type_] = made.id
+
+    def _complain(self, error: Exception) -> None:
+        if not self._is_told:
+            self._is_told = True
+            LOGGER.warning(
+                "Prefect's pages do not show the campaign: %s; it goes on",
+                str(error) or type(error).__name__,
+                extra={"event": "artifacts_failed"},
+            )

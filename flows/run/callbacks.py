@@ -1,0 +1,91 @@
+"""Who watches a campaign while it runs: told of every round, and asked whether to go on."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+from winnow.algorithms.decision import Decision
+from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.session import CampaignSession
+
+
+class Callback(Protocol):
+    """Sees a campaign run. It changes nothing but when the campaign stops."""
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """Whether to end before the next round."""
+        ...
+
+    def begun(self, campaign: CampaignSession) -> None:
+        """The lease is held and all that is stored was told."""
+        ...
+
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        """A round is recorded."""
+        ...
+
+    def ended(self) -> None:
+        """The lease is given back, however it came to that; the database is still open."""
+        ...
+
+
+class NullCallback:
+    """Nobody looks, and nobody asks to stop."""
+
+    wants_to_stop = False
+
+    def begun(self, campaign: CampaignSession) -> None:
+        """See `Callback`."""
+
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        """See `Callback`."""
+
+    def ended(self) -> None:
+        """See `Callback`."""
+
+
+class CallbackList:
+    """Several watchers as one; each is told in turn, and any may ask to stop."""
+
+    def __init__(self, *watchers: Callback) -> None:
+        self._watchers = watchers
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """See `Callback`."""
+        return any(each.wants_to_stop for each in self._watchers)
+
+    def begun(self, campaign: CampaignSession) -> None:
+        """See `Callback`."""
+        for each in self._watchers:
+            each.begun(campaign)
+
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        """See `Callback`."""
+        for each in self._watchers:
+            each.round_done(campaign, round_, decision)
+
+    def ended(self) -> None:
+        """See `Callback`."""
+        for each in self._watchers:
+            each.ended()
+
+
+_watcher: ContextVar[Callback | None] = ContextVar("watcher", default=None)
+
+
+def current_watcher() -> Callback:
+    """Who watches the flow that is running here."""
+    return _watcher.get() or NullCallback()
+
+
+@contextmanager
+def watched_by(watcher: Callback) -> Generator[None, None, None]:
+    """Have flows started inside the block watched."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)

@@ -1,0 +1,130 @@
+"""The loop of every campaign: plan a round, generate, judge, decide, record; again, or stop."""
+
+import time
+from contextlib import closing
+from typing import Any
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.tasks import Task
+from prefect.utilities.annotations import quote
+
+from winnow.flows.prefect_support.masked_urls import reveal
+from winnow.flows.run.callbacks import Callback, current_watcher
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import open_database
+from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.engines.errors import is_transient
+from winnow.tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
+from winnow.tasks.rounds.decide import decide_round
+from winnow.tasks.rounds.plan import plan_round, stored_plan
+from winnow.tasks.rounds.record import record_round
+from winnow.tasks.setup.store import reopen_campaign
+
+LONG_ROUND = 0.3
+"""Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 5% of it."""
+
+STINT = 2.0
+"""Seconds of shorter rounds that are run as one task."""
+
+RETRY_DELAY = 1.0
+"""Seconds before an engine that died is asked again."""
+
+
+def _may_retry(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
+    return is_transient(state.result(raise_on_failure=False))
+
+
+# The database decides what is done and what is not: Prefect caches nothing and stores no result.
+RETRIED: dict[str, Any] = {"retry_condition_fn": _may_retry, "retry_delay_seconds": RETRY_DELAY}
+plan = task(plan_round, name="plan", cache_policy=NO_CACHE)
+generate = task(generate_round, name="generate", cache_policy=NO_CACHE, **RETRIED)
+judge = task(judge_round, name="judge", cache_policy=NO_CACHE, **RETRIED)
+decide = task(decide_round, name="decide", cache_policy=NO_CACHE)
+record = task(record_round, name="record", cache_policy=NO_CACHE)
+
+
+@flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
+def run_campaign(storage: str, name: str) -> None:
+    """Run a stored campaign until it is decided, its budget is spent, it waits for labels, or it is to stop.
+
+    Safe to run again after a crash, however it came: each step does only what is not stored.
+
+    Args:
+        storage: URL of the results database, or what `hide` made of it.
+        name: The campaign.
+
+    Raises:
+        CampaignNotFound: If there is none of this name.
+        LeaseHeld: If another live process runs it.
+        LeaseLost: If another process took it over; that one goes on.
+        SpecError: If a checkpoint is gone or is not the one the campaign began with.
+    """
+    watcher, storage = current_watcher(), reveal(storage)
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        stored, checked = reopen_campaign(database, name, storage)
+        try:
+            with running(database, stored, checked) as campaign:
+                watcher.begun(campaign)
+                # A round that was planned is finished, whatever is decided.
+                begun = stored_plan(campaign) is not None
+                has_ended = campaign.selector.decision().stop or campaign.is_overspent
+                if (begun or not has_ended) and can_begin(campaign):
+                    campaign.load_engines()
+                    run_rounds(campaign, watcher)
+        finally:
+            watcher.ended()
+
+
+def run_rounds(campaign: CampaignSession, watcher: Callback) -> None:
+    """Run rounds until the campaign ends or is asked to stop, at the grain that suits their length."""
+    ended, seconds = False, LONG_ROUND
+    while not (ended or watcher.wants_to_stop):
+        if seconds >= LONG_ROUND:
+            started = time.monotonic()
+            ended = run_round(campaign, watcher)
+            seconds = time.monotonic() - started
+        else:
+            ended, seconds = run_stint(campaign, watcher)
+
+
+def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
+    """Run one round, each step a task; return whether the campaign has ended or waits for humans."""
+    # Arguments are quoted: Prefect would otherwise walk through all of them in search of futures.
+    live = quote(campaign)
+    round_ = plan(live)
+    if round_ is None or awaits_humans(campaign, round_):
+        return True
+    texts = generate.with_options(retries=campaign.most_restarts)(live, quote(round_))
+    comparisons = judge.with_options(retries=campaign.most_restarts)(live, quote(round_), quote(texts))
+    decision = decide(live, quote(round_), quote(comparisons))
+    record(live, quote(round_), quote(comparisons), quote(decision))
+    watcher.round_done(campaign, round_, decision)
+    return decision.stop or campaign.is_overspent
+
+
+def run_stint(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
+    """Run short rounds for a while as one task; return whether the campaign ended, and seconds a round."""
+    ended, seconds = rounds.with_options(retries=campaign.most_restarts)(quote(campaign), quote(watcher))
+    return ended, seconds
+
+
+@task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
+def rounds(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
+    """The steps of `run_round` as plain calls, round after round; safe to call again after any error."""
+    started = time.monotonic()
+    done, elapsed, ended = 0, 0.0, False
+    while elapsed < STINT and not (ended or watcher.wants_to_stop):
+        round_ = plan_round(campaign)
+        if round_ is None or awaits_humans(campaign, round_):
+            return True, elapsed
+        texts = generate_round(campaign, round_)
+        comparisons = judge_round(campaign, round_, texts)
+        decision = decide_round(campaign, round_, comparisons)
+        record_round(campaign, round_, comparisons, decision)
+        watcher.round_done(campaign, round_, decision)
+        ended = decision.stop or campaign.is_overspent
+        done, elapsed = done + 1, time.monotonic() - started
+    return ended, elapsed / max(done, 1)

@@ -1,0 +1,132 @@
+"""Running stored campaigns from the command line: what surrounds the flow, and how it ends."""
+
+from contextlib import closing
+from pathlib import Path
+
+from winnow.flows import exit_codes
+from winnow.flows.prefect_support.crashed_runs import mark_zombies
+from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.summary import print_summary
+from winnow.flows.run.log_format import notice
+from winnow.flows.run.logging_callback import log_answer
+from winnow.flows.run.resume import exit_code, go_on_with_all, run_flow, status_of, unfinished_campaigns
+from winnow.flows.run.signals import Interrupts
+from winnow.flows.run.trust_prompt import Trust, require_stored_trust
+from winnow.storage import leases
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.engine.urls import shown_url
+from winnow.storage.errors import LeaseHeld, LeaseLost
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.tasks.engines.providers import require_provider
+from winnow.tasks.extras import require
+from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.setup.store import open_campaign
+
+PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
+
+
+def store_campaign(checked: ResolvedCampaign, family: str | None = None) -> None:
+    """Store a campaign that is about to run, unless it is stored already.
+
+    Args:
+        checked: The campaign.
+        family: What a new one has in common with the others that its schedule begins.
+
+    Raises:
+        IdentityChanged: If a campaign of this name was begun with another definition.
+        StorageError: If the database cannot be used.
+        ExtraMissing: If its engines need packages that are not installed here.
+    """
+    _require_extras(checked)
+    with closing(open_database(checked.spec.storage)) as database:
+        ensure_schema(database)
+        open_campaign(database, checked, family)
+
+
+def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> int:
+    """Run a stored campaign to its end or an interruption; print its answer; return the exit code.
+
+    Args:
+        storage: URL of the results database.
+        name: The campaign's.
+        trust: What it may do; None where its file has just been approved.
+    """
+    if status_of(storage, name).is_settled:
+        return _answer(storage, name)
+    if trust is not None:
+        require_stored_trust(storage, name, trust)
+    _require_free(storage, name)
+    interrupts = Interrupts()
+    hint = f"winnow resume {name} --storage {shown_url(storage)}"
+    try:
+        with prefect_server(PREFECT_LOG), interrupts.caught():
+            mark_zombies(storage)
+            run_flow(storage, name, interrupts)
+    except KeyboardInterrupt:
+        notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
+        return interrupts.exit_code
+    except PrefectServerFailed:
+        raise  # nothing was begun
+    except BaseException as error:
+        # Whoever took the campaign over may be done with it already.
+        taken = isinstance(error, LeaseHeld | LeaseLost)
+        if not (taken and status_of(storage, name).is_settled):
+            notice("stopped_early", f"stopped early; go on with: {hint}")
+            raise
+    if status_of(storage, name).is_settled:
+        return _answer(storage, name)
+    notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
+    return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
+
+
+def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
+    """Go on with all campaigns that were left unfinished, a line for each; return the worst exit code.
+
+    One that needs more than was allowed is left as it is, and its line says so.
+    """
+    names = unfinished_campaigns(storage)
+    if not names:
+        print(f"nothing to go on with: no campaign of {shown_url(storage)} was left unfinished")
+        return exit_codes.DECIDED
+    interrupts = Interrupts()
+    hint = f"winnow resume --all --storage {shown_url(storage)}"
+    try:
+        with prefect_server(PREFECT_LOG), interrupts.caught():
+            mark_zombies(storage)
+            code = go_on_with_all(storage, names, interrupts, print, trust)
+    except KeyboardInterrupt:
+        notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
+        return interrupts.exit_code
+    if interrupts.asked:
+        notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
+    return code
+
+
+def _answer(storage: str, name: str) -> int:
+    status = status_of(storage, name, in_full=True)
+    print_summary(status, storage)
+    log_answer(status)
+    return exit_code(status)
+
+
+def _require_extras(checked: ResolvedCampaign) -> None:
+    """Refuse a campaign whose engines cannot run here; a cluster's machines have packages of their own."""
+    if checked.spec.execution.cluster == "ray":
+        require("ray", "execution.cluster: ray")
+        return
+    for model in checked.models:
+        require_provider(model)
+
+
+def _require_free(storage: str, name: str) -> None:
+    """Refuse a campaign that another process runs before any server is started."""
+    with closing(open_database(storage)) as database:
+        with database.reading() as session:
+            campaign = campaign_records.get_campaign(session, name)
+        watch(database, campaign.id, now=now())
+    with reading(storage) as session:
+        leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)

@@ -1,0 +1,141 @@
+"""What a run logs, on standard error: sentences for people, or one JSON value a line for machines.
+
+Everything in Winnow logs through the standard library, to loggers beneath "winnow". An event has a name for
+machines, a sentence for people, and in JSON the campaign and the round that was going on.
+"""
+
+import datetime as dt
+import logging
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Any
+
+from pythonjsonlogger.core import merge_record_extra
+from pythonjsonlogger.json import JsonFormatter
+
+from winnow.flows.exit_codes import exit_code_of
+from winnow.flows.reports.output import tell
+from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.queries.printable import printable
+
+ROOT = logging.getLogger("winnow")
+
+
+class LogFormat(StrEnum):
+    """How a run's log is written."""
+
+    text = "text"
+    json = "json"
+
+
+class LogLevel(StrEnum):
+    """How much a run logs."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+class RunContext(logging.Filter):
+    """Adds to each line the campaign and the round that is going on, whichever thread it comes from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.campaign: str | None = None
+        self.round: int | None = None
+        """Counted from 0, as in the database."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Filter`; no line is kept back."""
+        for name, value in (("campaign", self.campaign), ("round", self.round)):
+            if not hasattr(record, name):
+                setattr(record, name, value)
+        return True
+
+
+class JsonLine(JsonFormatter):
+    """When, how bad, what, in which campaign and round, of which candidate; then the event's own fields."""
+
+    def add_fields(
+        self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
+    ) -> None:
+        """See `JsonFormatter`."""
+        time = dt.datetime.fromtimestamp(record.created, dt.UTC)
+        log_data["timestamp"] = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        log_data["level"] = record.levelname.lower()
+        log_data["logger"] = record.name
+        for name in ("event", "campaign", "round", "candidate"):
+            log_data[name] = getattr(record, name, None)
+        log_data["message"] = record.message
+        merge_record_extra(record, log_data, reserved={*self._skip_fields, *log_data})
+        log_data.update(message_dict)
+
+
+class TextLine(logging.Formatter):
+    """A sentence that can neither move a cursor nor pretend to be another line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        return f"{record.levelname.lower()}: {printable(record.getMessage()).replace(chr(10), ' ')}"
+
+
+class _StandardError(logging.StreamHandler[Any]):
+    """Standard error as it is when a line is written: a live table takes its place for a while."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+_json: ContextVar[RunContext | None] = ContextVar("json", default=None)
+
+
+def json_context() -> RunContext | None:
+    """What every line is given, where lines are JSON."""
+    return _json.get()
+
+
+def notice(event: str, sentence: str) -> None:
+    """Tell whoever reads standard error what is no result; as a line of the log where that is JSON."""
+    if json_context() is None:
+        tell(sentence)
+    else:
+        ROOT.warning(sentence.strip(), extra={"event": event})
+
+
+@contextmanager
+def logged(format_: LogFormat, level: LogLevel | None = None) -> Generator[None, None, None]:
+    """Have what is logged inside the block written to standard error.
+
+    Args:
+        format_: As JSON, errors that end a command are lines of the log too, and end it here.
+        level: What to leave out; by default, text is of what went wrong and JSON of every round as well.
+    """
+    context, handler = RunContext(), _StandardError()
+    is_json = format_ is LogFormat.json
+    handler.setFormatter(JsonLine() if is_json else TextLine())
+    handler.addFilter(context)
+    before = ROOT.level, ROOT.propagate
+    ROOT.setLevel((level or (LogLevel.info if is_json else LogLevel.warning)).upper())
+    ROOT.propagate = False
+    ROOT.addHandler(handler)
+    token = _json.set(context if is_json else None)
+    try:
+        yield
+    except Exception as error:
+        if not is_json or (code := exit_code_of(error)) is None:
+            raise
+        trace = {"traceback": error.traceback} if isinstance(error, PluginFailed) else {}
+        ROOT.error(str(error), extra={"event": "failed", **trace})
+        sys.exit(code)
+    finally:
+        _json.reset(token)
+        ROOT.removeHandler(handler)
+        ROOT.level, ROOT.propagate = before

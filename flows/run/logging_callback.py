@@ -1,0 +1,171 @@
+"""A campaign's log: a line when it begins, for every round, and for every candidate in trouble."""
+
+import logging
+import math
+from dataclasses import asdict
+
+from winnow.algorithms.decision import Decision
+from winnow.flows.run.log_format import RunContext
+from winnow.flows.run.signals import Interrupts
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries import unscored as unscored_views
+from winnow.storage.records import loads
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import RoundRecord
+from winnow.tasks.answer.words import headline, subject
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.queries.status import CampaignStatus
+
+LOGGER = logging.getLogger("winnow.campaign")
+
+
+class RoundLog:
+    """A watcher that logs, and says on which campaign and round each line of the log comes to be.
+
+    Args:
+        interrupts: Who may ask to stop.
+        context: Of the log.
+    """
+
+    def __init__(self, interrupts: Interrupts, context: RunContext) -> None:
+        self._interrupts = interrupts
+        self._context = context
+        self._dropped: set[str] = set()
+        self._loads_told = 0
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """See `Callback`."""
+        return self._interrupts.asked
+
+    def begun(self, campaign: CampaignSession) -> None:
+        """See `Callback`."""
+        with campaign.database.reading() as session:
+            stored = campaign_views.totals(session, campaign.record.id)
+            self._context.round = round_records.next_round_number(session, campaign.record.id)
+            if round_records.unfinished_round(session, campaign.record.id) is not None:
+                self._context.round -= 1
+        self._context.campaign = campaign.record.name
+        self._dropped = _dropped(campaign, campaign.selector.decision())
+        self._loads_told = stored["loads"]
+        LOGGER.info(
+            "campaign %s goes on with %s comparisons stored",
+            campaign.record.name,
+            stored["comparisons"],
+            extra={
+                "event": "campaign_begun",
+                "candidates": stored["candidates"],
+                "examples": stored["examples"],
+                "comparisons": stored["comparisons"],
+            },
+        )
+
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        """See `Callback`."""
+        self._context.round = round_.number
+        self._log_loads(campaign)
+        self._log_round(campaign, round_, decision)
+        self._log_unscored(campaign, round_)
+        self._log_dropped(campaign, decision)
+        self._context.round = round_.number + 1
+
+    def ended(self) -> None:
+        """See `Callback`."""
+        self._context.round = None
+
+    def _log_loads(self, campaign: CampaignSession) -> None:
+        with campaign.database.reading() as session:
+            new = loads.list_loads(session, campaign.record.id, skip=self._loads_told)
+        self._loads_told += len(new)
+        for row in new:
+            LOGGER.info(
+                "model %s was ready after %.1f s",
+                row["model"],
+                row["seconds"],
+                extra={"event": f"model_{row['kind']}", "model": row["model"], "seconds": row["seconds"]},
+            )
+
+    def _log_round(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        arm = decision.best
+        names = [each.name for each in campaign.checked.candidates]
+        with campaign.database.reading() as session:
+            budgets = campaign.ledger.look(session)
+        best = {} if arm is None else {
+            "best": names[arm],
+            "estimate": _known(decision.estimates[arm]),
+            "lower": _known(decision.lower[arm]),
+            "upper": _known(decision.upper[arm]),
+        }  # fmt: skip
+        LOGGER.info(
+            "round %d is recorded: %s",
+            round_.number,
+            ", ".join(str(each) for each in budgets),
+            extra={
+                "event": "round_recorded",
+                "comparisons": len(round_.examples),
+                **best,
+                "stop": decision.stop,
+                "reason": decision.reason,
+                "spent": {each.kind: each.spent for each in budgets},
+            },
+        )
+
+    def _log_unscored(self, campaign: CampaignSession, round_: RoundRecord) -> None:
+        with campaign.database.reading() as session:
+            unscored = unscored_views.of_round(session, round_.id)
+        for row in unscored:
+            LOGGER.warning(
+                "%d comparisons of %s have no outcome: %s",
+                row["comparisons"],
+                row["candidate"],
+                row["reason"],
+                extra={"event": "comparisons_unscored", **row},
+            )
+
+    def _log_dropped(self, campaign: CampaignSession, decision: Decision) -> None:
+        for name in sorted(dropped_now := _dropped(campaign, decision) - self._dropped):
+            LOGGER.warning(
+                "%s is dropped: too many of its comparisons have no outcome",
+                name,
+                extra={"event": "candidate_dropped", "candidate": name},
+            )
+        self._dropped |= dropped_now
+
+
+def _dropped(campaign: CampaignSession, decision: Decision) -> set[str]:
+    """The candidates that the selector has dropped."""
+    names = [each.name for each in campaign.checked.candidates]
+    # Candidates that joined while the round was on are in no decision yet.
+    return {name for name, status in zip(names, decision.status, strict=False) if status == "dropped"}
+
+
+def log_answer(status: CampaignStatus) -> None:
+    """A line for how a campaign ended."""
+    answer, best = status.answer, status.answer.of_best
+    LOGGER.info(
+        "campaign %s: %s, %s",
+        status.name,
+        headline(answer, status.state),
+        subject(answer),
+        extra={
+            "event": "campaign_ended",
+            "campaign": status.name,
+            "state": status.state,
+            "outcome": answer.outcome,
+            "claim": asdict(answer.claim),
+            "reason": answer.reason,
+            "budget": None if status.stopped_by is None else status.stopped_by.kind,
+            "best": answer.best,
+            "tied": answer.tied,
+            "dropped": [each.name for each in answer.dropped],
+            "estimate": best and best.estimate,
+            "lower": best and best.lower,
+            "upper": best and best.upper,
+            "held_out": answer.held_out_mean,
+        },
+    )
+
+
+def _known(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else float(value)

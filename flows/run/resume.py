@@ -1,0 +1,140 @@
+"""Going on with campaigns that are begun, not settled and held by nobody, one after the other."""
+
+import traceback
+from collections.abc import Callable
+
+from winnow.flows import exit_codes
+from winnow.flows.prefect_support.crashed_runs import tags_of_this_process
+from winnow.flows.prefect_support.masked_urls import hide
+from winnow.flows.reports.campaign_lines import campaign_line
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.run.callbacks import watched_by
+from winnow.flows.run.progress import progress_display
+from winnow.flows.run.signals import Interrupts
+from winnow.flows.run.trust_prompt import Trust, require_stored_trust
+from winnow.storage.errors import LeaseHeld, StorageError
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
+
+Say = Callable[[str], None]
+
+FROM_GOOD_TO_BAD = (
+    exit_codes.DECIDED,
+    exit_codes.UNDECIDED,
+    exit_codes.USAGE,
+    exit_codes.ERROR,
+    exit_codes.FORCED,
+)
+
+
+def unfinished_campaigns(storage: str, family: str | None = None) -> list[str]:
+    """Campaigns, perhaps of one family alone, that running again would bring further; oldest first."""
+    with reading(storage) as session:
+        return [
+            record.name
+            for record in campaign_records.campaigns(session)
+            if (family is None or record.family == family)
+            and is_left_unfinished(campaign_status(session, record))
+        ]
+
+
+def is_left_unfinished(status: CampaignStatus) -> bool:
+    """Whether a campaign has more to do and nobody does it."""
+    return not status.is_settled and status.state != "running"
+
+
+def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: Say, trust: Trust) -> int:
+    """Run campaigns one after the other, with a line for each; none stops the others by failing.
+
+    Args:
+        storage: URL of the results database.
+        names: The campaigns.
+        interrupts: Who may ask to stop; then no further one is begun.
+        say: Takes each line.
+        trust: What they may do.
+
+    Returns:
+        The worst of their exit codes.
+    """
+    worst = exit_codes.DECIDED
+    for name in names:
+        code, line = _go_on(storage, name, interrupts, trust)
+        say(line)
+        worst = max(worst, code, key=FROM_GOOD_TO_BAD.index)
+        if interrupts.asked:
+            return exit_codes.FORCED
+    return worst
+
+
+def _go_on(storage: str, name: str, interrupts: Interrupts, trust: Trust) -> tuple[int, str]:
+    try:
+        require_stored_trust(storage, name, trust)
+        run_flow(storage, name, interrupts)
+    except LeaseHeld as held:
+        return exit_codes.DECIDED, str(held)  # somebody else was faster
+    except (WinnowError, StorageError) as error:
+        code = exit_codes.USAGE if isinstance(error, SpecError) else exit_codes.ERROR
+        return code, f"{name}: failed: {error}"
+    except Exception as error:
+        # A bug, which must not keep the other campaigns from going on.
+        traceback.print_exc()
+        return exit_codes.ERROR, f"{name}: failed: {error!r}"
+    return exit_code(status_of(storage, name)), campaign_line(storage, name)
+
+
+def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
+    """Where a campaign stands; see `campaign_status`."""
+    with reading(storage) as session:
+        return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
+
+
+def exit_code(status: CampaignStatus) -> int:
+    """How a command ends that ran a campaign up to here."""
+    if not status.is_settled:
+        return exit_codes.ERROR
+    match status.answer.outcome:
+        case "winner" | "tied" | "policy" | "decided":
+            return exit_codes.DECIDED
+        case "failed":
+            return exit_codes.ERROR
+        case _:
+            return exit_codes.UNDECIDED
+
+
+def gate_code(status: CampaignStatus, code: int) -> int:
+    """How the command ends that holds candidates against a baseline, given how running the campaign ended.
+
+    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse.
+    """
+    if code not in (exit_codes.DECIDED, exit_codes.UNDECIDED):
+        return code
+    answer = status.answer
+    if not answer.is_guaranteed:
+        return exit_codes.UNDECIDED
+    if answer.named("worse"):
+        return exit_codes.WORSE
+    shown = len(answer.named("no-worse", "better"))
+    return exit_codes.DECIDED if shown == len(answer.candidates) - 1 else exit_codes.UNDECIDED
+
+
+def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:
+    """Run a stored campaign's flow, with its progress on standard error.
+
+    Raises:
+        WinnowError: If Prefect's server is gone; what the campaign has stored by then stays.
+    """
+    # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
+    from httpx import HTTPError
+    from prefect import tags
+
+    from winnow.flows.run.flow import run_campaign
+
+    try:
+        with progress_display(interrupts) as watcher, watched_by(watcher), tags(*tags_of_this_process()):
+            run_campaign(hide(storage), name)
+    except HTTPError as error:
+        raise WinnowError(
+            f"Prefect's server does not answer any more ({error}); start it again if it is yours, then go "
+            "on: nothing that was stored is lost"
+        ) from error

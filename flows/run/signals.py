@@ -1,0 +1,59 @@
+"""Ctrl-C: the first one lets the round finish, the second stops at once, as SIGTERM and SIGHUP do."""
+
+import logging
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+from winnow.flows.run.log_format import notice
+
+AT_ONCE = (signal.SIGTERM, signal.SIGHUP)
+"""A service manager ends us, or the terminal is gone: neither waits for a round."""
+
+
+class Interrupts:
+    """Counts the requests to stop."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._forced_by: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody asked to stop."""
+        return self._asked.is_set()
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell calls a process that was ended by the signal that stopped this one."""
+        return 128 + (self._forced_by or signal.SIGINT)
+
+    @contextmanager
+    def caught(self) -> Generator[None, None, None]:
+        """Take Ctrl-C, SIGTERM and SIGHUP over until the block ends; SIGHUP not where `nohup` ignores it.
+
+        Raises:
+            KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored: what
+                ends then gives the lease back, and would be cut off.
+        """
+        taken = [each for each in AT_ONCE if signal.getsignal(each) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, *taken)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._forced_by is not None:
+            return
+        if self.asked or number in AT_ONCE:
+            self._asked.set()
+            self._forced_by = number
+            # A pool that is cut off while it closes a connection would print a traceback.
+            logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+            raise KeyboardInterrupt
+        self._asked.set()
+        notice("interrupted", "finishing the round; press Ctrl-C again to stop at once")

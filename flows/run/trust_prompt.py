@@ -1,0 +1,154 @@
+"""Asking a user before a campaign does what a user would want to be asked about, and remembering the answer.
+
+What was allowed is kept for each user, in `winnow/trust.json` of their configuration folder: a file in the
+working folder, or in the results database, could come from whoever the campaign came from. Each entry says
+all that it allows, so that it holds for every campaign: a key may go to an origin where it may go already.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.output import tell
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.load import Approve
+from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.setup.trust import Permission, permissions
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import SpecFile
+
+TRUSTED = "trusted"
+
+STORAGE = ("storage",)
+"""The keys of the permission that who resumes a campaign gives by naming its database."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """What may be done beside what is remembered."""
+
+    everything: bool = False
+    """Whatever a campaign needs: somebody said --trust."""
+    given: frozenset[str] = frozenset()
+    """Texts of the permissions that a schedule was given."""
+    asks: bool = False
+    """Whether a user may be asked, where there is a terminal."""
+
+
+def approving(trust: Trust, folder: Path | None = None) -> Approve:
+    """What refuses a campaign's file that needs more than was allowed.
+
+    What the user of the command asked for, by --set or --storage, is allowed with it.
+
+    Args:
+        trust: What was allowed.
+        folder: Where paths begin; None for the working folder.
+    """
+
+    def approve(file: SpecFile, spec: CampaignSpec) -> None:
+        needed = permissions(spec, folder or Path.cwd())
+        own = [each for each in needed if all(file.is_overridden(key) for key in each.keys)]
+        _remember(each.text for each in own if each.keys != STORAGE)
+        _require([each for each in needed if each not in own], trust, str(file.path))
+
+    return approve
+
+
+def require_stored_trust(storage: str, name: str, trust: Trust) -> None:
+    """Refuse a stored campaign that needs more than was allowed; whoever names a database allows it.
+
+    Raises:
+        SpecError: In one sentence that names what is needed.
+        StorageError: If the database cannot be read.
+    """
+    with reading(storage) as session:
+        spec = stored_spec(campaign_records.get_campaign(session, name), storage)
+    needed = [each for each in permissions(spec, Path.cwd()) if each.keys != STORAGE]
+    _require(needed, trust, f"campaign '{name}'")
+
+
+def given_to(spec: CampaignSpec, folder: Path) -> list[str]:
+    """The texts of all that an approved campaign needs, for a schedule to keep."""
+    return sorted(each.text for each in permissions(spec, folder))
+
+
+def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
+    if not needed:
+        return
+    known = trust.given | _remembered()
+    missing = [each for each in needed if each.text not in known]
+    if not missing:
+        return
+    if not trust.everything and not (trust.asks and _agreed(missing, what)):
+        asked = ", and ".join(f"{each.text} ({each.keys[0]})" for each in missing)
+        raise SpecError(
+            f"{what}: it would {asked}, which nobody has allowed here; give --trust if you know where it "
+            "comes from (winnow schedule keeps what it was given)"
+        )
+    _remember({each.text for each in missing})
+
+
+def _agreed(missing: Sequence[Permission], what: str) -> bool:
+    """Ask, where somebody can read the question and answer it."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
+        return False
+    lines = "".join(f"\n  - {each.text} ({each.keys[0]})" for each in missing)
+    return typer.confirm(f"{what}: it would{lines}\nallow this from now on?", default=False, err=True)
+
+
+def trust_file() -> Path:
+    """Where it is kept what this user has allowed.
+
+    Raises:
+        RuntimeError: If the user has no home.
+    """
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    base = Path(folder) if Path(folder).is_absolute() else Path.home() / ".config"
+    return base / "winnow" / "trust.json"
+
+
+def _remembered() -> frozenset[str]:
+    try:
+        path = trust_file()
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):
+        return frozenset()
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path} cannot be read ({error}); delete it to be asked again") from error
+    texts = held.get(TRUSTED) if isinstance(held, dict) else None
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        raise SpecError(f"{path} is not what Winnow wrote; delete it to be asked again")
+    return frozenset(texts)
+
+
+def _remember(texts: Iterable[str]) -> None:
+    """Add to what is remembered; where that cannot be written, the next command asks again."""
+    known = _remembered()
+    if not (new := set(texts) - known):
+        return
+    try:
+        path = trust_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, json.dumps({TRUSTED: sorted(known | new)}, indent=2) + "\n")
+    except (OSError, RuntimeError) as error:
+        tell(f"what was allowed cannot be remembered and will be asked for again: {error}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file that others see whole or not at all, and that only its owner can read."""
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""Campaigns that run by the clock."""

@@ -1,0 +1,132 @@
+"""Handing a schedule to a Prefect work pool, whose workers then run it on machines of their own."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from winnow.flows.prefect_support.automations import go_on_after_crashes, mark_silent_runs
+from winnow.flows.prefect_support.server import require_answer
+from winnow.flows.schedule.trigger import When
+from winnow.tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from prefect.deployments.runner import RunnerDeployment
+
+POOL_TYPE = "process"
+"""Pools whose workers start processes beside themselves, in the environment where Winnow is installed."""
+
+HEARTBEAT_S = 30
+"""Seconds between the signs of life of a flow run; Prefect allows none shorter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduled:
+    """What is to be run at each firing, as Prefect is told."""
+
+    spec: str
+    settings: Sequence[str]
+    storage: str | None
+    """Without its password; None where WINNOW_STORAGE or the file says it."""
+    name: str
+    """The deployment's."""
+    when: When
+    trust: Sequence[str]
+    """Texts of what was allowed; see `flows.run.trust_prompt`."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Of every flow run."""
+        return {
+            "spec": self.spec,
+            "settings": list(self.settings),
+            "storage": self.storage,
+            "trust": list(self.trust),
+        }
+
+
+def deployment_of(scheduled: Scheduled, **where: Any) -> "RunnerDeployment":  # noqa: ANN401 -- Prefect's own
+    """The deployment that fires; `where` says on which work pool."""
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.deployments.runner import EntrypointType, RunnerDeployment
+
+    from winnow.flows.schedule.flows import scheduled_campaign
+
+    return RunnerDeployment.from_flow(
+        scheduled_campaign,
+        name=scheduled.name,
+        schedules=[DeploymentScheduleCreate(schedule=scheduled.when.schedule())],
+        parameters=scheduled.parameters(),
+        paused=False,
+        entrypoint_type=EntrypointType.MODULE_PATH,
+        **where,
+    )
+
+
+def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
+    """Deploy a schedule to a work pool, with what takes it up again after a crash; return the pool's server.
+
+    Args:
+        scheduled: What is run when.
+        pool: An existing work pool of type process.
+        folder: The folder on the workers' machines in which paths begin.
+
+    Raises:
+        SpecError: If there is no Prefect server or no such pool.
+        PrefectServerFailed: If the server does not answer.
+    """
+    from prefect.deployments.runner import EntrypointType, RunnerDeployment
+    from prefect.settings import PREFECT_API_URL
+
+    from winnow.flows.schedule.flows import resume_all
+
+    url = PREFECT_API_URL.value()
+    if not url:
+        raise SpecError(
+            "a work pool is kept by a Prefect server: start one (prefect server start) and set "
+            "PREFECT_API_URL, or leave --work-pool out to fire from this terminal"
+        )
+    require_answer(url)
+    _require_pool(pool, url)
+    where = {"work_pool_name": pool, "job_variables": job_variables(folder)}
+    fires = deployment_of(scheduled, **where).apply()
+    resumes = RunnerDeployment.from_flow(
+        resume_all,
+        name=scheduled.name,
+        parameters=scheduled.parameters(),
+        entrypoint_type=EntrypointType.MODULE_PATH,
+        **where,
+    ).apply()
+    go_on_after_crashes(scheduled.name, watched=fires, started=resumes)
+    mark_silent_runs(scheduled.name, watched=fires, heartbeat_s=HEARTBEAT_S)
+    return url
+
+
+def job_variables(folder: str) -> dict[str, Any]:
+    """How a worker starts our flow runs."""
+    env = {
+        # A folder named `flows` where paths begin must not shadow ours.
+        "PYTHONSAFEPATH": "1",
+        # As `winnow` itself does: sums depend on the number of threads.
+        "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S),
+    }
+    return {"working_dir": folder, "env": env}
+
+
+def _require_pool(name: str, url: str) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import ObjectNotFound
+
+    with get_client(sync_client=True) as client:
+        try:
+            pool = client.read_work_pool(name)
+        except ObjectNotFound:
+            raise SpecError(
+                f"there is no work pool '{name}' on {url}; make it with: "
+                f"prefect work-pool create {name} --type {POOL_TYPE}"
+            ) from None
+    if pool.type != POOL_TYPE:
+        raise SpecError(
+            f"work pool '{name}' is of type {pool.type}; campaigns are run by pools of type {POOL_TYPE}: "
+            f"prefect work-pool create NAME --type {POOL_TYPE}"
+        )

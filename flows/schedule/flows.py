@@ -1,0 +1,126 @@
+"""The flows that Prefect starts by itself: a firing of a schedule, and going on after a crash.
+
+A worker finds them by the names `winnow.flows.schedule.flows.scheduled_campaign` and
+`winnow.flows.schedule.flows.resume_all`. What they end with is a Prefect state, whose message is what a user
+would have read in a terminal.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from prefect import flow, get_run_logger
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
+from prefect.context import FlowRunContext
+from prefect.runtime import flow_run as this_run
+from prefect.states import Cancelled, Completed, Failed, State
+
+from winnow.flows import exit_codes
+from winnow.flows.prefect_support.crashed_runs import mark_zombies, tags_of_this_process
+from winnow.flows.prefect_support.masked_urls import url_of_a_worker
+from winnow.flows.run.resume import go_on_with_all, unfinished_campaigns
+from winnow.flows.run.signals import Interrupts
+from winnow.flows.run.trust_prompt import Trust
+from winnow.flows.schedule.catch_up import take_their_place
+from winnow.flows.schedule.run_scheduled import fire, plan_firing, read_settled
+from winnow.tasks.spec.campaign import DEFAULT_STORAGE
+
+
+class Told:
+    """What a flow run had to say, line by line."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    @property
+    def message(self) -> str:
+        """All of it, for the state that the run ends in."""
+        return "\n".join(self._lines) or "nothing to do"
+
+    def say(self, line: str) -> None:
+        """To Prefect's log, which a worker shows and the server keeps; to the terminal where it is off."""
+        self._lines.append(line)
+        logger = get_run_logger()
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(line)
+        else:
+            print(line, flush=True)
+
+
+@flow(name="scheduled-campaign", validate_parameters=False)
+def scheduled_campaign(
+    spec: str,
+    storage: str | None = None,
+    settings: Sequence[str] = (),
+    campaign: str | None = None,
+    trust: Sequence[str] = (),
+) -> State[Any]:
+    """Finish what crashed of the family, then run a new campaign of it.
+
+    Args:
+        spec: The campaign's YAML file, read anew each time.
+        storage: URL of the results database without its password; None takes WINNOW_STORAGE, then the file's.
+        settings: `key=value` settings that take the place of the file's.
+        campaign: The new campaign's name; None names it after the file and the time this run was due.
+        trust: What the schedule was allowed; see `flows.run.trust_prompt`.
+
+    Raises:
+        SpecError: If the file is not sound, or needs more than the schedule was allowed.
+        StorageError: If the database cannot be used.
+    """
+    given = Trust(given=frozenset(trust))
+    firing = plan_firing(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
+    take_their_place(_introduce(f"firing of {firing.name}"))
+    told = Told()
+    how = fire(firing, told.say)
+    if how == "stopped":
+        told.say("stopped before the end; the next firing goes on")
+        return Cancelled(message=told.message)
+    return Completed(message=told.message, name="Skipped" if how == "skipped" else "Completed")
+
+
+@flow(name="resume-all", validate_parameters=False)
+def resume_all(
+    storage: str | None = None,
+    spec: str | None = None,
+    settings: Sequence[str] = (),
+    trust: Sequence[str] = (),
+) -> State[Any]:
+    """Go on with every campaign that is begun, not settled and held by nobody.
+
+    Args:
+        storage: URL of the results database without its password; None takes WINNOW_STORAGE.
+        spec: A campaign's file that names the database, where neither of these does.
+        settings: `key=value` settings that take the place of the file's.
+        trust: What the schedule was allowed; see `flows.run.trust_prompt`.
+
+    Raises:
+        SpecError: If that file is not sound, or needs more than the schedule was allowed.
+        StorageError: If the database cannot be used.
+    """
+    given = Trust(given=frozenset(trust))
+    if spec is None:
+        url = url_of_a_worker(storage) or DEFAULT_STORAGE
+    else:
+        url = read_settled(spec, settings, storage, given).storage
+    _introduce("resume all")
+    mark_zombies(url)
+    interrupts, told = Interrupts(), Told()
+    with interrupts.caught():
+        worst = go_on_with_all(url, unfinished_campaigns(url), interrupts, told.say, given)
+    if worst == exit_codes.FORCED:
+        return Cancelled(message=told.message)
+    how = Completed if worst in (exit_codes.DECIDED, exit_codes.UNDECIDED) else Failed
+    return how(message=told.message)
+
+
+def _introduce(name: str) -> FlowRun:
+    """Name this flow run, and tag it with the process that runs it; see `crashed_runs`."""
+    context = FlowRunContext.get()
+    assert context is not None, "only a flow calls this"
+    assert context.flow_run is not None, "a flow that runs has a run"
+    run = context.flow_run
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(run.id, name=name, tags={*run.tags, *tags_of_this_process()})
+        return client.read_flow_run(run.id)

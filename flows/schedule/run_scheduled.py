@@ -1,0 +1,153 @@
+"""What one firing of a schedule does: finish what crashed, then run a new campaign of the same family."""
+
+import datetime as dt
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Literal
+
+from winnow.flows.prefect_support.crashed_runs import mark_zombies
+from winnow.flows.prefect_support.masked_urls import url_of_a_worker
+from winnow.flows.reports.campaign_lines import campaign_line
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.run.launch import store_campaign
+from winnow.flows.run.resume import Say, go_on_with_all, run_flow, status_of, unfinished_campaigns
+from winnow.flows.run.signals import Interrupts
+from winnow.flows.run.trust_prompt import Trust, approving
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.errors import LeaseHeld
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
+
+How = Literal["done", "skipped", "stopped"]
+"""How a firing ended: its campaign is settled, another one takes its place, or somebody asked it to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firing:
+    """One firing: which file, for when, and under which name."""
+
+    spec: str
+    """The campaign's YAML file, read anew by every firing."""
+    settings: Sequence[str]
+    """`key=value` settings that take the place of the file's."""
+    storage: str
+    """URL of the results database."""
+    family: str
+    """The name in the file."""
+    name: str
+    """The campaign's."""
+    trust: Trust
+    """What it may do."""
+    due: dt.datetime | None
+    """When it was to begin; None where the campaign was asked for by its name."""
+
+
+def plan_firing(
+    spec: str,
+    settings: Sequence[str],
+    storage: str | None,
+    due: dt.datetime,
+    trust: Trust,
+    name: str | None = None,
+) -> Firing:
+    """What is to be run, from the file as it is now.
+
+    Args:
+        spec: The campaign's YAML file.
+        settings: `key=value` settings that take the place of the file's.
+        storage: What Prefect was told of the results database; None where the file or WINNOW_STORAGE says it.
+        due: When the firing was to begin. The campaign is named after it, so that a firing which is run again
+            finds its own campaign.
+        trust: What it may do.
+        name: The campaign's, in place of one after the time.
+
+    Raises:
+        SpecError: If the file cannot be read or understood, or needs more than the schedule was given.
+    """
+    read = read_settled(spec, settings, storage, trust)
+    return Firing(
+        spec=spec,
+        settings=settings,
+        storage=read.storage,
+        trust=trust,
+        family=read.name,
+        name=name or f"{read.name}-{due.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}",
+        due=due if name is None else None,
+    )
+
+
+def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust: Trust) -> CampaignSpec:
+    """The approved campaign of a file, kept in the database that this process is to use.
+
+    Raises:
+        SpecError: As `plan_firing` does; see `url_of_a_worker` as well.
+    """
+    url = url_of_a_worker(storage)
+    file = read_spec_file(spec, [*settings, *([] if url is None else [f"storage={url}"])])
+    read = parse_spec(file)
+    approving(trust)(file, read)
+    return read
+
+
+def fire(firing: Firing, say: Say) -> How:
+    """Run a firing to its end.
+
+    Campaigns of the family that were left unfinished and that nobody holds go on first, oldest first; what
+    keeps one of them from going on is said and does not stop the firing.
+
+    Raises:
+        SpecError: If the file is not sound any more.
+        StorageError: If the database cannot be used.
+    """
+    with closing(open_database(firing.storage)) as database:
+        ensure_schema(database)
+    mark_zombies(firing.storage)
+    interrupts = Interrupts()
+    with interrupts.caught():
+        left = unfinished_campaigns(firing.storage, firing.family)
+        others = [name for name in left if name != firing.name]
+        go_on_with_all(firing.storage, others, interrupts, say, firing.trust)
+        return "stopped" if interrupts.asked else _run_own(firing, interrupts, say)
+
+
+def _run_own(firing: Firing, interrupts: Interrupts, say: Say) -> How:
+    """Run the firing's own campaign, begun now or before, unless another one takes its place."""
+    family = _family(firing)
+    if firing.name not in {record.name for record in family}:
+        if (later := _begun_since(family, firing.due)) is not None:
+            say(
+                f"{firing.name}: skipped: {later.name} was begun after this firing was due, "
+                "with the file as it was then"
+            )
+            return "skipped"
+        named = [*firing.settings, f"name={firing.name}", f"storage={firing.storage}"]
+        store_campaign(check_campaign_file(firing.spec, named, approving(firing.trust)), firing.family)
+    try:
+        if not status_of(firing.storage, firing.name).is_settled:
+            run_flow(firing.storage, firing.name, interrupts)
+    except LeaseHeld as held:
+        say(f"{firing.name}: skipped: {held}")
+        return "skipped"
+    say(campaign_line(firing.storage, firing.name))
+    return "done" if status_of(firing.storage, firing.name).is_settled else "stopped"
+
+
+def _family(firing: Firing) -> list[CampaignRecord]:
+    with reading(firing.storage) as session:
+        return [
+            record
+            for record in campaign_records.campaigns(session)
+            if record.family == firing.family or record.name == firing.name
+        ]
+
+
+def _begun_since(family: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
+    """The campaign that was begun after a firing was due: firings that come late do not pile up."""
+    if due is None:
+        return None
+    return next((record for record in reversed(family) if record.created_at >= due), None)

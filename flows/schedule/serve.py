@@ -1,0 +1,74 @@
+"""Firing a schedule from this terminal: Prefect's `serve`, and an end that lets a round finish first."""
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+
+import psutil
+from prefect.runner import Runner
+
+from winnow.flows.schedule.deployments import Scheduled, deployment_of
+
+POLL_S = 5.0
+"""Seconds between two looks at what is due; firings that are due sooner are prepared in advance."""
+
+LOOK_S = 0.2
+"""Seconds between two looks at whether a campaign has ended that was asked to."""
+
+
+def serve(scheduled: Scheduled) -> None:
+    """Fire until Ctrl-C. The first one lets a campaign finish its round, the second stops at once."""
+    try:
+        asyncio.run(_serve(scheduled))
+    except asyncio.CancelledError:
+        return
+
+
+async def _serve(scheduled: Scheduled) -> None:
+    # One at a time: two campaigns would fight for the same devices.
+    runner = Runner(name=scheduled.name, limit=1, query_seconds=POLL_S, pause_on_shutdown=True)
+    await runner.aadd_deployment(deployment_of(scheduled))
+    serving = asyncio.create_task(runner.start())
+    stopping, loop = _Stopping(serving), asyncio.get_running_loop()
+    # Prefect takes SIGTERM for itself when it begins, and ends in a traceback.
+    runner.handle_sigterm = stopping.told  # type: ignore[method-assign]
+    loop.add_signal_handler(signal.SIGINT, stopping.asked)
+    loop.add_signal_handler(signal.SIGTERM, stopping.told)  # until then
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, stopping.told)
+    await serving
+
+
+class _Stopping:
+    """What a signal does to a task that serves; a terminal sends Ctrl-C to the running campaign as well."""
+
+    def __init__(self, serving: "asyncio.Task[None]") -> None:
+        self._serving = serving
+        self._others = set(psutil.Process().children())  # such as a server that was started for us
+        self._waiting: asyncio.Task[None] | None = None
+
+    def asked(self) -> None:
+        """Somebody pressed Ctrl-C."""
+        if self._waiting is None:
+            self._waiting = asyncio.create_task(self._stop())
+        else:
+            self._serving.cancel()
+
+    def told(self, *_: object) -> None:
+        """SIGTERM or SIGHUP, sent to this process alone: the running campaign gets what Ctrl-C is."""
+        for process in self._firing():
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGINT)
+        self._serving.get_loop().call_soon_threadsafe(self.asked)
+
+    def _firing(self) -> set[psutil.Process]:
+        return set(psutil.Process().children()) - self._others
+
+    async def _stop(self) -> None:
+        firing = self._firing()
+        if firing:
+            print("stopping when the running campaign has finished its round", file=sys.stderr)
+        while any(process.is_running() for process in firing):
+            await asyncio.sleep(LOOK_S)
+        self._serving.cancel()

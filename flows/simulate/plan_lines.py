@@ -1,0 +1,146 @@
+"""What a campaign would take, in lines of 80 columns."""
+
+import textwrap
+
+from winnow.tasks.campaign.budget import amount
+from winnow.tasks.simulation.forecast.gaps import POWER
+from winnow.tasks.simulation.forecast.plan import Amounts, Plan
+
+WIDTH = 80
+KEY_WIDTH = 13
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """How much, of what, and which gaps it can tell; a word and a sentence each."""
+    lines = [f"{plan.name}: nothing was asked of any model; a run would take about this"]
+    for key, sentence in _told(plan):
+        lines += textwrap.wrap(
+            sentence,
+            WIDTH,
+            initial_indent=f"  {key:<{KEY_WIDTH - 2}}",
+            subsequent_indent=" " * KEY_WIDTH,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return lines
+
+
+def _told(plan: Plan) -> list[tuple[str, str]]:
+    held_out = (
+        f"; {plan.held_out} more examples are held out for the winner and the runner-up"
+        if plan.held_out
+        else ""
+    )
+    sides = f"{plan.candidates} candidates x {plan.examples} examples"
+    return [
+        ("grid", f"{sides} = {amount(plan.grid)} comparisons{held_out}"),
+        ("budget", f"at most {amount(plan.limit)} comparisons, about {plan.batch_size} a round"),
+        ("assumed", plan.assumed),
+        ("requests", _requests(plan)),
+        ("decided", _decided(plan)),
+        ("tokens", _tokens(plan)),
+        ("price", _price(plan)),
+        ("hours", _hours(plan)),
+        ("gap", _gap(plan)),
+        ("beyond", _gap_on_new(plan)),
+    ]
+
+
+def _requests(plan: Plan) -> str:
+    share = plan.expected.requests / plan.grid
+    return (
+        f"{amount(round(plan.expected.requests))} on average ({share:.1%} of the grid), in nine of ten runs "
+        f"{amount(plan.fewest)} to {amount(plan.most)}, by {plan.selector} on {plan.runs} random orders; "
+        "texts that the database already has are not asked for again"
+    )
+
+
+def _decided(plan: Plan) -> str:
+    right = f"{plan.right} of {plan.runs} runs named the right winner"
+    if plan.epsilon:
+        right += f", or one within {plan.epsilon:g} of it"
+    if plan.delta is None:
+        return f"{right}; without stopping.delta none says how sure it is"
+    return (
+        f"{plan.decided} of {plan.runs} runs within the budget, at error probability {plan.delta:g}; {right}"
+    )
+
+
+def _tokens(plan: Plan) -> str:
+    expected, dearest = plan.expected, plan.dearest
+    how = f"prompts of {plan.sampled_examples} examples were rendered"
+    if plan.guessed_tokens:
+        models = ", ".join(plan.guessed_tokens)
+        how += f"; no tokenizer is at hand for {models}: 4 characters are taken for a token"
+    return (
+        f"{_about(expected.prompt_tokens)} of prompts and {_about(expected.answer_tokens)} of answers "
+        f"({_answers(plan)}); the whole budget at its dearest, with the longest answers, "
+        f"{_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; {how}"
+    )
+
+
+def _answers(plan: Plan) -> str:
+    if not plan.measured:
+        return "each as long as max_tokens lets it be"
+    texts = sum(rate.texts for rate in plan.measured.values())
+    return f"as long as {amount(texts)} stored texts of these models, or max_tokens where there are none"
+
+
+def _price(plan: Plan) -> str:
+    if plan.expected.price is None:
+        return "not known: add execution.prices for every model, or execution.price_per_hour and a rate"
+    dearest = plan.dearest.price
+    whole = "" if dearest is None else f", the whole budget at its dearest {_money(dearest)}"
+    return f"{_money(plan.expected.price)}{whole}, in the currency of the file's prices"
+
+
+def _hours(plan: Plan) -> str:
+    if plan.expected.hours is None:
+        return "not known: no text of every model is stored; say how many requests a second with --rate"
+    whence = (
+        f"at {plan.rate:g} requests a second"
+        if plan.rate is not None
+        else "of engine time, as stored texts of these models took, loading not included"
+    )
+    return f"{_time(plan.expected)}, the whole budget {_time(plan.dearest)}, {whence}"
+
+
+def _time(amounts: Amounts) -> str:
+    return "?" if amounts.hours is None else f"{amounts.hours:.2g}"
+
+
+def _money(value: float) -> str:
+    """To three digits where it is small, or to the hundredth."""
+    return f"{value:.3g}" if value < 1.0 else f"{value:,.2f}".replace(",", " ")
+
+
+def _gap(plan: Plan) -> str:
+    exact = f"{plan.gap_of_grid:.4f} on these examples, if all comparisons are made and scores are 0 and 1"
+    if plan.limit >= plan.grid:
+        return exact
+    what = "decided, and rightly" if plan.delta is not None else "named rightly"
+    if plan.gap is None:
+        within = "no gap is separated within the budget"
+    else:
+        within = f"about {plan.gap:.3f} within the budget"
+    return (
+        f"{within} ({what}, in {POWER:.0%} of runs, with all others that far behind the best and failing as "
+        f"assumed); {exact}"
+    )
+
+
+def _gap_on_new(plan: Plan) -> str:
+    if plan.gap_on_new_examples is None:
+        return (
+            f"on new examples, no exact sign test at level {plan.level:g} on all {plan.examples} can say "
+            "which of the two best is better"
+        )
+    return (
+        f"on new examples, of which these are a random sample, an exact sign test at level {plan.level:g} of "
+        f"the two best needs a difference of {plan.gap_on_new_examples:.3f} on all {plan.examples}"
+    )
+
+
+def _about(value: float) -> str:
+    """A large number, to three digits."""
+    return amount(float(f"{value:.3g}"))

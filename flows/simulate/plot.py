@@ -1,0 +1,70 @@
+"""A picture of a simulation: a metric against the budget, one line per selector."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.simulation.results import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CACHE = Path(".winnow") / "cache" / "matplotlib"
+"""Where matplotlib keeps its list of fonts, which it would otherwise put in the home folder."""
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+"""Okabe and Ito's colours, told apart by all kinds of colour vision."""
+MARKERS = "osD^vPX*"
+
+
+def empty_figure(size: tuple[float, float]) -> "Figure":
+    """A picture of so many inches, wide and high: no window, no global state, no file in the home folder."""
+    os.environ.setdefault("MPLCONFIGDIR", str(CACHE.absolute()))
+    from matplotlib.figure import Figure  # without pyplot
+
+    return Figure(figsize=size, layout="constrained")
+
+
+def save_plot(
+    path: Path,
+    curves: Sequence[Curve],
+    places: FloatArray,
+    *,
+    axis: str,
+    metric: str,
+    limits: tuple[float, float] | None,
+    title: str,
+) -> None:
+    """Write a PNG: averages over seeds as lines, one standard error to either side as bands.
+
+    Args:
+        path: Where to.
+        curves: One per selector.
+        places: Shape (T,), where on the horizontal axis.
+        axis: Its name.
+        metric: Name of the vertical axis.
+        limits: The lowest and the highest value that there can be; None where the values say how far to show.
+        title: Above the picture.
+    """
+    figure = empty_figure((7.0, 4.5))
+    axes = figure.add_subplot()
+    for number, curve in enumerate(curves):
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        axes.plot(places, curve.means, color=colour, marker=marker, markersize=4, label=curve.label)
+        if curve.runs > 1:
+            band = np.clip(
+                [curve.means - curve.errors, curve.means + curve.errors], *(limits or (None, None))
+            )
+            axes.fill_between(places, *band, color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel=axis, ylabel=metric)
+    if limits is not None:
+        margin = 0.02 * (limits[1] - limits[0])
+        axes.set_ylim(limits[0] - margin, limits[1] + margin)
+    axes.set_title(title, fontsize="medium")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize="small")
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,371 @@
+"""What `winnow simulate` leaves behind: every run in a file, a picture, and a summary."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from winnow.algorithms.metrics import hardness, true_means
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.flows.reports.output import print_json, print_rows
+from winnow.flows.simulate.picks_plot import save_picks
+from winnow.flows.simulate.plot import save_plot
+from winnow.flows.simulate.stops_plot import Stops, save_stops
+from winnow.tasks.data.preference_tables import PreferenceTable
+from winnow.tasks.data.score_tables import ScoreTable
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.extras import missing_for
+from winnow.tasks.simulation.results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
+from winnow.tasks.simulation.route_results import average_picks, parts
+from winnow.tasks.simulation.route_worlds import ORACLE, RouteWorld
+from winnow.tasks.simulation.simulate import Run
+
+if TYPE_CHECKING:
+    from winnow.tasks.simulation.prompt_types import PromptTypes
+
+RUNS, PICTURE = "runs.parquet", "curve.png"
+PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
+"""Where types of prompts are known: who was given which."""
+STOPS_PICTURE = "stops.png"
+"""Where selectors stop by themselves: after how many comparisons, and how often they err."""
+
+
+FILLING = "fill the table with: winnow run SPEC --exhaustive, which reuses every text there is"
+
+A_TRACE = (
+    "a trace, not an estimate: the campaign stopped before it had asked for all scores, and which ones it "
+    "asked for depends on what it saw, so that this says nothing of how often a selector is wrong or what it "
+    "saves; "
+    f"{FILLING}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The table that was simulated, as far as a report speaks of it."""
+
+    source: str
+    candidates: tuple[str, ...]
+    n_examples: int | None
+    """None where there are none, but averages over all of them."""
+    facts: Mapping[str, float]
+    """What else there is to know of it."""
+    grid: int | None
+    """Comparisons in the whole table; None where there is no end to them."""
+    unit: str
+    """What is counted as comparisons, in the plural."""
+    types: tuple[str, ...] = ()
+    """G types of examples, where they are known."""
+    is_partial: bool = False
+    """Whether it lacks scores that its campaign never asked for, so that runs are traces."""
+
+    @property
+    def size(self) -> str:
+        """In words."""
+        candidates = f"{len(self.candidates)} candidates"
+        return f"{candidates} x {self.n_examples} examples" if self.n_examples else candidates
+
+    @property
+    def axis(self) -> str:
+        """The name of the axis of budgets, on which of all pairs shares are shown, and else counts."""
+        return "budget, % of all pairs" if self.unit == "pairs" else f"budget, {self.unit}"
+
+    def places(self, budgets: Sequence[int]) -> FloatArray:
+        """Where budgets are on that axis."""
+        counts = np.asarray(budgets, dtype=np.float64)
+        return 100.0 * counts / self.grid if self.unit == "pairs" and self.grid else counts
+
+
+def score_subject(table: ScoreTable) -> Subject:
+    """A table of scores."""
+    return Subject(
+        source=table.source,
+        candidates=table.candidates,
+        n_examples=table.scores.shape[1],
+        facts={"filled": table.filled}
+        if table.is_partial
+        else {"hardness": hardness(true_means(table.scores))},
+        grid=table.grid,
+        unit="pairs",
+        is_partial=table.is_partial,
+    )
+
+
+def preference_subject(table: PreferenceTable) -> Subject:
+    """A table of preferences."""
+    worst = np.nanmin(np.where(np.eye(len(table.candidates), dtype=bool), np.nan, table.preferences), axis=1)
+    return Subject(
+        source=table.source,
+        candidates=table.candidates,
+        n_examples=None,
+        facts={"best_wins": float(worst.max())},
+        grid=None,
+        unit="duels",
+    )
+
+
+def route_subject(table: ScoreTable, world: RouteWorld, types: "PromptTypes | None") -> Subject:
+    """A table of scores whose examples come as prompts: the best mean, and that of the best for each one."""
+    return Subject(
+        source=table.source,
+        candidates=table.candidates,
+        n_examples=table.scores.shape[1],
+        facts={
+            "best_mean": float(true_means(table.scores).max()),
+            "best_for_each": float(world.expected().max(axis=0).mean()),
+        },
+        grid=table.scores.shape[1],
+        unit="prompts",
+        types=() if types is None else types.names,
+    )
+
+
+class Stop(NamedTuple):
+    """How one run ended."""
+
+    spent: int
+    is_confident: bool
+    """Whether it stopped by itself, sure of its answer."""
+    right: bool
+    has_answer: bool
+    """Whether it stopped so, or had nothing left to ask."""
+
+
+class SimulationReport:
+    """Collects runs; what it writes and prints is in the order in which labels were first added.
+
+    Args:
+        subject: The table.
+        metric: What is measured.
+        budgets: Where runs are looked at.
+        delta: The error probability that was asked of all selectors; None where there is none.
+    """
+
+    def __init__(
+        self, *, subject: Subject, metric: Metric, budgets: Sequence[int], delta: float | None = None
+    ) -> None:
+        self._subject = subject
+        self._delta = delta
+        self._metric = metric
+        self._budgets = tuple(budgets)
+        self._rows: list[dict[str, Any]] = []
+        self._stops: dict[str, list[Stop]] = defaultdict(list)
+        self._values: dict[str, list[FloatArray]] = defaultdict(list)
+        self._picks: dict[str, list[FloatArray]] = defaultdict(list)
+        self._undrawn = missing_for("report", "a picture")
+
+    def add(self, run: Run, values: FloatArray, picks: FloatArray | None = None) -> None:
+        """Take in a run.
+
+        Args:
+            run: Of one contestant.
+            values: Shape (T,), its metric at every budget.
+            picks: Shape (W, G, K), see `picks_by`; None where there are no types.
+        """
+        self._values[run.label].append(values)
+        if picks is not None and run.label != ORACLE:
+            self._picks[run.label].append(picks)
+        is_confident = run.reason == "confident"
+        self._stops[run.label].append(
+            Stop(
+                spent=int(run.spent[-1]),
+                is_confident=is_confident,
+                right=bool(values[-1] == 1.0),
+                has_answer=is_confident or run.reason == "exhausted",
+            )
+        )
+        for position, budget in enumerate(self._budgets):
+            best = int(run.best[position])
+            self._rows.append(
+                {
+                    "selector": run.label,
+                    "seed": run.seed,
+                    "budget": budget,
+                    "share": budget / self._subject.grid if self._subject.grid else None,
+                    "spent": int(run.spent[position]),
+                    "best": self._subject.candidates[best] if best >= 0 else None,
+                    "metric": self._metric,
+                    "value": float(values[position]),
+                    "is_estimate": not self._subject.is_partial,
+                    "ended": run.reason,
+                }
+            )
+
+    def write(self, folder: Path) -> None:
+        """Write the runs, one row per selector, seed and budget, and pictures into an existing folder.
+
+        Where what draws is not installed, there are no pictures, and `print` says so.
+
+        Raises:
+            WinnowError: If a file cannot be written.
+        """
+        trace = "; a trace, not an estimate" if self._subject.is_partial else ""
+        title = f"{self._subject.source}: {self._subject.size}{trace}"
+        try:
+            print_rows(self._rows, "parquet", folder / RUNS)
+            self._write_picks(folder)
+            if self._undrawn is None:
+                self._draw(folder, title)
+        except OSError as error:
+            problem = error.strerror or error
+            raise WinnowError(f"{folder} cannot be written: {problem}; name another with --out") from error
+
+    def _draw(self, folder: Path, title: str) -> None:
+        save_plot(
+            folder / PICTURE,
+            self._curves(),
+            self._subject.places(self._budgets),
+            axis=self._subject.axis,
+            metric=self._metric,
+            limits=None if self._metric in IN_SCORE_UNITS else (0.0, 1.0),
+            title=title,
+        )
+        if self._has_stops:
+            self._draw_stops(folder, title)
+        if self._picks:
+            shares, until = self._shares_by_part()
+            names, types = self._subject.candidates, self._subject.types
+            save_picks(folder / PICKS_PICTURE, shares, until, types=types, candidates=names)
+
+    def _draw_stops(self, folder: Path, title: str) -> None:
+        found = [
+            Stops(
+                label=label,
+                places=self._subject.places([stop.spent for stop in stops]),
+                stopped=np.array([stop.has_answer for stop in stops]),
+                wrong=sum(stop.has_answer and not stop.right for stop in stops),
+            )
+            for label, stops in self._stops.items()
+        ]
+        axis = self._subject.axis.replace("budget", "comparisons to a stop (bar: mean)")
+        save_stops(folder / STOPS_PICTURE, found, axis=axis, delta=self._delta, title=title)
+
+    @property
+    def _has_stops(self) -> bool:
+        """Whether some run stopped by itself, and what is measured says whether that was right."""
+        stops = [stop for each in self._stops.values() for stop in each]
+        return self._metric in RIGHT_OR_WRONG and any(stop.is_confident for stop in stops)
+
+    @property
+    def _files(self) -> list[str]:
+        wanted = {PICTURE: True, STOPS_PICTURE: self._has_stops, PICKS_PICTURE: bool(self._picks)}
+        pictures = [name for name, is_there in wanted.items() if is_there and self._undrawn is None]
+        return [RUNS, *([PICKS] if self._picks else []), *pictures]
+
+    def _shares_by_part(self) -> tuple[dict[str, FloatArray], Sequence[int]]:
+        """By selector the share of each type that went to each candidate, part by part; where parts end."""
+        return {label: average_picks(found) for label, found in self._picks.items()}, parts(self._budgets[-1])
+
+    def _write_picks(self, folder: Path) -> None:
+        if not self._picks:
+            return
+        names, types = self._subject.candidates, self._subject.types
+        shares, until = self._shares_by_part()
+        rows = [
+            {
+                "selector": label,
+                "until": until[part],
+                "type": types[kind],
+                "candidate": names[arm],
+                "share": float(share),
+            }
+            for label, found in shares.items()
+            for (part, kind, arm), share in np.ndenumerate(found)
+        ]
+        print_rows(rows, "parquet", folder / PICKS)
+
+    def print(self, folder: Path, *, json: bool) -> None:
+        """Print the averages over seeds, and where the files are."""
+        if json:
+            print_json(self._summary(folder))
+            return
+        facts = "".join(f", {key} {value:.4g}" for key, value in self._subject.facts.items())
+        print(f"{self._subject.source}: {self._subject.size}{facts}")
+        print_rows([self._line(curve) for curve in self._curves()], "table")
+        if self._subject.is_partial:
+            print(A_TRACE)
+        print(f"{self._metric}; runs in {folder / RUNS}{self._where_pictures_are(folder)}")
+
+    def _where_pictures_are(self, folder: Path) -> str:
+        if self._undrawn is not None:
+            shares = f"; who was given which type in {folder / PICKS}" if self._picks else ""
+            return f"{shares}; {self._undrawn}"
+        shares = f"; who was given which type in {folder / PICKS_PICTURE}" if self._picks else ""
+        stops = f", of stops in {folder / STOPS_PICTURE}" if self._has_stops else ""
+        return f", picture in {folder / PICTURE}{stops}{shares}"
+
+    def _curves(self) -> list[Curve]:
+        return [average(label, values) for label, values in self._values.items()]
+
+    def _line(self, curve: Curve) -> dict[str, Any]:
+        line: dict[str, Any] = {"selector": curve.label, "runs": curve.runs}
+        for budget, mean, error in zip(self._budgets, curve.means, curve.errors, strict=True):
+            spread = f" ±{error:.3f}" if curve.runs > 1 else ""
+            share = f" ({budget / self._subject.grid:.3g})" if self._subject.grid else ""
+            line[f"{budget}{share}"] = f"{mean:.3f}{spread}"
+        if self._subject.is_partial:
+            return line | {"picks": self._most_picked(curve.label)}
+        line[f"reaches {TARGET:g} at"] = self._budget_to_target(curve)
+        return line | self._stopping(curve.label)
+
+    def _most_picked(self, label: str) -> str:
+        """Whom its runs recommend most often in the end, and how many of them do."""
+        picks = Counter(
+            row["best"]
+            for row in self._rows
+            if row["selector"] == label and row["budget"] == self._budgets[-1]
+        )
+        ((best, count),) = picks.most_common(1)
+        return f"{best or 'nobody'} ({count} of {picks.total()})"
+
+    def _budget_to_target(self, curve: Curve) -> int | None:
+        return curve.budget_to_target(self._budgets) if self._has_target else None
+
+    @property
+    def _has_target(self) -> bool:
+        return self._metric not in IN_SCORE_UNITS and not self._subject.is_partial
+
+    def _stopping(self, label: str) -> dict[str, Any]:
+        """How runs that stop by themselves did; nothing where none is asked to."""
+        stops = [stop for stop in self._stops[label] if stop.is_confident]
+        if not stops:
+            return {"stopped": None, "after": None, "wrong": None}
+        return {
+            "stopped": f"{len(stops)} of {len(self._stops[label])}",
+            "after": round(sum(stop.spent for stop in stops) / len(stops)),
+            "wrong": sum(not stop.right for stop in stops),
+        }
+
+    def _summary(self, folder: Path) -> dict[str, Any]:
+        return {
+            "table": self._subject.source,
+            "candidates": len(self._subject.candidates),
+            "examples": self._subject.n_examples,
+            **self._subject.facts,
+            "metric": self._metric,
+            "budgets": list(self._budgets),
+            "target": TARGET if self._has_target else None,
+            "is_estimate": not self._subject.is_partial,
+            "note": A_TRACE if self._subject.is_partial else None,
+            "selectors": [
+                {
+                    "selector": curve.label,
+                    "runs": curve.runs,
+                    "means": curve.means.tolist(),
+                    "standard_errors": curve.errors.tolist() if curve.runs > 1 else None,
+                    **(
+                        {"picks": self._most_picked(curve.label)}
+                        if self._subject.is_partial
+                        else {
+                            "budget_to_target": self._budget_to_target(curve),
+                            **self._stopping(curve.label),
+                        }
+                    ),
+                }
+                for curve in self._curves()
+            ],
+            "files": [str(folder / name) for name in self._files],
+        }

@@ -1,0 +1,115 @@
+"""A picture of stops: after how many comparisons each selector stops by itself, how often it errs beside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from winnow.algorithms.bounds.proportion import proportion_interval
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.flows.simulate.plot import COLOURS, empty_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LEVEL = 0.05
+"""Error probability of the interval of an error rate."""
+BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+"""What keeps a text apart from lines behind it."""
+WIDTH, ROW, REST = 5.4, 0.62, 1.25
+"""In inches: of the picture, of a selector, of all else from top to bottom. On a phone it is still read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stops:
+    """How the R runs of one selector ended."""
+
+    label: str
+    places: FloatArray
+    """Shape (R,), where each run ended on the horizontal axis."""
+    stopped: BoolArray
+    """Shape (R,), whether it stopped with an answer; the others were cut off there."""
+    wrong: int
+    """Of those that stopped."""
+
+    @property
+    def mean(self) -> float:
+        """Of the places; where runs were cut off, they would have gone on."""
+        return float(self.places.mean())
+
+    @property
+    def n_stopped(self) -> int:
+        """Runs that stopped."""
+        return int(self.stopped.sum())
+
+
+def save_stops(path: Path, found: Sequence[Stops], *, axis: str, delta: float | None, title: str) -> None:
+    """Write a PNG: a row for each selector, the soonest first.
+
+    Args:
+        path: Where to.
+        found: One per selector, with at least one run each.
+        axis: Name of the horizontal axis.
+        delta: The error probability that was asked of all of them, drawn as a line; None for none.
+        title: Above the picture.
+    """
+    draw_stops(found, axis=axis, delta=delta, title=title).savefig(path, dpi=150)
+
+
+def draw_stops(found: Sequence[Stops], *, axis: str, delta: float | None, title: str) -> "Figure":
+    """The picture that `save_stops` writes."""
+    rows = sorted(found, key=lambda each: (not each.stopped.all(), each.mean))
+    figure = empty_figure((WIDTH, ROW * len(rows) + REST))
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    if delta is not None:
+        right.axvline(delta, color="#444444", linestyle="--", linewidth=1.0)
+        right.annotate(f"asked: {delta:g}", (delta, -0.68), (3, 0), textcoords="offset points", fontsize=8)
+    for number, each in enumerate(rows):
+        colour = COLOURS[number % len(COLOURS)]
+        _draw_places(left, number, each, colour)
+        _draw_errors(right, number, each, colour)
+    left.set(xlabel=axis, xlim=(0.0, None), ylim=(len(rows) - 0.35, -0.75), yticks=[])
+    right.set(xlabel=f"error rate, {1.0 - LEVEL:.0%} interval", xlim=(0.0, None), yticks=[])
+    for axes in (left, right):
+        axes.grid(axis="x", alpha=0.3)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    figure.suptitle(_plain(title), fontsize="medium", wrap=True)
+    return figure
+
+
+def _draw_places(axes: "Axes", row: int, each: Stops, colour: str) -> None:
+    shift = np.linspace(-0.08, 0.08, len(each.places)) if len(each.places) > 1 else np.zeros(1)
+    for are_stopped, fill in ((each.stopped, colour), (~each.stopped, "none")):
+        axes.scatter(
+            each.places[are_stopped],
+            row + shift[are_stopped],
+            s=14,
+            facecolors=fill,
+            edgecolors=colour,
+            alpha=0.45,
+            linewidths=0.8,
+        )
+    axes.plot([each.mean, each.mean], [row - 0.2, row + 0.2], color=colour, linewidth=2.5)
+    number = f"{each.mean:.3g}"
+    if not each.stopped.all():
+        number = f"above {number} ({each.n_stopped} of {len(each.places)} stopped)"
+    label = f"{_plain(each.label)}  {number}"
+    axes.annotate(label, (0.0, row - 0.3), fontsize=9, annotation_clip=False, bbox=BEHIND)
+
+
+def _draw_errors(axes: "Axes", row: int, each: Stops, colour: str) -> None:
+    if not each.n_stopped:
+        axes.annotate("none stopped", (0.0, row - 0.3), fontsize=9, bbox=BEHIND)
+        return
+    low, high = proportion_interval(each.wrong, each.n_stopped, LEVEL)
+    axes.plot([low, high], [row, row], color=colour, linewidth=2.0, alpha=0.6)
+    axes.plot(each.wrong / each.n_stopped, row, marker="o", color=colour, markersize=5, clip_on=False)
+    axes.annotate(f"{each.wrong} of {each.n_stopped} wrong", (0.0, row - 0.3), fontsize=9, bbox=BEHIND)
+
+
+def _plain(text: str) -> str:
+    """Text in which matplotlib sees no formula."""
+    return text.replace("$", r"\$")

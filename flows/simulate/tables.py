@@ -1,0 +1,147 @@
+"""What is simulated: a world made of a table, and what a report says of the table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from numpy.random import default_rng
+
+from winnow.flows.simulate.report import FILLING, Subject, preference_subject, route_subject, score_subject
+from winnow.tasks.data.preference_tables import load_preference_table
+from winnow.tasks.data.score_tables import (
+    ScoreTable,
+    load_ended_table,
+    load_score_table,
+    require_same_examples,
+)
+from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation.route_worlds import RouteWorld
+from winnow.tasks.simulation.simulate import Contestant
+from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld, World
+
+MOST_MISSING = 0.5
+"""Share of unscored pairs beyond which selectors drop a candidate, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the user names to make a world of; None where it was left out."""
+
+    table: str
+    storage: str
+    """URL of the results database that campaigns are looked up in."""
+    history: str | None
+    history_share: float | None
+    seed: int
+    """Of the part that becomes the history."""
+    contexts: str | None
+    embed: str | None
+    types: str | None
+
+
+class Simulated(NamedTuple):
+    """What is simulated, and how it is called."""
+
+    world: World
+    subject: Subject
+
+
+def make_world(objective: str, contestants: Sequence[Contestant], given: Given) -> Simulated:
+    """The world for contestants of an objective.
+
+    Raises:
+        WinnowError: If something cannot be read, or does not go with the objective.
+    """
+    if objective == "route":
+        return _routes(given)
+    if (given.contexts, given.embed, given.types) != (None, None, None):
+        raise SpecError("--contexts, --embed and --types are for selectors that route; leave them out")
+    return _duels(given) if objective == "best-duel" else _scores(contestants, given)
+
+
+def _duels(given: Given) -> Simulated:
+    _require_no_history("duels", given)
+    read = load_preference_table(given.table, given.storage)
+    world = DuelWorld(preferences=read.preferences, features=read.features)
+    return Simulated(world, preference_subject(read))
+
+
+def _scores(contestants: Sequence[Contestant], given: Given) -> Simulated:
+    read, past = _with_history(load_score_table(given.table, given.storage), given)
+    _require_use(past, contestants)
+    _require_scores(read)
+    world = ScoreWorld(
+        scores=read.scores, history=None if past is None else past.scores, is_partial=read.is_partial
+    )
+    return Simulated(world, score_subject(read))
+
+
+def _routes(given: Given) -> Simulated:
+    from winnow.tasks.simulation.contexts import embedded_contexts, read_contexts
+    from winnow.tasks.simulation.prompt_types import read_types
+
+    _require_no_history("routes", given)
+    if (given.contexts is None) == (given.embed is None):
+        raise SpecError(
+            "to route needs the vectors of the examples: give one of --contexts FILE, --embed TEMPLATE, and "
+            "--contexts campaign:NAME of a campaign that routes"
+        )
+    read = load_score_table(given.table, given.storage)
+    if read.is_partial:
+        raise SpecError(
+            f"{read.source} has {read.filled:.0%} of its scores: it stopped before it had asked for all, and "
+            f"to route needs all of them; {FILLING}"
+        )
+    _require_scores(read)
+    types = None if given.types is None else read_types(given.types, read, given.storage)
+    if given.contexts is not None:
+        contexts = read_contexts(given.contexts, read, given.storage)
+    else:
+        contexts = embedded_contexts(str(given.embed), read, given.storage)
+    world = RouteWorld(
+        scores=read.scores, contexts=contexts, types=None if types is None else types.of_examples
+    )
+    return Simulated(world, route_subject(read, world, types))
+
+
+def _require_no_history(kind: str, given: Given) -> None:
+    if given.history is not None or given.history_share is not None:
+        raise SpecError(f"{kind} have no history; leave --history and --history-share out")
+
+
+def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTable | None]:
+    """The table to replay, and the history to learn from: another table, or a part of this one."""
+    share = given.history_share
+    if given.history is not None and share is not None:
+        raise SpecError("--history and --history-share exclude each other; give one of them")
+    if given.history is not None:
+        past = load_ended_table(given.history, given.storage)
+        require_same_examples(table, past)
+        return table, past
+    if share is None:
+        return table, None
+    count = len(table.candidates)
+    held = round(share * count)
+    if not 1 <= held <= count - 2:
+        problem = f"leaves {count - held} of {count} candidates to compare and {held} as history"
+        raise SpecError(f"--history-share {share:g} {problem}; at least 2 and 1 are needed")
+    order = default_rng(given.seed).permutation(count)
+    return table.rows(order[held:]), table.rows(order[:held])
+
+
+def _require_use(history: ScoreTable | None, contestants: Sequence[Contestant]) -> None:
+    if history is not None and not any("history" in each.uses for each in contestants):
+        raise SpecError("none of the selectors learns from a history; leave it out, or add one such as pulse")
+
+
+def _require_scores(table: ScoreTable) -> None:
+    if len(table.candidates) < 2:
+        raise SpecError(f"{table.source} has one candidate; two are the fewest to compare")
+    if table.is_partial:
+        return
+    worst = int(table.missing.argmax())
+    if table.missing[worst] > MOST_MISSING:
+        raise SpecError(
+            f"{table.source}: candidate {table.candidates[worst]!r} lacks {table.missing[worst]:.0%} of its "
+            "scores, so that every selector would drop it; leave it out or complete the table"
+        )

@@ -1,0 +1,1 @@
+"""The schema, and work on a whole database."""

@@ -1,0 +1,246 @@
+"""Every recorded comparison with all that says what its texts must be, in bounded memory.
+
+Nothing is left out where a row that it refers to is gone: what is gone is None.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Row, func, select
+from sqlalchemy.orm import Session, aliased
+
+from winnow.storage.models import Comparison, Dataset, Example, Game, Generation, Prompt, Round
+from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
+from winnow.storage.records import arrivals
+
+ROWS_AT_ONCE = 1_000
+
+REPLY, SHOWN = aliased(Generation), aliased(Prompt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedText:
+    """A stored generation, with what its key was made from."""
+
+    request_key: str
+    """SHA-256 over all that determines the text."""
+    prompt: str
+    replicate: int
+    text: str
+    choice_logprobs: Mapping[str, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedExample:
+    """The example of a comparison."""
+
+    position: int | None
+    """In its campaign; None where it is none of the campaign's."""
+    key: str
+    fields: Mapping[str, Any]
+    targets: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedGame:
+    """A call of a judge's, and its reply where there is one."""
+
+    judge: str
+    placement: str
+    repeat: int
+    attempt: int
+    reason: str | None
+    reply: RecordedText | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedComparison:
+    """A comparison beside the plan of its round; `sides` are one for a score and two for a duel."""
+
+    id: int
+    round_number: int
+    position: int
+    planned_arms: Sequence[int]
+    planned_example: int | None
+    """Both as the round's plan has them; nothing where the plan has no such position."""
+    candidates: Sequence[str]
+    """Names, by side."""
+    arms: Sequence[int | None]
+    """By side; None where the candidate is another campaign's."""
+    example: RecordedExample | None
+    texts: Sequence[RecordedText | None]
+    """By side."""
+    is_scored: bool
+    """Whether it has an outcome."""
+    games: Sequence[RecordedGame] = field(default=())
+
+
+def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[RecordedComparison]:
+    """All comparisons of a campaign in planned order, with their games."""
+    offsets = _offsets(session, campaign_id)
+    games = groupby(_games(session, campaign_id), key=lambda row: row.comparison_id)
+    next_games = next(games, None)
+    number, arms, examples = None, [], []
+    for row in _comparisons(session, campaign_id):
+        if row.number != number:
+            number = row.number
+            arms, examples = session.execute(
+                select(Round.arms, Round.examples).where(Round.id == row.round_id)
+            ).one()
+        own: Sequence[RecordedGame] = ()
+        if next_games is not None and next_games[0] == row.id:
+            own = [_game(each) for each in next_games[1]]
+            next_games = next(games, None)
+        is_planned = row.position < len(arms)
+        yield _comparison(
+            row,
+            campaign_id,
+            arms=_as_list(arms[row.position]) if is_planned else (),
+            example=examples[row.position] if is_planned else None,
+            offsets=offsets,
+            games=own,
+        )
+
+
+def _comparisons(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
+    rows = (
+        select(
+            Comparison.id,
+            Comparison.round_id,
+            Round.number,
+            Comparison.position,
+            Comparison.outcome,
+            *(
+                column.label(f"{column.key}_{side}")
+                for side, candidate in (("a", A), ("b", B))
+                for column in (candidate.name, candidate.position, candidate.campaign_id)
+            ),
+            Comparison.candidate_b_id,
+            Example.dataset_id,
+            Example.position.label("example_position"),
+            Example.key,
+            Example.fields,
+            Example.targets,
+            *_text_columns("a", TEXT_A, PROMPT_A),
+            *_text_columns("b", TEXT_B, PROMPT_B),
+        )
+        .select_from(Comparison)
+        .join(Round, Round.id == Comparison.round_id)
+        .outerjoin(A, A.id == Comparison.candidate_a_id)
+        .outerjoin(B, B.id == Comparison.candidate_b_id)
+        .outerjoin(Example, Example.id == Comparison.example_id)
+        .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
+        .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
+        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
+        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position)
+    )
+    return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
+
+
+def _games(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
+    rows = (
+        select(
+            Game.comparison_id,
+            Game.judge,
+            Game.placement,
+            Game.repeat,
+            Game.attempt,
+            Game.reason,
+            *_text_columns("reply", REPLY, SHOWN),
+        )
+        .join(Comparison, Comparison.id == Game.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .outerjoin(REPLY, REPLY.id == Game.generation_id)
+        .outerjoin(SHOWN, SHOWN.id == REPLY.prompt_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position, Game.number)
+    )
+    return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
+
+
+def _text_columns(side: str, generation: type[Generation], prompt: type[Prompt]) -> list[Any]:
+    columns = {
+        "request_key": func.coalesce(generation.request_key, generation.key),
+        "replicate": generation.replicate,
+        "text": generation.text,
+        "choice_logprobs": generation.choice_logprobs,
+        "prompt": prompt.text,
+    }
+    return [column.label(f"text_{side}_{name}") for name, column in columns.items()]
+
+
+def _comparison(
+    row: Row[Any],
+    campaign_id: int,
+    *,
+    arms: Sequence[int],
+    example: int | None,
+    offsets: Mapping[int, int],
+    games: Sequence[RecordedGame],
+) -> RecordedComparison:
+    sides = ("a",) if row.candidate_b_id is None else ("a", "b")
+    values = row._mapping
+    return RecordedComparison(
+        id=row.id,
+        round_number=row.number,
+        position=row.position,
+        planned_arms=arms,
+        planned_example=example,
+        candidates=[str(values[f"name_{side}"]) for side in sides],
+        arms=[
+            values[f"position_{side}"] if values[f"campaign_id_{side}"] == campaign_id else None
+            for side in sides
+        ],
+        example=_example(row, offsets),
+        texts=[_text(values, side) for side in sides],
+        is_scored=row.outcome is not None,
+        games=games,
+    )
+
+
+def _example(row: Row[Any], offsets: Mapping[int, int]) -> RecordedExample | None:
+    if row.key is None:
+        return None
+    offset = offsets.get(row.dataset_id)
+    return RecordedExample(
+        position=None if offset is None else offset + row.example_position,
+        key=row.key,
+        fields=row.fields,
+        targets=row.targets,
+    )
+
+
+def _text(values: Mapping[Any, Any], side: str) -> RecordedText | None:
+    if values[f"text_{side}_request_key"] is None:
+        return None
+    names = ("request_key", "prompt", "replicate", "text", "choice_logprobs")
+    return RecordedText(**{name: values[f"text_{side}_{name}"] for name in names})
+
+
+def _game(row: Row[Any]) -> RecordedGame:
+    return RecordedGame(
+        judge=row.judge,
+        placement=row.placement,
+        repeat=row.repeat,
+        attempt=row.attempt,
+        reason=row.reason,
+        reply=_text(row._mapping, "reply"),
+    )
+
+
+def _offsets(session: Session, campaign_id: int) -> dict[int, int]:
+    """The example position of the first example of each of a campaign's datasets."""
+    sizes = dict(session.execute(select(Dataset.id, Dataset.n_examples)).tuples().all())
+    offsets, start = {}, 0
+    for dataset_id in arrivals.dataset_ids(session, campaign_id):
+        offsets[dataset_id] = start
+        start += sizes[dataset_id]
+    return offsets
+
+
+def _as_list(arms: int | list[int]) -> list[int]:
+    return arms if isinstance(arms, list) else [arms]

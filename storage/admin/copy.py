@@ -1,0 +1,129 @@
+"""Moving a database to another place, of the same kind or the other: all of it, verified, or nothing."""
+
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Table, func, select, text
+from sqlalchemy.orm import Session
+
+from winnow.storage.admin.schema import ensure_schema, require_schema
+from winnow.storage.columns import storable
+from winnow.storage.engine.bulk import insert_rows
+from winnow.storage.engine.database import Database
+from winnow.storage.errors import CopyRefused
+from winnow.storage.models import Base
+
+ROWS_AT_ONCE = 5_000
+"""Rows fetched together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a table holds: equal exactly if the rows are, whatever database keeps them."""
+
+    rows: int
+    digest: str
+    """SHA-256 over all values of all rows in the order of their key, hexadecimal."""
+
+
+def copy_database(
+    source: Database, target: Database, *, report: Callable[[str, Content], None] = lambda *_: None
+) -> None:
+    """Copy every row, with its id, into an empty database, and compare what is then there row by row.
+
+    The source is read as it stands at one moment, campaigns that run meanwhile included. The target gets
+    everything in one transaction: an interrupted copy leaves it empty, and may simply be run again.
+
+    Args:
+        source: Of this release's schema.
+        target: Without rows; its tables are created if it has none.
+        report: Told of each table once it is copied and found equal.
+
+    Raises:
+        CopyRefused: If the target holds rows, or what was read back differs; then nothing is stored.
+        SchemaOutdated, SchemaMissing, SchemaTooNew: If either is of another release.
+        StorageUnavailable: If either cannot be read or written.
+    """
+    require_schema(source)
+    ensure_schema(target)
+    with source.reading() as reader, target.writing() as writer:
+        for table in Base.metadata.sorted_tables:
+            if writer.execute(select(table).limit(1)).first() is not None:
+                raise CopyRefused(f"{target.url} already holds rows of {table.name}; name an empty database")
+        for table in Base.metadata.sorted_tables:
+            wanted = _copy_table(reader, writer, table)
+            found = content(writer, table)
+            if found != wanted:
+                raise CopyRefused(
+                    f"{table.name} read back from {target.url} differs from what was read from {source.url} "
+                    f"({found.rows} rows of {wanted.rows}); nothing was stored"
+                )
+            report(table.name, wanted)
+        if target.is_postgresql:
+            set_sequences(writer)
+
+
+def content(session: Session, table: Table) -> Content:
+    """What a table holds, read in bounded memory."""
+    digest = _Digest()
+    for row in _rows(session, table):
+        digest.add(row)
+    return digest.content()
+
+
+class _Digest:
+    def __init__(self) -> None:
+        self._hash, self._rows = sha256(), 0
+
+    def add(self, row: Sequence[Any]) -> None:
+        self._hash.update(json.dumps([_canonical(value) for value in row]).encode())
+        self._rows += 1
+
+    def content(self) -> Content:
+        return Content(rows=self._rows, digest=self._hash.hexdigest())
+
+
+def _copy_table(reader: Session, writer: Session, table: Table) -> Content:
+    digest = _Digest()
+
+    def passing() -> Iterator[Sequence[Any]]:
+        for row in _rows(reader, table):
+            digest.add(row)
+            yield row
+
+    insert_rows(writer.connection(), table, [column.name for column in table.columns], passing())
+    return digest.content()
+
+
+def _rows(session: Session, table: Table) -> Iterator[Sequence[Any]]:
+    query = select(table).order_by(*table.primary_key.columns)
+    with session.execute(query.execution_options(yield_per=ROWS_AT_ONCE)) as rows:
+        yield from rows
+
+
+def _canonical(value: Any) -> Any:  # noqa: ANN401 -- any column's value
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).isoformat()
+    # 1.0 and 1 are one number to a column of floats, whichever of them a database gives back.
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def set_sequences(session: Session) -> None:
+    """Let the next row of each table get the id after the last copied one."""
+    for table in Base.metadata.sorted_tables:
+        if "id" not in table.columns:
+            continue
+        last = session.scalar(select(func.max(table.c.id)))
+        if last is not None:
+            session.execute(
+                text("SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"),
+                {"name": table.name, "last": last},
+            )

@@ -1,0 +1,104 @@
+"""Whether a database is sound, and how large it is."""
+
+from typing import Any
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine.database import Database
+from winnow.storage.models import Base, Comparison, Decision, Round, Tally
+from winnow.storage.records.tallies import SIDES
+
+
+def problems(session: Session) -> list[str]:
+    """What is wrong with the database, one sentence each; empty when it is sound."""
+    found: list[str] = []
+    if session.get_bind().dialect.name == "sqlite":
+        found += [
+            f"SQLite: {line}" for line in session.scalars(text("PRAGMA integrity_check")) if line != "ok"
+        ]
+        found += [
+            f"a row of {table} refers to a row of {parent} that is not there"
+            for table, _, parent, _ in session.execute(text("PRAGMA foreign_key_check"))
+        ]
+    counted = (
+        select(Round.id, Round.number, Round.campaign_id, Round.examples, func.count(Comparison.id))
+        .join(Decision, Decision.round_id == Round.id)
+        .outerjoin(Comparison, Comparison.round_id == Round.id)
+        .group_by(Round.id)
+    )
+    for _, number, campaign_id, examples, stored in session.execute(counted):
+        if stored != len(examples):
+            found.append(
+                f"round {number} of campaign {campaign_id} was planned with {len(examples)} comparisons "
+                f"and decided with {stored}"
+            )
+    return found + _wrong_tallies(session)
+
+
+def table_sizes(session: Session) -> list[dict[str, Any]]:
+    """Rows and bytes of each table, its indexes included, in the order the data flows.
+
+    The bytes are None where SQLite was built without the means to tell them.
+    """
+    sizes = _bytes_by_table(session)
+    return [
+        {
+            "table": table.name,
+            "rows": session.scalar(select(func.count()).select_from(table)),
+            "bytes": sizes.get(table.name),
+        }
+        for table in Base.metadata.sorted_tables
+    ]
+
+
+def size_in_bytes(session: Session) -> int:
+    """Bytes the database takes."""
+    if session.get_bind().dialect.name == "sqlite":
+        pages = session.scalar(text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
+    else:
+        pages = session.scalar(text("SELECT pg_database_size(current_database())"))
+    return int(pages)
+
+
+def vacuum(database: Database) -> tuple[int, int]:
+    """Give back the room that deleted rows took; return the bytes before and after.
+
+    Raises:
+        StorageUnavailable: If the database cannot be written, or another process reads or writes it for too
+            long.
+    """
+    with database.reading() as session:
+        before = size_in_bytes(session)
+    with database.outside_transactions() as run:
+        run("VACUUM FULL ANALYZE" if database.is_postgresql else "VACUUM")
+    with database.reading() as session:
+        return before, size_in_bytes(session)
+
+
+def _bytes_by_table(session: Session) -> dict[str, int]:
+    if session.get_bind().dialect.name == "postgresql":
+        query = "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
+    else:
+        if not session.scalar(text("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')")):
+            return {}
+        query = (
+            "SELECT m.tbl_name, sum(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
+            "GROUP BY m.tbl_name"
+        )
+    return {name: int(size) for name, size in session.execute(text(query))}
+
+
+def _wrong_tallies(session: Session) -> list[str]:
+    """Candidates whose tallies are not what their comparisons add up to."""
+    counted = text(f"""
+        SELECT candidate_id, coalesce(reason, ''), count(*) FROM ({SIDES}) s
+        GROUP BY candidate_id, coalesce(reason, '')
+    """)
+    rows = {(candidate, reason): count for candidate, reason, count in session.execute(counted)}
+    stored = session.execute(select(Tally.candidate_id, Tally.reason, Tally.comparisons))
+    kept = {(candidate, reason): count for candidate, reason, count in stored}
+    wrong = sorted({candidate for (candidate, _), _ in rows.items() ^ kept.items()})
+    return [
+        f"the tallies of candidate {candidate} are not what its comparisons add up to" for candidate in wrong
+    ]

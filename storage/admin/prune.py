@@ -1,0 +1,204 @@
+"""Deleting old campaigns, without taking a text from a campaign that stays.
+
+No id of what is deleted is given again, so that whoever still holds one finds nothing under it.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, text, true, update
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from winnow.storage.errors import LeaseHeld
+from winnow.storage.leases import find, is_live
+from winnow.storage.models import (
+    Arrival,
+    Campaign,
+    Canary,
+    Candidate,
+    Comparison,
+    Decision,
+    Game,
+    Generation,
+    Lease,
+    Load,
+    Pin,
+    Prompt,
+    Round,
+    Tally,
+)
+from winnow.storage.records.values import LeaseRecord
+
+# Foreign keys that only deleting looks up; no query of a campaign would use an index on them.
+_LOOKED_UP = {
+    "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
+    "games": ("generation_id",),
+    "decisions": ("best_candidate_id",),
+    "generations": ("prompt_id", "canary_id"),
+    "pins": ("generation_id",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prunable:
+    """A campaign that would be deleted, and what with it."""
+
+    id: int
+    name: str
+    last_active: dt.datetime
+    comparisons: int
+    generations: int
+    """Texts that it paid for and no other campaign uses."""
+    kept: int
+    """Texts that it paid for and another campaign uses: they stay."""
+
+
+def prunable(session: Session, *, before: dt.datetime, name: str | None = None) -> list[Prunable]:
+    """Campaigns with nothing planned or decided since a moment, oldest first.
+
+    Args:
+        session: Reads.
+        before: The moment.
+        name: Only the campaign of this name.
+    """
+    rows = session.execute(
+        select(
+            Campaign.id,
+            Campaign.name,
+            func.max(Campaign.created_at),
+            func.max(Round.planned_at),
+            func.max(Decision.decided_at),
+            func.coalesce(func.sum(Decision.comparisons), 0),
+        )
+        .outerjoin(Round, Round.campaign_id == Campaign.id)
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .where(Campaign.name == (Campaign.name if name is None else name))
+        .group_by(Campaign.id, Campaign.name)
+        .order_by(Campaign.id)
+    ).all()
+    found = []
+    for id_, campaign, *times, comparisons in rows:
+        last_active = max(moment for moment in times if moment is not None)
+        if last_active < before:
+            shared = _count(session, _paid_by(id_).where(_used_elsewhere(id_)))
+            found.append(
+                Prunable(
+                    id=id_,
+                    name=campaign,
+                    last_active=last_active,
+                    comparisons=int(comparisons),
+                    generations=_count(session, _paid_by(id_)) - shared,
+                    kept=shared,
+                )
+            )
+    return sorted(found, key=lambda each: each.last_active)
+
+
+def prune(
+    session: Session,
+    campaigns: Sequence[Prunable],
+    *,
+    is_gone: Callable[[LeaseRecord], bool],
+) -> None:
+    """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
+
+    A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
+    what it spent. It uses what its comparisons and games refer to, and what a round of it has taken up (see
+    `pins`), recorded or not, whether it is being run or not. So nothing that a running campaign has
+    read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew. What
+    canaries are compared with stays as well.
+
+    Args:
+        session: Writes; everything is deleted in its transaction, or nothing.
+        campaigns: As `prunable` listed them.
+        is_gone: Whether nobody writes any more under a lease that was not given back.
+
+    Raises:
+        LeaseHeld: If one of them is being run, or may be for all that is known.
+    """
+    for campaign in campaigns:
+        lease = find(session, campaign.id)
+        if lease is not None and is_live(lease, is_gone=is_gone):
+            raise LeaseHeld(campaign.name, str(lease.holder), lease.heartbeat_at, lease.lifetime)
+    with _indexed(session):
+        for campaign in campaigns:
+            _delete_campaign(session, campaign.id)
+        # Texts that were left to a campaign which has gone now as well.
+        session.execute(delete(Generation).where(Generation.round_id.is_(None), ~_is_used()))
+        session.execute(delete(Prompt).where(~exists().where(Generation.prompt_id == Prompt.id)))
+        # What later canaries are compared with stays: a server is known as long as the database is.
+        session.execute(
+            delete(Canary).where(
+                Canary.campaign_id.is_(None),
+                Canary.verdict == "same",
+                ~exists().where(Generation.canary_id == Canary.id),
+            )
+        )
+
+
+def _delete_campaign(session: Session, campaign_id: int) -> None:
+    rounds = select(Round.id).where(Round.campaign_id == campaign_id)
+    candidates = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
+    comparisons = select(Comparison.id).where(Comparison.round_id.in_(rounds))
+    session.execute(delete(Game).where(Game.comparison_id.in_(comparisons)))
+    session.execute(delete(Comparison).where(Comparison.round_id.in_(rounds)))
+    session.execute(delete(Pin).where(Pin.round_id.in_(rounds)))
+    # Whatever uses a text now is of another campaign.
+    session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
+    session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
+    session.execute(delete(Tally).where(Tally.candidate_id.in_(candidates)))
+    session.execute(delete(Decision).where(Decision.round_id.in_(rounds)))
+    session.execute(delete(Round).where(Round.campaign_id == campaign_id))
+    for model in (Candidate, Arrival, Load, Lease):
+        session.execute(delete(model).where(model.campaign_id == campaign_id))
+    session.execute(update(Canary).where(Canary.campaign_id == campaign_id).values(campaign_id=None))
+    session.execute(delete(Campaign).where(Campaign.id == campaign_id))
+
+
+def _paid_by(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Generation.id)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
+"""Which rounds are meant, by a column of their ids."""
+
+
+def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
+    """Whether a comparison, a game or a pin of these rounds is of a text."""
+    played = aliased(Comparison)
+    compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
+    return or_(
+        exists().where(compares, by(Comparison.round_id)).correlate(Generation),
+        exists()
+        .where(Game.generation_id == Generation.id, played.id == Game.comparison_id, by(played.round_id))
+        .correlate(Generation),
+        exists().where(Pin.generation_id == Generation.id, by(Pin.round_id)).correlate(Generation),
+    )
+
+
+def _used_elsewhere(campaign_id: int) -> ColumnElement[bool]:
+    own = select(Round.id).where(Round.campaign_id == campaign_id)
+    return _is_used(lambda round_id: round_id.not_in(own))
+
+
+def _count(session: Session, rows: Select[tuple[int]]) -> int:
+    return session.scalars(select(func.count()).select_from(rows.subquery())).one()
+
+
+@contextmanager
+def _indexed(session: Session) -> Generator[None, None, None]:
+    """Indexes for as long as rows are deleted: each deleted row is looked for in whatever may refer to it."""
+    made = []
+    for table, columns in _LOOKED_UP.items():
+        for column in columns:
+            made.append(f"ix_pruning_{table}_{column}")
+            session.execute(text(f"CREATE INDEX {made[-1]} ON {table} ({column})"))
+    yield
+    for name in made:
+        session.execute(text(f"DROP INDEX {name}"))

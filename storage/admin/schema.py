@@ -1,0 +1,85 @@
+"""Bringing a database to the schema of this release, and refusing those it cannot serve."""
+
+from pathlib import Path
+
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from winnow.storage.engine.database import Database
+from winnow.storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
+
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
+
+REVISIONS = sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+"""All revisions, oldest first; read from the files' names, since importing Alembic slows every command."""
+
+HEAD = REVISIONS[-1]
+
+
+def upgrade(database: Database) -> tuple[str | None, str]:
+    """Migrate to the newest revision; return the revisions before and after.
+
+    Raises:
+        SchemaTooNew: If a newer Winnow wrote the database.
+        StorageUnavailable: If the database cannot be read or written.
+    """
+    before = current_revision(database)
+    if before is not None and before not in REVISIONS:
+        raise SchemaTooNew(database.url, before, HEAD)
+    if before != HEAD:
+        _migrate(database)
+    return before, HEAD
+
+
+def ensure_schema(database: Database) -> None:
+    """Create the tables in an empty database; refuse one of another release.
+
+    Raises:
+        SchemaOutdated: If an older Winnow wrote it: an upgrade is the user's decision.
+        SchemaTooNew: If a newer Winnow wrote it.
+        StorageUnavailable: If the database cannot be read or written.
+    """
+    if current_revision(database) is None:
+        upgrade(database)
+    require_schema(database)
+
+
+def require_schema(database: Database) -> None:
+    """Refuse a database that is not of exactly this release's schema.
+
+    Raises:
+        SchemaMissing: If it holds no Winnow tables.
+        SchemaOutdated: If an older Winnow wrote it.
+        SchemaTooNew: If a newer Winnow wrote it.
+        StorageUnavailable: If it cannot be read.
+    """
+    revision = current_revision(database)
+    if revision is None:
+        raise SchemaMissing(database.url)
+    if revision not in REVISIONS:
+        raise SchemaTooNew(database.url, revision, HEAD)
+    if revision != HEAD:
+        raise SchemaOutdated(database.url, revision, HEAD)
+
+
+def current_revision(database: Database) -> str | None:
+    """The revision the database is at, or None where there are no Winnow tables."""
+    try:
+        with database.engine.connect() as connection:
+            if not inspect(connection).has_table("alembic_version"):
+                return None
+            revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+            return revision
+    except DBAPIError as error:
+        raise database.unavailable(error.orig) from error
+
+
+def _migrate(database: Database) -> None:
+    from alembic import command
+
+    from winnow.storage.migrations.settings import alembic_config
+
+    try:
+        command.upgrade(alembic_config(database), "head")
+    except DBAPIError as error:
+        raise database.unavailable(error.orig) from error

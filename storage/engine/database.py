@@ -1,0 +1,154 @@
+"""Opening a results database, and the one place where transactions begin, end and fail."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine import network_files
+from winnow.storage.engine.postgresql import READS, postgresql_engine
+from winnow.storage.engine.sqlite import WRITES, is_busy, sqlite_engine
+from winnow.storage.engine.urls import shown_url
+from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
+from winnow.storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable
+
+BUSY_TIMEOUT_MS = 30_000
+"""How long a writer waits for another one before it gives up."""
+
+LONGEST = 1_000
+"""Characters that are shown of what a driver says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An open results database.
+
+    Reading and writing are told apart because a writer must take the write lock when its transaction begins:
+    a transaction that first reads and then writes could otherwise fail half-way, or lose what another wrote.
+    """
+
+    url: str
+    """As given, with the password hidden: safe to print."""
+    engine: Engine
+    _reader: Engine = field(init=False, repr=False)
+    _writer: Engine = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_reader", self.engine.execution_options(**{READS: True}))
+        object.__setattr__(self, "_writer", self.engine.execution_options(**{WRITES: True}))
+
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether a PostgreSQL server keeps it; otherwise it is a file of SQLite."""
+        return self.engine.dialect.name == "postgresql"
+
+    @contextmanager
+    def reading(self) -> Generator[Session, None, None]:
+        """A session that sees one consistent state and writes nothing."""
+        with self._named_errors(), Session(self._reader) as session:
+            yield session
+            session.rollback()
+
+    @contextmanager
+    def writing(self) -> Generator[Session, None, None]:
+        """A unit of work: commits on success, rolls back on any error.
+
+        Raises:
+            ConflictingRecord: If a row breaks a constraint.
+            StorageLocked: If another process writes for longer than a writer waits.
+            StorageUnavailable: If the database cannot be reached or written.
+        """
+        with self._named_errors(), Session(self._writer) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
+        """A way to run statements that no transaction may hold, such as VACUUM."""
+        with self._named_errors():
+            connection = self.engine.raw_connection()
+            try:
+                driver = connection.driver_connection
+                assert driver is not None
+                try:
+                    yield lambda statement: driver.execute(statement)
+                except self.engine.dialect.loaded_dbapi.Error as error:
+                    raise self.unavailable(error) from error
+            finally:
+                connection.invalidate()
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _named_errors(self) -> Generator[None, None, None]:
+        """Rename the driver's errors at this one border, keeping the cause."""
+        try:
+            yield
+        except (IntegrityError, DataError) as error:
+            raise ConflictingRecord(cause(error)) from error
+        except DBAPIError as error:
+            raise self.unavailable(error.orig) from error
+
+    def unavailable(self, error: BaseException | None) -> StorageUnavailable:
+        """What to raise where the driver says that the database did not do what it was asked to."""
+        waited_s = BUSY_TIMEOUT_MS / 1000
+        if type(error).__name__ == "LockNotAvailable":
+            return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
+        if is_busy(error):
+            return StorageLocked(self.url, why_file_is_locked(str(make_url(self.url).database), waited_s))
+        return StorageUnavailable(self.url, one_line(error))
+
+
+def open_database(url: str, *, read_only: bool = False) -> Database:
+    """Open a database by SQLAlchemy URL; SQLite files are created unless `read_only`.
+
+    Raises:
+        StorageUnavailable: If the URL cannot be read, names no place that lasts or a SQLite file on a network
+            file system, or its driver is not installed.
+    """
+    shown = shown_url(url)
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+        if backend == "sqlite":
+            if parsed.database in (None, "", ":memory:"):
+                raise StorageUnavailable(
+                    shown, "results in memory would be lost; name a file: sqlite:///FILE"
+                )
+            _require_local(str(parsed.database), shown)
+            engine = sqlite_engine(str(parsed.database), read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
+        elif parsed.drivername in ("postgresql", "postgresql+psycopg"):
+            engine = postgresql_engine(parsed, shown=shown, read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
+        else:
+            raise ArgumentError("it begins neither with sqlite:/// nor with postgresql+psycopg://")
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
+        raise StorageUnavailable(shown, f"not a database URL this installation can open ({error})") from error
+    return Database(shown, engine)
+
+
+def _require_local(path: str, shown: str) -> None:
+    """Refuse a SQLite file that another machine keeps; see `network_files`."""
+    if found := network_files.network_mount(path, network_files.read_mounts()):
+        mounted_at, kind = found
+        raise StorageUnavailable(
+            shown,
+            f"it is on a network file system ({kind}, mounted at {mounted_at}), whose locks SQLite cannot "
+            "rely on: name a file on a disk of this machine, or use PostgreSQL",
+        )
+
+
+def cause(error: DBAPIError) -> str:
+    """What the driver says, in one line."""
+    return one_line(error.orig)
+
+
+def one_line(error: BaseException | None) -> str:
+    """What a driver's error says, in one printable line: it may quote any statement."""
+    text = " ".join(str(error).split())
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+    return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)

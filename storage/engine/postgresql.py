@@ -1,0 +1,113 @@
+"""How PostgreSQL is opened: one writer at a time as in SQLite, and readers on one unchanging snapshot.
+
+Every writing transaction first locks one table that no campaign writes to. What holds in SQLite, that nothing
+changes between what a writer reads and what it then writes, so holds here too, and no two writers deadlock.
+Readers take no lock that conflicts: they neither wait for a writer nor make it wait. Nor can a role stop
+writers that may only SELECT: to lock a table in a mode that conflicts takes the right to change its rows (an
+advisory lock, in contrast, is free to every role).
+
+A read-only engine opens each transaction READ ONLY, and `run_sql` sends a user's statement
+as the query of a server-side cursor: the server then accepts one statement that returns rows, nothing else,
+so no SET, COMMIT, COPY or second statement, and refuses to lift READ ONLY by a function once a snapshot is
+taken. What functions reach outside the tables (files, programs, other servers, other sessions) is a question
+of the role's rights: pg_read_file, lo_export and the like are refused to every role that is no superuser.
+Whoever lets strangers ask in SQL does it with a role that may only SELECT.
+"""
+
+import os
+import socket
+import time
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.sqlite import WRITES
+from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
+from winnow.storage.errors import StorageUnavailable
+
+READS = "winnow_reads"
+"""Execution option of a connection whose transactions read: one snapshot for the whole of each."""
+
+BEGIN_WRITING = f"BEGIN; LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
+BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+CONNECT_TIMEOUT_S = 10
+
+IDLE_SINCE = "winnow_idle_since"
+IDLE_UNSEEN_S = 5.0
+"""An idle connection is trusted for as long; asking each time would cost a round's transactions a tenth."""
+
+IDLE_WRITER = "60s"
+"""How long a writer that is frozen in a transaction, or whose machine is gone, may lock out all others."""
+
+SETTINGS = {
+    "TimeZone": "UTC",
+    "tcp_keepalives_idle": "15",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+
+
+def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:
+    """An engine on a server; a writer waits `wait_ms` for another one, and `shown` names it in errors."""
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args={
+            "connect_timeout": int(url.query.get("connect_timeout", CONNECT_TIMEOUT_S)),  # type: ignore[arg-type]
+            "client_encoding": "UTF8",
+            # A plan made for the few rows of a young campaign must not serve the millions of an old one.
+            "prepare_threshold": None,
+            # Transactions are begun below, in one exchange with all that belongs to their beginning.
+            "autocommit": True,
+        },
+        # Nothing that a reader's statement set lives on in a connection of the next one.
+        poolclass=NullPool if read_only else QueuePool,
+    )
+    settings = SETTINGS | {
+        "lock_timeout": f"{wait_ms}ms",
+        "default_transaction_read_only": "on" if read_only else "off",
+        "application_name": f"winnow, process {os.getpid()} on {socket.gethostname()}",
+        "idle_in_transaction_session_timeout": "0" if read_only else IDLE_WRITER,
+    }
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _: Any) -> None:  # noqa: ANN401 -- psycopg's, imported only where it is used
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise StorageUnavailable(
+                shown, f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'"
+            )
+        for name, value in settings.items():
+            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+
+    @event.listens_for(engine, "checkin")
+    def note_when(_: Any, record: Any) -> None:  # noqa: ANN401
+        record.info[IDLE_SINCE] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def look_after_idle(connection: Any, record: Any, _: Any) -> None:  # noqa: ANN401
+        # Models may generate for minutes between two transactions, in which a server or a firewall forgets.
+        if time.monotonic() - record.info.get(IDLE_SINCE, time.monotonic()) > IDLE_UNSEEN_S:
+            _require_alive(connection)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        if options.get(WRITES, False) and not read_only:
+            run(connection, BEGIN_WRITING)
+        else:
+            run(connection, BEGIN_READING if options.get(READS, False) or read_only else "BEGIN")
+
+    return engine
+
+
+def _require_alive(connection: Any) -> None:  # noqa: ANN401
+    import psycopg
+
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.Error as error:
+        raise DisconnectionError from error  # the pool then opens another

@@ -1,0 +1,83 @@
+"""Statements of the user's own, and how long they may take.
+
+It imports no table: what answers a statement in a process of its own has to start at once.
+"""
+
+import sqlite3
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Result, text
+from sqlalchemy.exc import DBAPIError, ResourceClosedError
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine.database import cause
+from winnow.storage.errors import QueryRefused
+
+ROWS_AT_ONCE = 100
+"""Each may be large."""
+
+STEPS_BETWEEN_CLOCKS = 10_000
+"""Instructions of SQLite's machine between two looks at the clock: less than a millisecond."""
+
+
+def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+    """Run a statement of the user's; the session's connection must be read-only, the text is not looked at.
+
+    Raises:
+        QueryRefused: If the database refuses the statement, writing ones included; also while the rows
+            are read, since some of them may not have been computed before.
+    """
+    try:
+        # On PostgreSQL a streamed statement becomes the query of a cursor, so it can be one SELECT only.
+        streamed = {"yield_per": ROWS_AT_ONCE}
+        result = session.execute(text(statement.replace(":", r"\:")), execution_options=streamed)
+        return list(result.keys()), _rows(result)
+    except DBAPIError as error:
+        raise _refusal(error) from error
+    except UnicodeEncodeError:
+        raise QueryRefused("the statement has half a surrogate pair in it, which is no character") from None
+    except ResourceClosedError:
+        raise QueryRefused("the statement returns no rows; only SELECT statements answer questions") from None
+
+
+def _rows(result: Result[Any]) -> Iterator[tuple[Any, ...]]:
+    try:
+        with result:
+            for row in result:
+                yield tuple(row)
+    except DBAPIError as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: DBAPIError) -> QueryRefused:
+    return QueryRefused(f"the statement was refused: {cause(error)} (statements may only read)")
+
+
+@contextmanager
+def give_up_after(session: Session, seconds: float) -> Generator[None, None, None]:
+    """Have the database break off what the block asks once so much time has passed.
+
+    PostgreSQL measures each statement by itself, and goes on doing so until the transaction ends.
+    """
+    connection = session.connection()
+    if connection.dialect.name == "postgresql":
+        session.execute(text(f"SET LOCAL statement_timeout = {round(seconds * 1_000)}"))
+        yield
+        return
+    until = time.monotonic() + seconds
+    driver: Any = connection.connection.driver_connection
+    driver.set_progress_handler(lambda: time.monotonic() > until, STEPS_BETWEEN_CLOCKS)
+    try:
+        yield
+    finally:
+        driver.set_progress_handler(None, 0)
+
+
+def bound_cells(session: Session, most: int) -> None:
+    """Refuse what makes a text or blob of more bytes; PostgreSQL has a bound and memory of its own."""
+    driver: Any = session.connection().connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most, 1_000_000_000))

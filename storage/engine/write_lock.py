@@ -1,0 +1,100 @@
+"""Who holds the lock of writers, and what can be done about it: said to whoever waits for it in vain.
+
+A process that is frozen within a transaction keeps the lock of a SQLite file for as long as it is frozen.
+SQLite has no way to take it away, so the sentence names the process.
+"""
+
+import os
+import subprocess
+import sys
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from winnow.storage.engine.processes import STOPPED, look_up
+
+LOCKED_BY_WRITERS = "alembic_version"
+"""The table that writers lock in PostgreSQL. It is in every database of ours, and only migrations write to
+it, so that the server has no reason to clean it up, which would take the same lock."""
+
+UNSEEN = 0
+"""The number of a process that holds the lock and is of another process namespace."""
+
+# A file that is closed drops every lock its process has on it, so another process opens the files and asks.
+# The first byte is that of writers in write-ahead mode, the others those of writers in the older modes.
+_ASK = """
+import fcntl, struct, sys
+FLOCK = "hhqqi"
+for name, start, length in ((sys.argv[1] + "-shm", 120, 1), (sys.argv[1], 0x40000000, 2)):
+    try:
+        with open(name, "rb") as file:
+            asked = struct.pack(FLOCK, fcntl.F_RDLCK, 0, start, length, 0)
+            kind, _, _, _, pid = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    except OSError:
+        continue
+    if kind != fcntl.F_UNLCK:
+        print(pid)
+        break
+"""
+ASK_WITHIN_S = 10.0
+
+
+def writer_of(path: str) -> int | None:
+    """The process that may write to a SQLite file just now: its number, `UNSEEN`, or None where none does."""
+    if not sys.platform.startswith("linux"):
+        return None
+    command = [sys.executable, "-I", "-S", "-c", _ASK, path]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=ASK_WITHIN_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return max(int(asked.stdout), UNSEEN) if asked.stdout.strip() else None
+
+
+def why_file_is_locked(path: str, waited_s: float) -> str:
+    """Who keeps others from writing to a SQLite file, and what to do, as the rest of a sentence."""
+    pid, waited = writer_of(path), f"in {waited_s:g} s its write lock did not come free"
+    if pid is None:
+        return f"{waited}, and nobody is seen to hold it now; run the command again"
+    if pid == UNSEEN:
+        return (
+            f"{waited}; a process that cannot be seen from here holds it, such as one in another container: "
+            "wake or end that one, then run the command again"
+        )
+    if pid == os.getpid():
+        return f"{waited}, because another thread of this process ({pid}) is writing; run the command again"
+    process = look_up(pid)
+    if process is not None and process.state in STOPPED:
+        return (
+            f"process {pid} holds its write lock and is frozen within a transaction; let it go on with "
+            f"kill -CONT {pid}, or end it with kill -KILL {pid}, which undoes that transaction and nothing "
+            "else; then run the command again"
+        )
+    return (
+        f"{waited}, and process {pid} holds it; wait until that one has written, or end it with kill {pid} "
+        f"(kill -KILL {pid} where it does not react), then run the command again"
+    )
+
+
+def why_server_is_locked(engine: Engine, waited_s: float) -> str:
+    """Which session keeps others from writing to a PostgreSQL database, as the rest of a sentence."""
+    waited = f"in {waited_s:g} s a lock did not come free"
+    try:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql(_HOLDER).first()
+    except DBAPIError:
+        found = None
+    if found is None:
+        return f"{waited}, and no session holds that of writers now; run the command again"
+    pid, name = found
+    return (
+        f"{waited}, and that of writers is held by session {pid} ({name or 'without a name'}); wait until "
+        f"that one has written, or end it with SELECT pg_terminate_backend({pid}), then run the command again"
+    )
+
+
+_HOLDER = f"""
+SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.relation = '{LOCKED_BY_WRITERS}'::regclass AND l.mode = 'ShareUpdateExclusiveLock' AND l.granted
+AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""

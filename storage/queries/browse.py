@@ -1,0 +1,243 @@
+"""Comparisons one page at a time, chosen by what a reader looks for, and one of them with all its texts.
+
+A person waits for these answers: `statements.give_up_after` bounds the wait.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, exists, func, inspect, or_, select
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, aliased
+
+from winnow.storage.errors import QueryRefused
+from winnow.storage.models import Candidate, Comparison, Example, Game, Generation, Label, Prompt, Round
+from winnow.storage.queries.campaign_views import Row
+from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+
+REPLY = aliased(Generation)
+
+SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
+"""Where a reader's words are looked for."""
+
+LOOKED_THROUGH = 20_000
+"""Comparisons that tell which judges and reasons there are; a campaign may have millions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What a comparison must be like; what is None is not asked for."""
+
+    candidate: str | None = None
+    """Its name, in either place of a duel."""
+    judge: str | None = None
+    """Of the comparison, or of one of its games."""
+    lowest: float | None = None
+    highest: float | None = None
+    """Bounds of the outcome, which is that of the first candidate."""
+    is_scored: bool | None = None
+    """Whether it has an outcome."""
+    reason: str | None = None
+    """Why it has none."""
+    words: str = ""
+    """Found in a prompt, an answer or the example's key; A to Z match in either case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What a campaign's comparisons can be filtered by."""
+
+    candidates: list[str]
+    """By position."""
+    judges: list[str]
+    reasons: list[str]
+
+
+Place = tuple[int, int]
+"""Round and position of a comparison."""
+
+
+def choices(session: Session, campaign_id: int) -> Choices:
+    """The candidates, and the judges and reasons of the newest `LOOKED_THROUGH` comparisons.
+
+    Raises:
+        QueryRefused: If it takes longer than the session may.
+    """
+    newest = (
+        select(Comparison.id, Comparison.judge, Comparison.reason)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number.desc(), Comparison.position.desc())
+        .limit(LOOKED_THROUGH)
+        .subquery()
+    )
+    names = select(Candidate.name).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+    of_games = select(Game.judge).join(newest, newest.c.id == Game.comparison_id)
+    with _told_when_too_slow():
+        judges = {*session.scalars(select(newest.c.judge).distinct()), *session.scalars(of_games.distinct())}
+        reasons = session.scalars(select(newest.c.reason).where(newest.c.reason.is_not(None)).distinct())
+        return Choices(
+            candidates=list(session.scalars(names)), judges=sorted(judges), reasons=sorted(reasons)
+        )
+
+
+def comparisons(
+    session: Session, campaign_id: int, filters: Filters, *, before: Place | None, most: int, characters: int
+) -> list[Row]:
+    """Comparisons that pass the filters, the newest first.
+
+    Args:
+        session: Reads the results.
+        campaign_id: Whose.
+        filters: What they must be like.
+        before: Only those planned before this place; None begins with the newest.
+        most: Rows.
+        characters: Of each answer.
+
+    Raises:
+        QueryRefused: If it takes longer than the session may.
+    """
+    rows = (
+        joined(
+            select(
+                Comparison.id,
+                *PLACE,
+                Example.key.label("example"),
+                Comparison.outcome,
+                Comparison.reason,
+                Comparison.judge,
+                func.substr(TEXT_A.text, 1, characters).label("text"),
+                func.substr(TEXT_B.text, 1, characters).label("text_b"),
+            )
+        )
+        .where(Round.campaign_id == campaign_id, *_conditions(filters))
+        .order_by(Round.number.desc(), Comparison.position.desc())
+        .limit(most)
+    )
+    if before is not None:
+        number, position = before
+        # The first half alone can be answered by the index of rounds.
+        rows = rows.where(Round.number <= number, or_(Round.number < number, Comparison.position < position))
+    with _told_when_too_slow():
+        return [dict(row) for row in session.execute(rows).mappings()]
+
+
+def comparison(
+    session: Session, campaign_id: int, comparison_id: int, *, characters: int | None
+) -> Row | None:
+    """One comparison of a campaign with all that is known of it; None if it has no such one.
+
+    Args:
+        session: Reads the results.
+        campaign_id: Whose.
+        comparison_id: Which.
+        characters: Of each text, whose length `text_length` and its like tell; None is all of them.
+    """
+    texts = {
+        "prompt": PROMPT_A.text,
+        "text": TEXT_A.text,
+        "prompt_b": PROMPT_B.text,
+        "text_b": TEXT_B.text,
+        "answer": Comparison.answer,
+        "detail": Comparison.detail,
+    }
+    rows = joined(
+        select(
+            Comparison.id,
+            *PLACE,
+            Example.key.label("example"),
+            Example.fields,
+            Example.targets,
+            Label.targets.label("label"),
+            Comparison.outcome,
+            Comparison.reason,
+            Comparison.judge,
+            Comparison.human_loss,
+            Comparison.auto_loss,
+            Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
+            *_beginnings(texts, characters),
+            *(
+                getattr(generation, name).label(name + end)
+                for generation, end in ((TEXT_A, ""), (TEXT_B, "_b"))
+                for name in ("model", "finish_reason", "input_tokens", "output_tokens", "seconds", "engine")
+            ),
+        )
+    ).outerjoin(Label, Label.example_id == Example.id)
+    rows = rows.where(Round.campaign_id == campaign_id, Comparison.id == comparison_id)
+    row = session.execute(rows).mappings().first()
+    return None if row is None else dict(row)
+
+
+def games(session: Session, comparison_id: int, *, characters: int | None) -> list[Row]:
+    """Every call of a model that judged a comparison, with its prompt and reply, in order."""
+    rows = session.execute(
+        select(
+            Game.number,
+            Game.judge,
+            Game.placement,
+            Game.repeat,
+            Game.attempt,
+            Game.verdict,
+            Game.reason,
+            *_beginnings({"reply": REPLY.text, "prompt": Prompt.text}, characters),
+        )
+        .outerjoin(REPLY, REPLY.id == Game.generation_id)
+        .outerjoin(Prompt, Prompt.id == REPLY.prompt_id)
+        .where(Game.comparison_id == comparison_id)
+        .order_by(Game.number)
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+def columns(session: Session) -> list[Row]:
+    """What can be asked for in SQL: one row per column of each table and view, by table."""
+    schema = inspect(session.connection())
+    return [
+        {"table": table, "column": column["name"], "type": str(column["type"])}
+        for table in sorted([*schema.get_table_names(), *schema.get_view_names()])
+        for column in schema.get_columns(table)
+    ]
+
+
+def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+    asked: list[ColumnElement[bool]] = []
+    if filters.candidate is not None:
+        asked.append(or_(A.name == filters.candidate, B.name == filters.candidate))
+    if filters.judge is not None:
+        played = exists().where(Game.comparison_id == Comparison.id, Game.judge == filters.judge)
+        asked.append(or_(Comparison.judge == filters.judge, played))
+    if filters.lowest is not None:
+        asked.append(Comparison.outcome >= filters.lowest)
+    if filters.highest is not None:
+        asked.append(Comparison.outcome <= filters.highest)
+    if filters.is_scored is not None:
+        asked.append(Comparison.outcome.is_not(None) if filters.is_scored else Comparison.outcome.is_(None))
+    if filters.reason is not None:
+        asked.append(Comparison.reason == filters.reason)
+    if filters.words:
+        asked.append(or_(*(column.icontains(filters.words, autoescape=True) for column in SEARCHED)))
+    return asked
+
+
+def _beginnings(texts: dict[str, Any], characters: int | None) -> list[ColumnElement[Any]]:
+    return [
+        column
+        for name, whole in texts.items()
+        for column in (
+            (whole if characters is None else func.substr(whole, 1, characters)).label(name),
+            func.length(whole).label(f"{name}_length"),
+        )
+    ]
+
+
+@contextmanager
+def _told_when_too_slow() -> Generator[None, None, None]:
+    try:
+        yield
+    except OperationalError as error:
+        raise QueryRefused(
+            f"the search was broken off ({error.orig}); ask for less, or in SQL with an index in mind"
+        ) from error

@@ -1,0 +1,281 @@
+"""Answers to what users ask of a campaign, running or finished: rows as dictionaries, in a stated order."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import CursorResult, Select, case, func, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.models import (
+    Campaign,
+    Candidate,
+    Comparison,
+    Dataset,
+    Decision,
+    Example,
+    Generation,
+    Prompt,
+    Round,
+    Tally,
+)
+from winnow.storage.records.campaigns import candidate_names
+from winnow.storage.records.loads import load_totals
+from winnow.storage.records.outcomes import latest_decision
+
+Row = dict[str, Any]
+
+ROWS_AT_ONCE = 1_000
+
+BETS = ("wealths", "levels", "out_in_round", "out_at")
+ELIMINATIONS = ("candidate", "status", "wealth", "level", "out_in_round", "out_at")
+
+TRUNCATED = (Generation.finish_reason == "length").label("truncated")
+"""Whether a text was ended by max_tokens or the context window."""
+
+
+def leaderboard(session: Session, campaign_id: int) -> list[Row]:
+    """One row per candidate, best estimate first; candidates nothing is known of come last.
+
+    `status`, `estimate`, `lower` and `upper` are those of the latest decision, and so is `ranking`, the score
+    that the algorithm orders candidates by where that is no estimate; it is null elsewhere.
+    """
+    decision = latest_decision(session, campaign_id)
+    rows = []
+    for candidate, counts in _counts_by_candidate(session, campaign_id):
+        position = candidate.position
+        rows.append(
+            {
+                "candidate": candidate.name,
+                "status": decision.status[position] if decision else "active",
+                "estimate": decision.estimates[position] if decision else None,
+                "lower": decision.lower[position] if decision else None,
+                "upper": decision.upper[position] if decision else None,
+                "ranking": decision.ranking[position] if decision and decision.ranking else None,
+                "best": bool(decision and decision.best == candidate.name),
+                **counts,
+            }
+        )
+    return sorted(rows, key=lambda row: (row["estimate"] is None, -(row["estimate"] or 0.0)))
+
+
+def eliminations(session: Session, campaign_id: int) -> list[Row]:
+    """One row per candidate of a selector that bets against each, the first one that was out first.
+
+    `wealth` is what the bets have made of a stake of 1, before any test the part of it alone that the race
+    has won, and `level` what it takes to be out. `out_at` is how many comparisons there were after the round
+    `out_in_round`, in which the candidate was shown to be out; null where it was not: where it leads, is
+    still in question, or has been tried on every example.
+    """
+    decision = latest_decision(session, campaign_id)
+    if decision is None or decision.bets is None:
+        return []
+    names = candidate_names(session, campaign_id)
+    columns = (names, decision.status, *(decision.bets[each] for each in BETS))
+    rows = [dict(zip(ELIMINATIONS, row, strict=True)) for row in zip(*columns, strict=True)]
+    return sorted(rows, key=lambda row: (row["out_at"] is None, row["out_at"] or 0))
+
+
+def comparisons(
+    session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
+) -> Iterator[Row]:
+    """Every comparison with its prompt, text and verdict, in the order they were planned."""
+    columns = (
+        Comparison.outcome,
+        Comparison.reason,
+        Comparison.detail,
+        Comparison.answer,
+        Comparison.no_answer,
+        TRUNCATED,
+        Comparison.judge,
+        Prompt.text.label("prompt"),
+        Generation.text,
+        Generation.finish_reason,
+        Generation.input_tokens,
+        Generation.output_tokens,
+        Generation.seconds,
+        Generation.engine,
+    )
+    return scored_pairs(session, campaign_id, columns, candidate=candidate, limit=limit)
+
+
+def scored_pairs(
+    session: Session, campaign_id: int, columns: Sequence[Any], *, candidate: str | None, limit: int | None
+) -> Iterator[Row]:
+    """Round, position, candidate, example and these columns of each pair of a candidate and an example."""
+    rows = (
+        select(
+            Round.number.label("round"),
+            Comparison.position,
+            Candidate.name.label("candidate"),
+            Example.key.label("example"),
+            *columns,
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Example, Example.id == Comparison.example_id)
+        .outerjoin(Generation, Generation.id == Comparison.generation_a_id)
+        .outerjoin(Prompt, Prompt.id == Generation.prompt_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position)
+        .limit(limit)
+    )
+    if candidate is not None:
+        rows = rows.where(Candidate.name == candidate)
+    return stream(session, rows)
+
+
+def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
+    """One row per planned round, in order; the decision's columns are null while it is unfinished."""
+    rows = (
+        select(
+            Round.number.label("round"),
+            func.coalesce(Decision.comparisons, 0).label("comparisons"),
+            func.coalesce(Decision.scored, 0).label("scored"),
+            func.coalesce(Decision.candidates, 0).label("candidates"),
+            Candidate.name.label("best"),
+            Decision.stop,
+            Decision.reason,
+            Round.planned_at,
+            Decision.decided_at,
+        )
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number)
+    )
+    return stream(session, rows)
+
+
+def curve(session: Session, campaign_id: int) -> Iterator[Row]:
+    """The best candidate and its interval against comparisons spent, one row per finished round.
+
+    A comparison whose texts could not be made is not spent.
+    """
+    rows = (
+        select(
+            Round.number.label("round"),
+            func.sum(Decision.answered).over(order_by=Round.number).label("comparisons"),
+            Candidate.name.label("best"),
+            Decision.best_estimate.label("estimate"),
+            Decision.best_lower.label("lower"),
+            Decision.best_upper.label("upper"),
+        )
+        .join(Decision, Decision.round_id == Round.id)
+        .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number)
+    )
+    return stream(session, rows)
+
+
+def coverage(session: Session, campaign_id: int) -> list[Row]:
+    """How much of what was asked got an outcome: one row per candidate and reason, by candidate.
+
+    The row with reason None counts the scored comparisons; `detail` is that of one of them. `no_answer` and
+    `truncated` count the candidate's texts that hold no answer, and those that were cut off.
+    """
+    rows = session.execute(
+        select(
+            Candidate.name.label("candidate"),
+            func.nullif(Tally.reason, "").label("reason"),
+            Tally.comparisons,
+            Tally.no_answer,
+            Tally.truncated,
+            Tally.detail,
+        )
+        .join(Tally, Tally.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .order_by(Candidate.position, Tally.reason)
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+def totals(session: Session, campaign_id: int) -> Row:
+    """What a campaign has spent so far, and the size of its full grid."""
+    finished = (
+        select(
+            func.coalesce(func.sum(Decision.comparisons), 0).label("comparisons"),
+            func.coalesce(func.sum(Decision.answered), 0).label("answered"),
+            func.coalesce(func.sum(Decision.scored), 0).label("scored"),
+            func.count(Decision.id).label("rounds"),
+            func.coalesce(func.sum(Decision.generations), 0).label("generations"),
+            func.coalesce(func.sum(Decision.input_tokens), 0).label("input_tokens"),
+            func.coalesce(func.sum(Decision.output_tokens), 0).label("output_tokens"),
+            func.coalesce(func.sum(Decision.seconds), 0.0).label("engine_seconds"),
+        )
+        .join(Round, Round.id == Decision.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+    unfinished = select(
+        func.count(Generation.id).label("generations"),
+        func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
+        func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
+        func.coalesce(func.sum(Generation.seconds), 0.0).label("engine_seconds"),
+    ).where(
+        Generation.round_id.in_(
+            select(Round.id)
+            .outerjoin(Decision, Decision.round_id == Round.id)
+            .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
+        )
+    )
+    spent, more = (session.execute(part).mappings().one() for part in (finished, unfinished))
+    candidates = session.scalars(
+        select(func.count()).select_from(Candidate).where(Candidate.campaign_id == campaign_id)
+    ).one()
+    objective, n_examples = session.execute(
+        select(Campaign.objective, Dataset.n_examples)
+        .join(Dataset, Dataset.id == Campaign.dataset_id)
+        .where(Campaign.id == campaign_id)
+    ).one()
+    sides = candidates * (candidates - 1) // 2 if objective == "best-duel" else candidates
+    return {
+        "candidates": candidates,
+        "examples": n_examples,
+        "grid": sides * n_examples,
+        **{name: _number(value) + _number(more.get(name, 0)) for name, value in spent.items()},
+        **load_totals(session, campaign_id),
+    }
+
+
+def _number(value: Any) -> float:  # noqa: ANN401 -- PostgreSQL's sums of 64-bit integers are of type Decimal
+    return value if isinstance(value, float) else int(value)
+
+
+def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:
+    scored = case((Tally.reason == "", Tally.comparisons), else_=0)
+    rows = session.execute(
+        select(
+            Candidate,
+            func.coalesce(func.sum(scored), 0),
+            func.coalesce(func.sum(Tally.comparisons), 0),
+            func.coalesce(func.sum(Tally.output_tokens), 0),
+            func.coalesce(func.sum(Tally.seconds), 0.0),
+        )
+        .outerjoin(Tally, Tally.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id)
+        .order_by(Candidate.position)
+    )
+    for candidate, scored_, asked, tokens, seconds in rows:
+        yield (
+            candidate,
+            {
+                "scored": scored_,
+                "unscored": asked - scored_,
+                "output_tokens": int(tokens),
+                "seconds": seconds,
+            },
+        )
+
+
+def stream(session: Session, statement: Select[Any]) -> Iterator[Row]:
+    """The rows of a statement, fetched some at a time."""
+    streamed = statement.execution_options(yield_per=ROWS_AT_ONCE)
+    return _dictionaries(session.connection().execute(streamed))
+
+
+def _dictionaries(result: CursorResult[Any]) -> Iterator[Row]:
+    # Closed even where the asker has seen enough: PostgreSQL keeps a cursor open behind it.
+    with result:
+        for row in result.mappings():
+            yield dict(row)

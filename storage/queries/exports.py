@@ -1,0 +1,117 @@
+"""Rows for other tools' formats: duels as battles, and one candidate's scored examples. One at a time."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.models import (
+    Candidate,
+    Comparison,
+    Dataset,
+    Decision,
+    Example,
+    Generation,
+    Label,
+    Prompt,
+    Round,
+    Tally,
+)
+from winnow.storage.queries.campaign_views import Row, stream
+from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+
+
+def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:
+    """Every duel that has an outcome, with its texts and the time it was decided, in planned order."""
+    rows = (
+        joined(
+            select(
+                Example.key.label("example"),
+                A.name.label("candidate"),
+                B.name.label("candidate_b"),
+                Comparison.outcome,
+                Comparison.judge,
+                PROMPT_A.text.label("prompt"),
+                TEXT_A.text,
+                PROMPT_B.text.label("prompt_b"),
+                TEXT_B.text.label("text_b"),
+                Decision.decided_at,
+            )
+        )
+        .join(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id, Comparison.outcome.is_not(None))
+        .order_by(Round.number, Comparison.position)
+    )
+    return stream(session, rows)
+
+
+def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
+    """Every example that a candidate was scored on, or could not be, in the order they were stored in.
+
+    `targets` are the dataset's, or else a human's.
+    """
+    rows = (
+        select(
+            Example.key.label("example"),
+            Example.targets,
+            Label.targets.label("label"),
+            Comparison.outcome,
+            Comparison.reason,
+            Comparison.detail,
+            Comparison.answer,
+            Comparison.judge,
+            Comparison.human_loss,
+            Comparison.auto_loss,
+            Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
+            Prompt.text.label("prompt"),
+            Generation.text,
+            Generation.finish_reason,
+            Generation.input_tokens,
+            Generation.output_tokens,
+            Generation.seconds,
+            Round.number.label("round"),
+            Decision.decided_at,
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Decision, Decision.round_id == Round.id)
+        .join(Example, Example.id == Comparison.example_id)
+        .outerjoin(Label, Label.example_id == Example.id)
+        .outerjoin(Generation, Generation.id == Comparison.generation_a_id)
+        .outerjoin(Prompt, Prompt.id == Generation.prompt_id)
+        # By these two columns there is an index of the scored pairs.
+        .where(Comparison.candidate_a_id == candidate_id, Comparison.candidate_b_id.is_(None))
+        .order_by(Comparison.example_id)
+    )
+    return stream(session, rows)
+
+
+def tallied(session: Session, campaign_id: int) -> list[Row]:
+    """What all scored examples of each candidate come to, by position; those that have none are left out."""
+    rows = session.execute(
+        select(
+            Candidate.id,
+            Candidate.position,
+            Candidate.name,
+            Candidate.model,
+            Candidate.prompt,
+            Candidate.sampling,
+            func.sum(Tally.comparisons).label("comparisons"),
+            func.coalesce(func.sum(Tally.comparisons).filter(Tally.reason == ""), 0).label("scored"),
+            func.coalesce(func.sum(Tally.points).filter(Tally.reason == ""), 0.0).label("points"),
+            func.sum(Tally.input_tokens).label("input_tokens"),
+            func.sum(Tally.output_tokens).label("output_tokens"),
+        )
+        .join(Tally, Tally.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id)
+        .order_by(Candidate.position)
+    )
+    # PostgreSQL's sums of whole numbers are of type Decimal.
+    whole = ("comparisons", "scored", "input_tokens", "output_tokens")
+    return [{**row, **{name: int(row[name]) for name in whole}} for row in rows.mappings()]
+
+
+def dataset_name(session: Session, dataset_id: int) -> str:
+    """What a dataset is called."""
+    return session.get_one(Dataset, dataset_id).name

@@ -1,0 +1,108 @@
+"""Campaigns over time. Rows as in `storage.queries.campaign_views`."""
+
+from typing import Any
+
+from sqlalchemy import Select, and_, func, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.errors import FamilyNotFound
+from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Generation, Round
+from winnow.storage.queries.campaign_views import Row
+from winnow.storage.queries.reuse import reuse
+
+
+def campaigns(session: Session) -> list[Row]:
+    """Where every campaign of the database stands, oldest first."""
+    rows = session.execute(_standings())
+    return [dict(row) for row in rows.mappings()]
+
+
+def history(session: Session, campaign_id: int) -> list[Row]:
+    """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
+
+    `changed` says whether the winner's name is another one than in the last campaign before it that had a
+    winner; it is null where there is nothing to compare.
+    """
+    same = select(Campaign.dataset_id, Campaign.objective).where(Campaign.id == campaign_id).subquery()
+    found = _standings().join(
+        same, and_(Campaign.dataset_id == same.c.dataset_id, Campaign.objective == same.c.objective)
+    )
+    return _with_changes(session, found)
+
+
+def family(session: Session, name: str) -> list[Row]:
+    """The campaigns that a schedule began, oldest first.
+
+    `changed` is as in `history`.
+
+    Raises:
+        FamilyNotFound: If there are none of this name; the error lists the families there are.
+    """
+    rows = _with_changes(session, _standings().where(Campaign.family == name))
+    if not rows:
+        named = select(Campaign.family).where(Campaign.family.is_not(None)).distinct()
+        raise FamilyNotFound(name, sorted(found for found in session.scalars(named) if found is not None))
+    return rows
+
+
+def texts(session: Session, campaign_id: int) -> tuple[int, int]:
+    """How many texts a campaign had made, and how many it took from other campaigns.
+
+    Of those that it took, only texts behind stored comparisons and games are known; see `reuse`.
+    """
+    made = (
+        select(func.count(Generation.id))
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+    taken = sum(row["generations"] for row in reuse(session, campaign_id))
+    return session.scalar(made) or 0, taken
+
+
+def _with_changes(session: Session, standings: Select[Any]) -> list[Row]:
+    """The rows of a query, and whether the winner of each is another one than before."""
+    rows: list[Row] = []
+    before: str | None = None
+    for row in session.execute(standings).mappings():
+        best = row["best"]
+        rows.append({**row, "changed": best != before if best and before else None})
+        before = best or before
+    return rows
+
+
+def _standings() -> Select[Any]:
+    finished = (
+        select(
+            Round.campaign_id,
+            func.max(Round.number).label("last"),
+            func.count(Decision.id).label("rounds"),
+            func.sum(Decision.comparisons).label("comparisons"),
+            func.sum(Decision.scored).label("scored"),
+        )
+        .join(Decision, Decision.round_id == Round.id)
+        .group_by(Round.campaign_id)
+        .subquery()
+    )
+    return (
+        select(
+            Campaign.name.label("campaign"),
+            Campaign.objective,
+            Dataset.name.label("dataset"),
+            Campaign.created_at,
+            Candidate.name.label("best"),
+            Decision.best_estimate.label("estimate"),
+            Decision.best_lower.label("lower"),
+            Decision.best_upper.label("upper"),
+            func.coalesce(finished.c.rounds, 0).label("rounds"),
+            func.coalesce(finished.c.comparisons, 0).label("comparisons"),
+            func.coalesce(finished.c.scored, 0).label("scored"),
+            Decision.stop,
+            Decision.reason,
+        )
+        .join(Dataset, Dataset.id == Campaign.dataset_id)
+        .outerjoin(finished, finished.c.campaign_id == Campaign.id)
+        .outerjoin(Round, and_(Round.campaign_id == Campaign.id, Round.number == finished.c.last))
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
+        .order_by(Campaign.created_at, Campaign.id)
+    )

@@ -1,0 +1,1 @@
+"""Questions that only campaigns with one objective answer."""

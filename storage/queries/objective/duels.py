@@ -1,0 +1,196 @@
+"""What users ask of duels: who beats whom, and how the judges behaved. Rows as in `campaign_views`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from winnow.storage.models import Candidate, Comparison, Example, Game, Generation, Prompt, Round
+from winnow.storage.queries.campaign_views import Row, stream
+from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+
+
+def comparisons(
+    session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
+) -> Iterator[Row]:
+    """Every duel with its texts and outcome (1: the first candidate is preferred), in planned order."""
+    rows = (
+        joined(
+            select(
+                *PLACE,
+                Example.key.label("example"),
+                Comparison.outcome,
+                Comparison.reason,
+                Comparison.detail,
+                Comparison.answer,
+                Comparison.judge,
+                PROMPT_A.text.label("prompt"),
+                TEXT_A.text,
+                PROMPT_B.text.label("prompt_b"),
+                TEXT_B.text.label("text_b"),
+                (TEXT_A.finish_reason == "length").label("truncated"),
+                (TEXT_B.finish_reason == "length").label("truncated_b"),
+            )
+        )
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position)
+        .limit(limit)
+    )
+    if candidate is not None:
+        rows = rows.where(or_(A.name == candidate, B.name == candidate))
+    return stream(session, rows)
+
+
+def head_to_head(session: Session, campaign_id: int) -> list[Row]:
+    """One row per candidate and opponent that met, by position; a tie is half a win in `win_rate`."""
+    found: dict[tuple[int, int], dict[str, float]] = {}
+    rows = session.execute(
+        select(
+            A.position,
+            B.position,
+            func.count(Comparison.outcome),
+            func.coalesce(func.sum(Comparison.outcome), 0.0),
+            _count(Comparison.outcome > 0.5),
+            _count(Comparison.outcome < 0.5),
+            func.count(Comparison.id),
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .join(A, A.id == Comparison.candidate_a_id)
+        .join(B, B.id == Comparison.candidate_b_id)
+        .where(Round.campaign_id == campaign_id)
+        .group_by(A.position, B.position)
+    )
+    for a, b, scored, points, wins, losses, duels in rows:
+        forth, back = ((a, b), wins, losses, points), ((b, a), losses, wins, scored - points)
+        for pair, won, lost, share in (forth, back):
+            counts = found.setdefault(pair, dict.fromkeys(("duels", "scored", "wins", "losses", "points"), 0))
+            for key, value in zip(counts, (duels, scored, won, lost, share), strict=True):
+                counts[key] += value
+    names = _names(session, campaign_id)
+    return [
+        {
+            "candidate": names[a],
+            "opponent": names[b],
+            "duels": counts["duels"],
+            "wins": counts["wins"],
+            "ties": counts["scored"] - counts["wins"] - counts["losses"],
+            "losses": counts["losses"],
+            "unscored": counts["duels"] - counts["scored"],
+            "win_rate": counts["points"] / counts["scored"] if counts["scored"] else None,
+        }
+        for (a, b), counts in sorted(found.items())
+    ]
+
+
+def games(session: Session, campaign_id: int) -> Iterator[Row]:
+    """Every call of a model that judges, with its reply, in order."""
+    reply = aliased(Generation)
+    rows = (
+        select(
+            Round.number.label("round"),
+            Comparison.position,
+            A.name.label("candidate"),
+            B.name.label("candidate_b"),
+            Game.judge,
+            Game.placement,
+            Game.repeat,
+            Game.attempt,
+            Game.verdict,
+            Game.reason,
+            reply.text.label("reply"),
+            Prompt.text.label("prompt"),
+        )
+        .join(Comparison, Comparison.id == Game.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(A, A.id == Comparison.candidate_a_id)
+        .join(B, B.id == Comparison.candidate_b_id)
+        .outerjoin(reply, reply.id == Game.generation_id)
+        .outerjoin(Prompt, Prompt.id == reply.prompt_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position, Game.number)
+    )
+    return stream(session, rows)
+
+
+def judges(session: Session, campaign_id: int) -> list[Row]:
+    """How each model that judges behaved: one row per judge, by name.
+
+    `first_wins` is the mean preference for the answer that was shown first, 1/2 for a judge without a
+    preference for places; `flip_rate` the share of questions answered in both orders of which the two
+    answers prefer different sides; both are null where there are none.
+    """
+    found: dict[str, Row] = {}
+    for row in verdicts(session, campaign_id):
+        judge = found.setdefault(
+            row["judge"], {"judge": row["judge"], "games": 0, "unread": 0, "first_wins": 0.0}
+        )
+        judge["games"] += row["games"]
+        if row["verdict"] is None:
+            judge["unread"] += row["games"]
+        else:
+            first = row["verdict"] if row["placement"] == "original" else 1.0 - row["verdict"]
+            judge["first_wins"] += row["games"] * first
+    flips = _flips(session, campaign_id)
+    for name, row in found.items():
+        read = row["games"] - row["unread"]
+        both, flipped = flips.get(name, (0, 0))
+        row |= {
+            "first_wins": row["first_wins"] / read if read else None,
+            "both_orders": both,
+            "flip_rate": flipped / both if both else None,
+        }
+    return list(found.values())
+
+
+def verdicts(session: Session, campaign_id: int) -> list[Row]:
+    """How often each verdict, or each reason without one, was given, by judge and placement."""
+    rows = session.execute(
+        select(Game.judge, Game.placement, Game.verdict, Game.reason, func.count().label("games"))
+        .join(Comparison, Comparison.id == Game.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .group_by(Game.judge, Game.placement, Game.verdict, Game.reason)
+        .order_by(Game.judge, Game.placement, Game.reason.nulls_first(), Game.verdict.desc().nulls_last())
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
+    """By judge: questions with a verdict in both orders, and those that prefer different sides."""
+    original, swapped = aliased(Game), aliased(Game)
+    same_question = and_(
+        swapped.comparison_id == original.comparison_id,
+        swapped.judge == original.judge,
+        swapped.repeat == original.repeat,
+    )
+    rows = session.execute(
+        select(original.judge, func.count(), _count(_side(original.verdict) != _side(swapped.verdict)))
+        .join(swapped, same_question)
+        .join(Comparison, Comparison.id == original.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(
+            Round.campaign_id == campaign_id,
+            original.placement == "original",
+            swapped.placement == "swapped",
+            original.verdict.is_not(None),
+            swapped.verdict.is_not(None),
+        )
+        .group_by(original.judge)
+    )
+    return {judge: (both, flipped) for judge, both, flipped in rows}
+
+
+def _side(verdict: Any) -> ColumnElement[int]:  # noqa: ANN401 -- a mapped column
+    return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+def _names(session: Session, campaign_id: int) -> dict[int, str]:
+    rows = session.execute(
+        select(Candidate.position, Candidate.name).where(Candidate.campaign_id == campaign_id)
+    )
+    return {position: name for position, name in rows}

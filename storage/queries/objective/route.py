@@ -1,0 +1,85 @@
+"""What users ask of a campaign that routes: who was chosen for which prompts. Rows as in `campaign_views`."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from sqlalchemy import Integer, cast, func, literal, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.models import Candidate, Comparison, Example, Round
+from winnow.storage.queries.campaign_views import Row
+
+WINDOWS = 10
+"""Parts that the rounds so far are divided into."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """Prompts that were answered and scored, and their mean score; None where there is none."""
+
+    count: int
+    mean: float | None
+
+
+def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[Row]:
+    """Who was chosen how often, over time: one row per window of rounds, type of prompt and candidate.
+
+    `until` is the number of prompts answered by the end of the window, `share` the candidate's share of the
+    prompts of that type in it, `mean` its mean score on them.
+    """
+    n_rounds = session.scalars(
+        select(func.coalesce(func.max(Round.number) + 1, 0))
+        .join(Comparison, Comparison.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id)
+    ).one()
+    if not n_rounds:
+        return []
+    # Python's // rounds as integer division does in every database.
+    width = -(-n_rounds // WINDOWS)
+    window = cast(Round.number - Round.number % width, Integer).label("window")
+    kind = literal(None) if prompt_type is None else Example.fields[prompt_type].as_string()
+    found = session.execute(
+        select(
+            window,
+            kind.label("prompt_type"),
+            Candidate.name,
+            func.count(Comparison.id),
+            func.avg(Comparison.outcome),
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Example, Example.id == Comparison.example_id)
+        .where(Round.campaign_id == campaign_id)
+        .group_by(window, "prompt_type", Candidate.id, Candidate.name)
+        .order_by(window, "prompt_type", Candidate.position)
+    ).all()
+    totals: dict[tuple[int, str | None], int] = defaultdict(int)
+    by_window: dict[int, int] = defaultdict(int)
+    for start, of_type, _, count, _ in found:
+        totals[start, of_type] += count
+        by_window[start] += count
+    until, answered = {}, 0
+    for start in sorted(by_window):
+        answered += by_window[start]
+        until[start] = answered
+    return [
+        {
+            "until": until[start],
+            "prompt_type": of_type,
+            "candidate": name,
+            "picks": count,
+            "share": count / totals[start, of_type],
+            "mean": mean,
+        }
+        for start, of_type, name, count, mean in found
+    ]
+
+
+def answered(session: Session, campaign_id: int, *, from_round: int = 0) -> Answered:
+    """The prompts that were scored since a round, and their mean score."""
+    count, mean = session.execute(
+        select(func.count(Comparison.outcome), func.avg(Comparison.outcome))
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Round.number >= from_round)
+    ).one()
+    return Answered(count=count, mean=mean)

@@ -1,0 +1,91 @@
+"""A few comparisons to read, chosen by how they ended, with the beginnings of their texts."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.models import Comparison, Example, Round
+from winnow.storage.queries.campaign_views import Row
+from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+
+GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
+"""High outcomes, low ones, ties of duels, and none."""
+
+
+def samples(
+    session: Session, campaign_id: int, kind: str, *, candidate: str | None, most: int, characters: int
+) -> list[Row]:
+    """Comparisons of one kind, the clearest first, then as planned; whatever their length, little is read.
+
+    Args:
+        session: Reads the results.
+        campaign_id: Whose.
+        kind: GOOD, BAD, EVEN or UNSCORED.
+        candidate: Only comparisons of this one, as seen from its side; None is any, seen from the first.
+        most: Rows.
+        characters: Of each text; `text_length` and its like tell the whole.
+    """
+    worth = _worth(candidate)
+    conditions, order = _chosen(kind, worth)
+    side = [] if candidate is None else [or_(A.name == candidate, B.name == candidate)]
+    rows = session.execute(
+        joined(
+            select(
+                *PLACE,
+                Example.key.label("example"),
+                Comparison.outcome,
+                Comparison.reason,
+                Comparison.human_loss,
+                Comparison.judge,
+                *_beginnings(characters),
+            )
+        )
+        .where(Round.campaign_id == campaign_id, *conditions, *side)
+        .order_by(*order, Round.number, Comparison.position)
+        .limit(most)
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+def _worth(candidate: str | None) -> ColumnElement[Any]:
+    """How well a comparison went: its outcome as seen from a candidate's side, or less the loss it was."""
+    reversed_ = [] if candidate is None else [(B.name == candidate, 1.0 - Comparison.outcome)]
+    return case(
+        (Comparison.human_loss.is_not(None), 1.0 - Comparison.human_loss),
+        *reversed_,
+        else_=Comparison.outcome,
+    )
+
+
+def _chosen(
+    kind: str, worth: ColumnElement[Any]
+) -> tuple[list[ColumnElement[bool]], list[ColumnElement[Any]]]:
+    if kind == UNSCORED:
+        return [Comparison.outcome.is_(None)], []
+    if kind == EVEN:
+        return [Comparison.outcome == 0.5], []
+    sign = 1 if kind == GOOD else -1
+    is_duel = Comparison.candidate_b_id.is_not(None)
+    # A duel is won or lost; of scores, any may be the best or worst there is.
+    decided = case((is_duel, sign * (worth - 0.5)), else_=1.0) > 0.0
+    return [worth.is_not(None), decided], [-sign * worth]
+
+
+def _beginnings(characters: int) -> list[ColumnElement[Any]]:
+    texts = {
+        "detail": Comparison.detail,
+        "answer": Comparison.answer,
+        "prompt": PROMPT_A.text,
+        "text": TEXT_A.text,
+        "prompt_b": PROMPT_B.text,
+        "text_b": TEXT_B.text,
+    }
+    return [
+        column
+        for name, text in texts.items()
+        for column in (
+            func.substr(text, 1, characters).label(name),
+            func.length(text).label(f"{name}_length"),
+        )
+    ]

@@ -1,0 +1,99 @@
+"""What has no outcome, for whoever follows a campaign or counts over all of them."""
+
+from itertools import takewhile
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from winnow.storage.models import Candidate, Comparison, Round, Tally
+from winnow.storage.queries.campaign_views import Row
+
+
+def of_round(session: Session, round_id: int) -> list[Row]:
+    """Comparisons of a round without an outcome, counted by candidate (in a duel, two) and reason."""
+    first, second = aliased(Candidate), aliased(Candidate)
+    rows = (
+        select(
+            first.name.label("candidate"),
+            second.name.label("opponent"),
+            Comparison.reason,
+            func.count().label("comparisons"),
+            func.min(Comparison.detail).label("detail"),
+        )
+        .join(first, first.id == Comparison.candidate_a_id)
+        .outerjoin(second, second.id == Comparison.candidate_b_id)
+        .where(Comparison.round_id == round_id, Comparison.outcome.is_(None))
+        .group_by(first.name, second.name, Comparison.reason)
+        .order_by(first.name, second.name, Comparison.reason)
+    )
+    return [dict(row) for row in session.execute(rows).mappings()]
+
+
+def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, int | None]]:
+    """The candidates of the last comparisons that were judged, as far as all have this reason; newest first.
+
+    Comparisons that lack a text are left out.
+    """
+    rows = session.execute(
+        select(Comparison.candidate_a_id, Comparison.candidate_b_id, Comparison.reason)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(
+            Round.campaign_id == campaign_id,
+            Comparison.generation_a_id.is_not(None),
+            Comparison.generation_b_id.is_not(None) | Comparison.candidate_b_id.is_(None),
+        )
+        .order_by(Round.number.desc(), Comparison.position.desc()),
+        execution_options={"yield_per": 500},
+    )
+    return [(row[0], row[1]) for row in takewhile(lambda row: row[2] == reason, rows)]
+
+
+def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
+    """What candidates took part in, by the reason why it has no outcome; "" counts what has one.
+
+    A duel counts twice, once for each of its candidates.
+    """
+    rows = session.execute(
+        select(Tally.reason, func.sum(Tally.comparisons))
+        .join(Candidate, Candidate.id == Tally.candidate_id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Tally.reason)
+        .order_by(Tally.reason)
+    )
+    return {reason: int(count) for reason, count in rows}
+
+
+def shares(session: Session, campaign_id: int) -> list[Row]:
+    """How many comparisons each candidate took part in, how many have no outcome, and why most of these.
+
+    One row per candidate, by position; `reason` is null where every comparison has an outcome.
+    """
+    commonest = (
+        select(Tally.reason)
+        .where(Tally.candidate_id == Candidate.id, Tally.reason != "")
+        .order_by(Tally.comparisons.desc(), Tally.reason)
+        .limit(1)
+        .correlate(Candidate)
+        .scalar_subquery()
+    )
+    counts = (
+        select(
+            Tally.candidate_id,
+            func.sum(Tally.comparisons).label("told"),
+            func.sum(Tally.comparisons).filter(Tally.reason != "").label("unscored"),
+        )
+        .group_by(Tally.candidate_id)
+        .subquery()
+    )
+    rows = session.execute(
+        select(
+            Candidate.name.label("candidate"),
+            func.coalesce(counts.c.told, 0).label("told"),
+            func.coalesce(counts.c.unscored, 0).label("unscored"),
+            commonest.label("reason"),
+        )
+        .outerjoin(counts, counts.c.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .order_by(Candidate.position)
+    )
+    return [dict(row) for row in rows.mappings()]

@@ -1,0 +1,71 @@
+"""What may be wrong with a campaign, counted from its tallies; two rows of pairs are read at the very end."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from winnow.storage.models import Candidate, Tally
+from winnow.storage.queries.campaign_views import ROWS_AT_ONCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What a campaign's candidates add up to; a duel counts twice, once for each of its candidates."""
+
+    scored: int
+    """Comparisons with an outcome."""
+    lowest: float | None
+    """The lowest outcome of a comparison, as its candidate sees it, and the highest."""
+    highest: float | None
+    texts: int
+    """Comparisons whose judge was shown a text."""
+    no_answer: int
+    """Texts that hold no answer."""
+    truncated: int
+    """Texts that were ended by max_tokens or the context window."""
+
+
+def counts(session: Session, campaign_id: int) -> Counts:
+    """What the tallies of a campaign's candidates add up to."""
+    scored, lowest, highest, texts, no_answer, truncated = session.execute(
+        select(
+            func.coalesce(func.sum(Tally.comparisons).filter(Tally.reason == ""), 0),
+            func.min(Tally.lowest),
+            func.max(Tally.highest),
+            func.coalesce(func.sum(Tally.texts), 0),
+            func.coalesce(func.sum(Tally.no_answer), 0),
+            func.coalesce(func.sum(Tally.truncated), 0),
+        )
+        .join(Candidate, Candidate.id == Tally.candidate_id)
+        .where(Candidate.campaign_id == campaign_id)
+    ).one()
+    return Counts(
+        scored=int(scored),
+        lowest=lowest,
+        highest=highest,
+        texts=int(texts),
+        no_answer=int(no_answer),
+        truncated=int(truncated),
+    )
+
+
+_PAIRS = text("""
+    SELECT e.key, max(CASE WHEN x.candidate_a_id = :first THEN x.outcome END),
+        max(CASE WHEN x.candidate_a_id = :second THEN x.outcome END)
+    FROM comparisons x JOIN examples e ON e.id = x.example_id
+    WHERE x.candidate_a_id IN (:first, :second) AND x.candidate_b_id IS NULL AND x.outcome IS NOT NULL
+    GROUP BY e.id, e.key ORDER BY e.id
+""")
+
+
+def score_pairs(
+    session: Session, first: int, second: int
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """Each example that one of two candidates has a score on: its key, and the scores, None where missing."""
+    found = session.execute(
+        _PAIRS, {"first": first, "second": second}, execution_options={"yield_per": ROWS_AT_ONCE}
+    )
+    with found:
+        yield from ((key, a, b) for key, a, b in found)

@@ -1,0 +1,1 @@
+"""Rows written and read, one kind of row a file."""

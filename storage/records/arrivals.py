@@ -1,0 +1,62 @@
+"""Prompts that came after their campaign was begun, and all prompts of a campaign in turn."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.models import Arrival, Campaign, Example
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.values import NewExample
+
+
+def add_arrival(
+    session: Session,
+    campaign_id: int,
+    examples: Sequence[NewExample],
+    *,
+    fingerprint: str,
+    now: dt.datetime,
+) -> int:
+    """Store prompts that have come, after all that came before.
+
+    Args:
+        session: Writes.
+        campaign_id: Whose.
+        examples: At least one.
+        fingerprint: Of their dataset; no other has it.
+        now: When.
+
+    Returns:
+        The example position of the first of them.
+    """
+    first = count_examples(session, campaign_id)
+    dataset_id = dataset_records.ensure_dataset(
+        session, fingerprint=fingerprint, name="arrivals", path="", examples=examples, now=now
+    )
+    number = next_number(session, campaign_id)
+    session.add(Arrival(campaign_id=campaign_id, number=number, dataset_id=dataset_id))
+    session.flush()
+    return first
+
+
+def count_examples(session: Session, campaign_id: int) -> int:
+    """How many prompts a campaign has, those that arrived included."""
+    datasets = dataset_ids(session, campaign_id)
+    return session.scalars(select(func.count()).where(Example.dataset_id.in_(datasets))).one()
+
+
+def next_number(session: Session, campaign_id: int) -> int:
+    """How many arrivals a campaign has had."""
+    count = select(func.count()).select_from(Arrival).where(Arrival.campaign_id == campaign_id)
+    return session.scalars(count).one()
+
+
+def dataset_ids(session: Session, campaign_id: int) -> list[int]:
+    """A campaign's dataset, then its arrivals' in turn: their examples are its example positions."""
+    first = session.scalars(select(Campaign.dataset_id).where(Campaign.id == campaign_id)).one()
+    later = session.scalars(
+        select(Arrival.dataset_id).where(Arrival.campaign_id == campaign_id).order_by(Arrival.number)
+    )
+    return [first, *later]

@@ -1,0 +1,175 @@
+"""Campaigns and their candidates, in the order of their arms. Frozen records come out."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.errors import CampaignNotFound
+from winnow.storage.models import (
+    Campaign,
+    Candidate,
+)
+from winnow.storage.records.rounds import next_round_number
+from winnow.storage.records.values import (
+    CampaignRecord,
+    NewCandidate,
+    NewDecision,
+)
+
+
+def campaigns(session: Session) -> list[CampaignRecord]:
+    """All campaigns, oldest first."""
+    return [_campaign(row) for row in session.scalars(select(Campaign).order_by(Campaign.id))]
+
+
+def find_campaign(session: Session, name: str) -> CampaignRecord | None:
+    """The campaign of that name, if there is one."""
+    row = session.scalar(select(Campaign).where(Campaign.name == name))
+    return None if row is None else _campaign(row)
+
+
+def get_campaign(session: Session, name: str) -> CampaignRecord:
+    """The campaign of that name.
+
+    Raises:
+        CampaignNotFound: If there is none; the error lists those there are.
+    """
+    found = find_campaign(session, name)
+    if found is None:
+        raise CampaignNotFound(name, list(session.scalars(select(Campaign.name).order_by(Campaign.name))))
+    return found
+
+
+def add_campaign(
+    session: Session,
+    *,
+    name: str,
+    objective: str,
+    dataset_id: int,
+    seed: int,
+    spec: Mapping[str, Any],
+    execution: Mapping[str, Any],
+    versions: Mapping[str, Any],
+    candidates: Sequence[NewCandidate],
+    now: dt.datetime,
+    family: str | None = None,
+) -> CampaignRecord:
+    """Store a campaign with its candidates, in the order of their arms."""
+    row = Campaign(
+        name=name,
+        objective=objective,
+        dataset_id=dataset_id,
+        seed=seed,
+        spec=dict(spec),
+        execution=dict(execution),
+        versions=dict(versions),
+        family=family,
+        created_at=now,
+    )
+    session.add(row)
+    session.flush()
+    _add_candidates(session, row.id, candidates, start=0, first_round=0)
+    return _campaign(row)
+
+
+def grow_campaign(
+    session: Session, campaign_id: int, *, spec: Mapping[str, Any], candidates: Sequence[NewCandidate]
+) -> CampaignRecord:
+    """Let more candidates take part from the next round on: the one way in which a definition changes."""
+    row = session.get_one(Campaign, campaign_id)
+    row.spec = dict(spec)
+    _add_candidates(
+        session,
+        campaign_id,
+        candidates,
+        start=len(candidate_ids(session, campaign_id)),
+        first_round=next_round_number(session, campaign_id),
+    )
+    return _campaign(row)
+
+
+def set_execution(session: Session, campaign_id: int, execution: Mapping[str, Any]) -> CampaignRecord:
+    """Replace what may change between runs of one campaign."""
+    row = session.get_one(Campaign, campaign_id)
+    row.execution = dict(execution)
+    return _campaign(row)
+
+
+def candidate_ids(session: Session, campaign_id: int) -> list[int]:
+    """Ids of a campaign's candidates, by arm."""
+    return list(
+        session.scalars(
+            select(Candidate.id).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+        )
+    )
+
+
+def candidate_names(session: Session, campaign_id: int) -> list[str]:
+    """Names of a campaign's candidates, by arm."""
+    return list(
+        session.scalars(
+            select(Candidate.name).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+        )
+    )
+
+
+def candidates(session: Session, campaign_id: int) -> list[NewCandidate]:
+    """A campaign's candidates as they were stored, by arm."""
+    rows = session.scalars(
+        select(Candidate).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
+    )
+    return [
+        NewCandidate(name=row.name, model=row.model, prompt=row.prompt, sampling=row.sampling) for row in rows
+    ]
+
+
+def first_rounds(session: Session, campaign_id: int) -> list[int]:
+    """The round that each candidate first took part in, by arm."""
+    return list(
+        session.scalars(
+            select(Candidate.first_round)
+            .where(Candidate.campaign_id == campaign_id)
+            .order_by(Candidate.position)
+        )
+    )
+
+
+def _add_candidates(
+    session: Session, campaign_id: int, candidates: Sequence[NewCandidate], *, start: int, first_round: int
+) -> None:
+    rows = [
+        {
+            "campaign_id": campaign_id,
+            "position": start + number,
+            "first_round": first_round,
+            **_columns(candidate),
+        }
+        for number, candidate in enumerate(candidates)
+    ]
+    session.execute(insert(Candidate), rows)
+
+
+def _columns(
+    row: NewCandidate | NewDecision,
+) -> dict[str, Any]:
+    """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
+
+
+def _campaign(row: Campaign) -> CampaignRecord:
+    return CampaignRecord(
+        id=row.id,
+        name=row.name,
+        objective=row.objective,
+        dataset_id=row.dataset_id,
+        seed=row.seed,
+        spec=row.spec,
+        execution=row.execution,
+        versions=row.versions,
+        family=row.family,
+        created_at=row.created_at,
+    )

@@ -1,0 +1,122 @@
+"""Canaries: what served models answered to the same prompts, contact by contact."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+
+from sqlalchemy import Select, and_, distinct, func, or_, select, union
+from sqlalchemy.orm import Session, aliased
+
+from winnow.storage.engine.bulk import insert_row
+from winnow.storage.models import Campaign, Canary, Comparison, Game, Generation, Pin, Round, table_of
+from winnow.storage.records.values import CanaryRecord, NewCanary
+
+REFERENCES = ("first", "changed")
+"""Verdicts of the canaries that later ones are compared with."""
+
+_FIELDS = tuple(field.name for field in fields(NewCanary))
+
+
+def last_reference(session: Session, model: str) -> CanaryRecord | None:
+    """What the next canary of a model is compared with; None before its first."""
+    row = session.scalar(
+        select(Canary)
+        .where(Canary.model == model, Canary.verdict.in_(REFERENCES))
+        .order_by(Canary.id.desc())
+        .limit(1)
+    )
+    return None if row is None else _record(row)
+
+
+def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.datetime) -> int:
+    """Store what a campaign was answered; its id."""
+    columns = ("campaign_id", "created_at", *_FIELDS)
+    return insert_row(
+        session.connection(), table_of(Canary), columns, (campaign_id, now, *asdict(canary).values())
+    )
+
+
+def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
+    """What a campaign was answered, in the order in which it asked."""
+    rows = session.scalars(select(Canary).where(Canary.campaign_id == campaign_id).order_by(Canary.id))
+    return [_record(row) for row in rows]
+
+
+def changes(session: Session, models: Sequence[str], *, since: int) -> list[CanaryRecord]:
+    """The canaries of models that were answered otherwise than before, from the id `since` on."""
+    rows = session.scalars(
+        select(Canary)
+        .where(Canary.model.in_(models), Canary.verdict == "changed", Canary.id >= since)
+        .order_by(Canary.id)
+    )
+    return [_record(row) for row in rows]
+
+
+def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
+    """How many texts that a campaign used a model made before it changed.
+
+    Those that a model of this name made before, and without a canary, count as well. Comparisons and games
+    say which texts were used, but to certify: there all count that the campaign paid for or took up.
+    """
+    is_certified = session.scalar(select(Campaign.objective).where(Campaign.id == campaign_id)) == "certify"
+    of_both = (_paid_for, _taken_up) if is_certified else (_compared, _judged)
+    used = union(*(texts(campaign_id) for texts in of_both)).subquery()
+    query = (
+        select(func.count(distinct(Generation.id)))
+        .join(used, used.c.id == Generation.id)
+        .outerjoin(Canary, Canary.id == Generation.canary_id)
+        .where(
+            or_(
+                and_(Canary.model == change.model, Canary.epoch < change.epoch),
+                and_(
+                    Generation.canary_id.is_(None),
+                    Generation.model == name,
+                    Generation.created_at < change.created_at,
+                ),
+            )
+        )
+    )
+    return session.scalar(query) or 0
+
+
+def _paid_for(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Generation.id)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+def _taken_up(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Pin.generation_id.label("id"))
+        .join(Round, Round.id == Pin.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+def _compared(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Generation.id)
+        .join(
+            Comparison,
+            or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id),
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+def _judged(campaign_id: int) -> Select[tuple[int]]:
+    played = aliased(Comparison)
+    return (
+        select(Generation.id)
+        .join(Game, Game.generation_id == Generation.id)
+        .join(played, played.id == Game.comparison_id)
+        .join(Round, Round.id == played.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+def _record(row: Canary) -> CanaryRecord:
+    return CanaryRecord(**{field.name: getattr(row, field.name) for field in fields(CanaryRecord)})

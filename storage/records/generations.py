@@ -1,0 +1,128 @@
+"""Texts that models made, by the key that determines each."""
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.columns import storable
+from winnow.storage.engine.bulk import in_portions, insert_rows
+from winnow.storage.engine.id_lookup import ids_with, rows_with
+from winnow.storage.errors import TextsLost
+from winnow.storage.models import (
+    Generation,
+    Round,
+    table_of,
+)
+from winnow.storage.records.pins import pin
+from winnow.storage.records.prompts import digest_of, ensure_prompts
+from winnow.storage.records.values import (
+    NewGeneration,
+    StoredText,
+)
+
+GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
+KEYS_AT_ONCE = 500
+"""Keys asked for in one statement; SQLite takes a limited number of parameters."""
+
+_generation_fields = attrgetter(*GENERATION_FIELDS)
+
+
+def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
+    """The stored generations among `keys`."""
+    rows = rows_with(session.connection(), "key, id, text, choice_logprobs", "generations", "key", keys)
+    return {
+        # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
+        key: StoredText(
+            id=id_, text=text, choice_logprobs=json.loads(odds) if isinstance(odds, str) else odds
+        )
+        for key, id_, text, odds in rows
+    }
+
+
+def own_or_since(
+    session: Session, keys: Sequence[str], *, campaign_id: int, since: dt.datetime | None
+) -> set[str]:
+    """The stored keys that a campaign paid for itself or that were stored at a moment or after it.
+
+    Args:
+        session: Reads.
+        keys: Which.
+        campaign_id: The campaign.
+        since: The moment; None where only its own count.
+    """
+    counts = Round.campaign_id == campaign_id
+    if since is not None:
+        counts = or_(counts, Generation.created_at >= since)
+    query = select(Generation.key).outerjoin(Round, Round.id == Generation.round_id).where(counts)
+    return {
+        key
+        for some in in_portions(keys, KEYS_AT_ONCE)
+        for key in session.scalars(query.where(Generation.key.in_(some)))
+    }
+
+
+def has_texts(session: Session, campaign_id: int, model: str) -> bool:
+    """Whether a campaign paid for a text of a model, by its name."""
+    query = (
+        select(Generation.id)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id, Generation.model == model)
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
+def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:
+    """The stored generations among `keys`, which nobody deletes as long as the round is there."""
+    found = texts_by_key(session, keys)
+    pin(session.connection(), round_id, (text.id for text in found.values()))
+    return found
+
+
+def require_texts(session: Session, keys: Mapping[int, str]) -> None:
+    """Refuse ids under which other texts are stored than those that were read, or none.
+
+    Args:
+        session: Writes what refers to these ids.
+        keys: The key that each id had when it was read.
+
+    Raises:
+        TextsLost: If one has another key now, or is not there any more.
+    """
+    rows = rows_with(session.connection(), "id, key", "generations", "key", list(keys.values()))
+    if lost := len(keys.items() - set(rows)):
+        raise TextsLost(lost)
+
+
+def add_generations(
+    session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
+) -> dict[str, StoredText]:
+    """Store texts; what is then stored under their keys.
+
+    One that another campaign stored meanwhile stays as it is: its key determines it. Like those of
+    `take_texts`, nobody deletes it as long as the round is there.
+    """
+    connection = session.connection()
+    given = {generation.key: generation for generation in generations}
+    known, new_ids = ids_with(connection, "generations", "key", given)
+    new = [(id_, given[key]) for key, id_ in new_ids.items()]
+    digests = [digest_of(row.prompt) for _, row in new]
+    prompt_ids = ensure_prompts(connection, digests, (row.prompt for _, row in new))
+    insert_rows(
+        connection,
+        table_of(Generation),
+        ("id", "round_id", "created_at", "prompt_id", *GENERATION_FIELDS),
+        (
+            (id_, round_id, now, prompt_ids[digest], *_generation_fields(row))
+            for digest, (id_, row) in zip(digests, new, strict=True)
+        ),
+    )
+    stored = {
+        row.key: StoredText(id=id_, text=storable(row.text), choice_logprobs=row.choice_logprobs)
+        for id_, row in new
+    }
+    return stored | take_texts(session, round_id, list(known))

@@ -1,0 +1,156 @@
+"""The labels that humans give to examples, for every campaign on the same dataset."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.leases import find
+from winnow.storage.models import Campaign, Candidate, Comparison, Example, Label, Lease, Round
+from winnow.storage.records.values import LeaseRecord
+
+OBJECTIVE = "certify"
+"""The one objective that reads labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRecord:
+    """A label that was given."""
+
+    targets: tuple[str, ...]
+    """Empty where no human can answer the example."""
+    source: str
+    labelled_at: dt.datetime
+
+
+def labels(session: Session, dataset_id: int) -> dict[int, LabelRecord]:
+    """Every label of a dataset's examples, by example position."""
+    rows = session.execute(
+        select(Example.position, Label.targets, Label.source, Label.labelled_at)
+        .join(Label, Label.example_id == Example.id)
+        .where(Example.dataset_id == dataset_id)
+        .order_by(Example.position)
+    )
+    return {
+        position: LabelRecord(targets=tuple(targets), source=source, labelled_at=labelled_at)
+        for position, targets, source, labelled_at in rows
+    }
+
+
+def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:
+    """What counts as right for some examples: their dataset's targets, else their label, else None.
+
+    Nothing counts as right, and the tuple is empty, where no human can answer an example.
+    """
+    rows = session.execute(
+        select(Example.position, Example.targets, Label.targets)
+        .outerjoin(Label, Label.example_id == Example.id)
+        .where(Example.dataset_id == dataset_id, Example.position.in_(positions))
+    )
+    return {
+        position: tuple(own) if own else None if given is None else tuple(given)
+        for position, own, given in rows
+    }
+
+
+def used_positions(session: Session, dataset_id: int) -> set[int]:
+    """Positions of the examples whose labels some stored comparison was made with."""
+    # By candidate, which an index of the scored pairs answers without their rows.
+    used = (
+        select(Comparison.example_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Campaign, Campaign.id == Candidate.campaign_id)
+        .where(
+            Campaign.dataset_id == dataset_id,
+            Campaign.objective == OBJECTIVE,
+            Comparison.candidate_b_id.is_(None),
+        )
+    )
+    return set(
+        session.scalars(
+            select(Example.position).where(Example.dataset_id == dataset_id, Example.id.in_(used))
+        )
+    )
+
+
+def spent(session: Session, campaign_id: int) -> int:
+    """How many examples' labels a campaign has used."""
+    used = (
+        select(Comparison.example_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
+    )
+    return session.scalars(select(func.count()).select_from(used.distinct().subquery())).one()
+
+
+def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> int:
+    """How many of a campaign's comparisons lack one of the losses that its selector reads."""
+    missing: ColumnElement[bool] = Comparison.human_loss.is_(None)
+    if reads_auto:
+        missing = or_(missing, Comparison.auto_loss.is_(None), Comparison.unlabelled_missing > 0.0)
+    found = (
+        select(func.count())
+        .select_from(Comparison)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, missing)
+    )
+    return session.scalars(found).one()
+
+
+def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
+    """The plain mean of each candidate's human losses, by candidate position; None where none is known."""
+    rows = session.execute(
+        select(func.avg(Comparison.human_loss))
+        .select_from(Candidate)
+        .outerjoin(
+            Comparison,
+            and_(Comparison.candidate_a_id == Candidate.id, Comparison.candidate_b_id.is_(None)),
+        )
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id, Candidate.position)
+        .order_by(Candidate.position)
+    )
+    return [mean for (mean,) in rows]
+
+
+def set_label(
+    session: Session, dataset_id: int, position: int, targets: Sequence[str], source: str, now: dt.datetime
+) -> None:
+    """Store the label of an example, in the place of one it may have; no targets where none can answer it."""
+    example_id = session.scalars(
+        select(Example.id).where(Example.dataset_id == dataset_id, Example.position == position)
+    ).one()
+    row = session.scalar(select(Label).where(Label.example_id == example_id))
+    if row is None:
+        row = Label(example_id=example_id)
+        session.add(row)
+    row.targets, row.source, row.labelled_at = list(targets), source, now
+    session.flush()
+
+
+def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]]:
+    """The certifying campaigns on a dataset that were ever run, by name, with their leases."""
+    rows = session.execute(
+        select(Campaign.name, Campaign.id)
+        .join(Lease, Lease.campaign_id == Campaign.id)
+        .where(Campaign.dataset_id == dataset_id, Campaign.objective == OBJECTIVE)
+        .order_by(Campaign.name)
+    )
+    return [(name, lease) for name, id_ in rows if (lease := find(session, id_)) is not None]
+
+
+def keys_without(session: Session, dataset_id: int, positions: Sequence[int]) -> list[str]:
+    """Keys of the examples among these with neither a target nor a label of any kind, in the order given."""
+    found = targets(session, dataset_id, positions)
+    keys = dict(
+        session.execute(
+            select(Example.position, Example.key).where(
+                Example.dataset_id == dataset_id, Example.position.in_(positions)
+            )
+        )
+        .tuples()
+        .all()
+    )
+    return [keys[position] for position in dict.fromkeys(positions) if found[position] is None]

@@ -1,0 +1,119 @@
+"""What a round found and what was decided from it, stored in one transaction."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from operator import attrgetter
+
+from sqlalchemy import Connection, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine.bulk import insert_rows
+from winnow.storage.models import (
+    Campaign,
+    Candidate,
+    Comparison,
+    Decision,
+    Game,
+    Round,
+    table_of,
+)
+from winnow.storage.records.campaigns import candidate_ids
+from winnow.storage.records.pins import unpin_recorded
+from winnow.storage.records.tallies import add_to_tallies, decide
+from winnow.storage.records.values import (
+    DecisionRecord,
+    NewComparison,
+    NewDecision,
+    NewGame,
+)
+
+COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
+BY_THE_BEST = ("best", "tied", "not-better")
+"""Statuses of a decision that compare a candidate with the best one."""
+GAME_FIELDS = tuple(field.name for field in fields(NewGame))
+_comparison_fields = attrgetter(*COMPARISON_FIELDS)
+_game_fields = attrgetter(*GAME_FIELDS)
+
+
+def add_outcomes(
+    session: Session,
+    round_id: int,
+    comparisons: Sequence[NewComparison],
+    decision: NewDecision,
+    now: dt.datetime,
+) -> None:
+    """Store what a round found and what is decided from it; call it in one transaction.
+
+    What the round had pinned is from then on held by its comparisons and games; see `storage.records.pins`.
+    """
+    connection = session.connection()
+    rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
+    insert_rows(connection, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
+    _add_games(connection, round_id, comparisons)
+    unpin_recorded(connection, round_id)
+    add_to_tallies(connection, round_id)
+    decide(connection, round_id, comparisons, decision, now)
+
+
+def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
+    """What is believed now, or None before the first round is finished."""
+    row = session.execute(
+        select(Round.number, Candidate.name, Decision, Campaign.objective)
+        .join(Decision, Decision.round_id == Round.id)
+        .join(Campaign, Campaign.id == Round.campaign_id)
+        .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    number, best, decision, objective = row
+    # Of candidates that joined after it, nothing was known.
+    later = [None] * (len(candidate_ids(session, campaign_id)) - len(decision.estimates))
+    found = DecisionRecord(
+        round_number=number,
+        best=best,
+        estimates=[*decision.estimates, *later],
+        lower=[*decision.lower, *later],
+        upper=[*decision.upper, *later],
+        status=[*decision.status, *["active"] * len(later)],
+        claim=decision.claim,
+        stop=decision.stop,
+        reason=decision.reason,
+        decided_at=decision.decided_at,
+        ranking=None if decision.ranking is None else [*decision.ranking, *later],
+        differences=decision.differences,
+        bets=decision.bets and {name: [*values, *later] for name, values in decision.bets.items()},
+        n_joined=len(later),
+    )
+    return _opened_again(found) if later and objective != "route" else found
+
+
+def _opened_again(decision: DecisionRecord) -> DecisionRecord:
+    """What is left of a decision once more candidates joined: that one is not the best, whoever joins."""
+    return replace(
+        decision,
+        status=["active" if each in BY_THE_BEST else each for each in decision.status],
+        claim={**decision.claim, "kind": "none", "delta": None, "raised_by": [], "assumptions": []},
+        stop=False,
+        reason="running",
+    )
+
+
+def _add_games(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
+    if not any(comparison.games for comparison in comparisons):
+        return
+    ids = {
+        position: id_
+        for position, id_ in connection.execute(
+            select(Comparison.position, Comparison.id).where(Comparison.round_id == round_id)
+        )
+    }
+    rows = (
+        (ids[comparison.position], number, *_game_fields(game))
+        for comparison in comparisons
+        for number, game in enumerate(comparison.games)
+    )
+    insert_rows(connection, table_of(Game), ("comparison_id", "number", *GAME_FIELDS), rows)

@@ -1,0 +1,139 @@
+"""Rounds: their plans, and all that a campaign was told, in order."""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence, Set
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine.bulk import insert_row
+from winnow.storage.models import (
+    Comparison,
+    Decision,
+    Round,
+    table_of,
+)
+from winnow.storage.records.values import (
+    RoundRecord,
+    ToldRound,
+)
+
+ROUND_COLUMNS = ("campaign_id", "number", "arms", "examples", "propensities", "planned_at")
+
+ROWS_AT_ONCE = 10_000
+"""Rows fetched together when a whole campaign is read."""
+
+ROUNDS_AT_ONCE = 100
+"""Rounds fetched together; each holds as many pairs as a batch."""
+
+
+def add_round(
+    session: Session,
+    campaign_id: int,
+    *,
+    number: int,
+    arms: Sequence[Any],
+    examples: Sequence[int],
+    propensities: Sequence[float] | None = None,
+    now: dt.datetime,
+) -> RoundRecord:
+    """Store the plan of a round."""
+    drawn = None if propensities is None else list(propensities)
+    values = (campaign_id, number, list(arms), list(examples), drawn, now)
+    id_ = insert_row(session.connection(), table_of(Round), ROUND_COLUMNS, values)
+    return RoundRecord(
+        id=id_,
+        number=number,
+        arms=list(arms),
+        examples=list(examples),
+        planned_at=now,
+        propensities=drawn,
+    )
+
+
+def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
+    """The round that was planned and has no decision yet; there is at most one."""
+    row = session.scalar(
+        select(Round)
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
+        .order_by(Round.number)
+    )
+    return None if row is None else _round(row)
+
+
+def next_round_number(session: Session, campaign_id: int) -> int:
+    """The number of the round that comes after all planned ones; the first is 0."""
+    last = session.scalar(select(func.max(Round.number)).where(Round.campaign_id == campaign_id))
+    return 0 if last is None else last + 1
+
+
+def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
+    """All finished rounds with their outcomes, in order; a bounded number of rows in memory at a time."""
+    finished = (
+        select(Round.number, Round.arms, Round.examples, Round.propensities)
+        .join(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number)
+    )
+    scores = (
+        select(
+            Comparison.outcome,
+            Comparison.human_loss,
+            Comparison.auto_loss,
+            Comparison.unlabelled_loss,
+            Comparison.unlabelled_missing,
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position)
+    )
+    connection = session.connection()  # beneath the ORM, which took most of the time of millions of rows
+    with (
+        connection.execute(finished.execution_options(yield_per=ROUNDS_AT_ONCE)) as rounds,
+        connection.execute(scores.execution_options(yield_per=ROWS_AT_ONCE)) as told,
+    ):
+        for number, arms, examples, propensities in rounds:
+            rows = told.fetchmany(len(examples))
+            yield ToldRound(
+                number=number,
+                arms=arms,
+                examples=examples,
+                outcomes=[row[0] for row in rows],
+                losses=[(row[1], row[2], row[3], row[4]) for row in rows],
+                propensities=propensities,
+            )
+
+
+def first_round_on(session: Session, campaign_id: int, examples: Set[int]) -> int | None:
+    """The number of the first round that begins with one of these example positions; None without one."""
+    rounds = session.execute(
+        select(Round.number, Round.examples).where(Round.campaign_id == campaign_id).order_by(Round.number),
+        execution_options={"yield_per": ROUNDS_AT_ONCE},
+    )
+    with rounds:
+        return next((number for number, planned in rounds if planned[0] in examples), None)
+
+
+def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:
+    """How many comparisons each finished round has, and how many of them have all their texts, in order."""
+    rows = session.execute(
+        select(Decision.comparisons, Decision.answered)
+        .join(Round, Round.id == Decision.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number),
+        execution_options={"yield_per": ROWS_AT_ONCE},
+    )
+    yield from ((comparisons, answered) for comparisons, answered in rows)
+
+
+def _round(row: Round) -> RoundRecord:
+    return RoundRecord(
+        id=row.id,
+        number=row.number,
+        arms=row.arms,
+        examples=row.examples,
+        planned_at=row.planned_at,
+        propensities=row.propensities,
+    )

@@ -1,0 +1,106 @@
+"""What rounds and candidates add up to, counted by the database from a round's own rows as they are stored.
+
+A leaderboard of ten million comparisons cannot count them each time it is asked for. So each round adds to
+its candidates' tallies and writes its own counts beside its decision, in the transaction that stores it:
+whoever sees the one sees the others, and `storage.admin.maintenance.problems` counts all of it again.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import fields
+
+from sqlalchemy import Connection
+
+from winnow.storage.engine.bulk import insert_row
+from winnow.storage.engine.raw_sql import run
+from winnow.storage.errors import ConflictingRecord
+from winnow.storage.models import Decision, table_of
+from winnow.storage.records.values import NewComparison, NewDecision
+
+SIDES = """
+    SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome AS points,
+        reason, detail, no_answer
+    FROM comparisons
+    UNION ALL
+    SELECT round_id, candidate_b_id, generation_b_id, 1 - outcome, reason, detail, no_answer
+    FROM comparisons WHERE candidate_b_id IS NOT NULL
+"""
+"""Comparisons as seen by each candidate in them: one row for a score, two for a duel."""
+
+_ADD_ROUND = f"""
+    INSERT INTO tallies
+        (candidate_id, reason, comparisons, points, lowest, highest, texts, no_answer, truncated,
+        input_tokens, output_tokens, seconds, detail)
+    SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.points), 0), min(s.points),
+        max(s.points), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
+        sum(CASE WHEN g.finish_reason = 'length' THEN 1 ELSE 0 END),
+        coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
+        min(s.detail)
+    FROM ({SIDES}) s LEFT JOIN generations g ON g.id = s.generation_id
+    WHERE s.round_id = ?
+    GROUP BY s.candidate_id, coalesce(s.reason, '')
+    ON CONFLICT (candidate_id, reason) DO UPDATE SET
+        comparisons = tallies.comparisons + excluded.comparisons,
+        points = tallies.points + excluded.points,
+        lowest = CASE WHEN excluded.lowest < tallies.lowest THEN excluded.lowest ELSE tallies.lowest END,
+        highest = CASE WHEN excluded.highest > tallies.highest THEN excluded.highest ELSE tallies.highest END,
+        texts = tallies.texts + excluded.texts,
+        no_answer = tallies.no_answer + excluded.no_answer,
+        truncated = tallies.truncated + excluded.truncated,
+        input_tokens = tallies.input_tokens + excluded.input_tokens,
+        output_tokens = tallies.output_tokens + excluded.output_tokens,
+        seconds = tallies.seconds + excluded.seconds,
+        detail = coalesce(tallies.detail, excluded.detail)
+"""
+
+
+def add_to_tallies(connection: Connection, round_id: int) -> None:
+    """Add a round's comparisons, which have just been stored, to the tallies of its candidates."""
+    run(connection, _ADD_ROUND, (round_id,))
+
+
+def decide(
+    connection: Connection,
+    round_id: int,
+    comparisons: Sequence[NewComparison],
+    decision: NewDecision,
+    now: dt.datetime,
+) -> None:
+    """Store what is decided after a round, and what the round adds up to, beside it."""
+    ((position, *paid),) = run(connection, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))
+    first = {each.candidate_a_id for each in comparisons}
+    second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
+    values = {
+        **{field.name: getattr(decision, field.name) for field in fields(decision)},
+        **_of_the_best(decision, position),
+        **dict(zip(PAID, paid, strict=True)),
+        "round_id": round_id,
+        "decided_at": now,
+        "comparisons": len(comparisons),
+        "answered": sum(each.is_answered for each in comparisons),
+        "scored": sum(each.outcome is not None for each in comparisons),
+        "candidates": len(first | second),
+    }
+    insert_row(connection, table_of(Decision), tuple(values), tuple(values.values()))
+
+
+PAID = ("generations", "input_tokens", "output_tokens", "seconds")
+"""What a decision says of the texts that its round paid for."""
+
+_POSITION_AND_PAID = """
+    SELECT (SELECT position FROM candidates WHERE id = ?), count(*), coalesce(sum(input_tokens), 0),
+        coalesce(sum(output_tokens), 0), coalesce(sum(seconds), 0.0)
+    FROM generations WHERE round_id = ?
+"""
+
+
+def _of_the_best(decision: NewDecision, position: int | None) -> dict[str, float | None]:
+    if decision.best_candidate_id is None:
+        return {"best_estimate": None, "best_lower": None, "best_upper": None}
+    if position is None:
+        raise ConflictingRecord(f"the best candidate {decision.best_candidate_id} is none of any campaign")
+    return {
+        "best_estimate": decision.estimates[position],
+        "best_lower": decision.lower[position],
+        "best_upper": decision.upper[position],
+    }

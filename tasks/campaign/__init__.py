@@ -1,0 +1,1 @@
+"""A campaign while it runs: its session, lease, budget and reuse."""

@@ -1,0 +1,176 @@
+"""How much of its budget a campaign has spent, counted from its rows: what was reused cost nothing."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.queries import spending
+from winnow.storage.records import labels
+from winnow.storage.records.loads import loads_by_model
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
+from winnow.tasks.engines.pool.sharing import WIDTH_ARGS
+from winnow.tasks.engines.providers import REMOTE
+
+SECONDS_PER_HOUR = 3600.0
+TOKENS_PER_PRICE = 1_000_000
+
+WORDS: dict[Kind, str] = {
+    "comparisons": "comparisons",
+    "tokens": "tokens",
+    "gpu_seconds": "GPU seconds",
+    "cost": "cost",
+    "human_labels": "human labels",
+}
+"""What people call the kinds of a budget."""
+
+ALONE: dict[Kind, str] = WORDS | {
+    "comparisons": "comparison",
+    "tokens": "token",
+    "gpu_seconds": "GPU-second",
+    "human_labels": "label",
+}
+"""The same before the word budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """One limit of a campaign's budget, and how much of it is spent."""
+
+    kind: Kind
+    spent: float
+    limit: float
+    key: str
+    """Of the file, such as "stopping.budget.tokens"."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.spent >= self.limit
+
+    @property
+    def share(self) -> float:
+        """Of the limit, 1 or more where it is spent."""
+        return self.spent / self.limit
+
+    @property
+    def sentence(self) -> str:
+        """That it is spent, such as "the token budget is spent: 10 240 of 10 000"."""
+        return f"the {ALONE[self.kind]} budget is spent: {amount(self.spent)} of {amount(self.limit)}"
+
+    def __str__(self) -> str:
+        return f"{WORDS[self.kind]} {amount(self.spent)} of {amount(self.limit)}"
+
+
+def amount(value: float) -> str:
+    """A number for people: thousands apart, three decimals at most."""
+    text = f"{value:,.3f}".rstrip("0").rstrip(".")
+    return text.replace(",", " ")
+
+
+class BudgetTracker:
+    """The books of one campaign; a look adds up only the rounds finished since the last one.
+
+    Args:
+        campaign: As it is stored; of its spec, what engines need is read as well.
+    """
+
+    def __init__(self, campaign: CampaignRecord) -> None:
+        self._campaign_id = campaign.id
+        self._own = own_kind(campaign.objective)
+        budget = campaign.execution["budget"]
+        self._is_number = isinstance(budget, int)
+        self._limits = limits_of(budget, campaign.objective)
+        execution = campaign.execution.get("execution", {})
+        self._prices = execution.get("prices", {})
+        self._hourly = execution.get("price_per_hour") or 0.0
+        self._devices = devices_by_model(campaign.spec)
+        self._last = -1
+        self._comparisons = self._tokens = 0
+        self._token_cost = 0.0
+        self._seconds: dict[str, float] = {}  # of engines, by model
+
+    @property
+    def own(self) -> Kind:
+        """The kind of budget that the algorithm itself keeps to."""
+        return self._own
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no limit but the algorithm's own."""
+        return not self._limits.keys() - {self._own}
+
+    def look(self, session: Session) -> tuple[Spending, ...]:
+        """Every limit and what is spent of it, after the last finished round."""
+        self._add_rounds(session)
+        return tuple(
+            Spending(
+                kind=kind,
+                spent=self._spent(session, kind),
+                limit=limit,
+                key="stopping.budget" if self._is_number else f"stopping.budget.{kind}",
+            )
+            for kind, limit in self._limits.items()
+        )
+
+    def _add_rounds(self, session: Session) -> None:
+        rounds = spending.of_rounds(session, self._campaign_id, after=self._last)
+        self._comparisons += rounds.comparisons
+        self._tokens += rounds.tokens
+        if self._limits.keys() & {"gpu_seconds", "cost"}:
+            for each in spending.of_models(session, self._campaign_id, after=self._last):
+                self._seconds[each.model] = self._seconds.get(each.model, 0.0) + each.seconds
+                if price := self._prices.get(each.model):
+                    paid = price["input"] * each.input_tokens + price["output"] * each.output_tokens
+                    self._token_cost += paid / TOKENS_PER_PRICE
+        self._last = rounds.last
+
+    def _spent(self, session: Session, kind: Kind) -> float:
+        match kind:
+            case "comparisons":
+                return self._comparisons
+            case "tokens":
+                return self._tokens
+            case "human_labels":
+                return labels.spent(session, self._campaign_id)
+            case "gpu_seconds":
+                return self._device_seconds(session)
+            case "cost":
+                return self._token_cost + self._hourly * self._device_seconds(session) / SECONDS_PER_HOUR
+
+    def _device_seconds(self, session: Session) -> float:
+        loading = loads_by_model(session, self._campaign_id)
+        waited = {model: row["load_seconds"] for model, row in loading.items()}
+        busy = [*self._seconds.items(), *waited.items()]
+        return float(sum(seconds * self._devices.get(model, 1) for model, seconds in busy))
+
+
+def overspent(budgets: tuple[Spending, ...], own: Kind | None) -> Spending | None:
+    """The first limit that is spent, but for the `own` one that the algorithm keeps to itself."""
+    return next((each for each in budgets if each.is_spent and each.kind != own), None)
+
+
+def devices_by_model(spec: Mapping[str, Any]) -> dict[str, int]:
+    """Over how many devices the engine of each model of a stored spec is spread; judges' models too.
+
+    A model that runs elsewhere takes none of ours: it is paid for by its tokens.
+    """
+    certify = spec.get("certify") or {}
+    autoevaluator = certify.get("autoevaluator")
+    models = [
+        *spec.get("models", ()),
+        *spec.get("judge", {}).get("models", ()),
+        *([autoevaluator["model"]] if autoevaluator else ()),
+    ]
+    return {each.get("name", each.get("judge_id")): _devices(each) for each in models}
+
+
+def _devices(model: Mapping[str, Any]) -> int:
+    """By vLLM's names for how many parts a model is cut into."""
+    if model.get("provider") in REMOTE:
+        return 0
+    args = model.get("model_args", {})
+    return math.prod(args.get(name) or 1 for name in WIDTH_ARGS)

@@ -1,0 +1,182 @@
+"""Meeting the servers of a campaign: each model's canary is asked before one of its texts is used.
+
+At first contact the prompts are asked twice; how many answers differ shows how steady the server is. Later
+they are asked once and compared with the first time. The model counts as changed if significantly more
+answers differ than did at first: Fisher's exact test at 1%, one-sided. From then on it is in a new epoch: its
+earlier texts are another model's. With a steady server, six answers of sixteen have to differ.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from winnow.algorithms.bounds.fisher import larger_share_p_value
+from winnow.storage.columns import storable
+from winnow.storage.leases import writing_under
+from winnow.storage.records import canaries as canary_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records.values import CanaryRecord, NewCanary
+from winnow.tasks.campaign.canaries.contacts import Contact
+from winnow.tasks.campaign.canaries.prompts import canary_requests, prompts_digest, served_model
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.server_keys import server_url
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.errors import ServedModelDiffers
+
+LEVEL = 0.01
+"""Chance of taking an unchanged server for a changed one, at each contact; at the most."""
+
+OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
+"""Reasons of failures that are the server's as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answers:
+    texts: Sequence[str | None]
+    input_tokens: int
+    output_tokens: int
+
+
+NOTHING = _Answers(texts=(), input_tokens=0, output_tokens=0)
+
+
+def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str]]) -> None:
+    """Ask the canary of each served model, with its fingerprint, that this process has not met yet.
+
+    A server that does not answer is left to fail when it is asked for texts.
+
+    Raises:
+        ServedModelDiffers: If a server that took another's place does not serve the same.
+        EngineDied, EngineTimeout: Transient, as in `have_texts`.
+        LeaseLost: If another process took the campaign over.
+    """
+    contacts = campaign.contacts
+    for model, fingerprint in models:
+        if model.provider not in REMOTE or model.name in contacts.by_name:
+            continue
+        place = served_model(model, fingerprint), server_url(model.model_base_url)
+        if place not in contacts.by_place:
+            contacts.by_place[place] = _met(campaign, model, *place)
+        contacts.by_name[model.name] = contacts.by_place[place]
+
+
+def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
+    """How many answers differ; 0 where nothing is known of one of the two times."""
+    return sum(old != new for old, new in zip(before, after, strict=True)) if before and after else 0
+
+
+def has_changed(noise: int, changed: int, n: int) -> bool:
+    """Whether more answers of n have changed than chance and the server's own noise explain."""
+    return larger_share_p_value(noise, changed, n) < LEVEL
+
+
+def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -> Contact:
+    with campaign.database.reading() as session:
+        reference = canary_records.last_reference(session, served)
+    answers = _asked(campaign, model, served)
+    if reference is None:
+        _refuse_unknown_move(campaign, model, server)
+    if answers is None:
+        return Contact(epoch=0 if reference is None else reference.epoch, canary_id=None)
+    if reference is None:
+        return _kept(campaign, model, served, server, answers, epoch=0, verdict="first")
+    noise = count_changed(reference.texts, reference.repeated)
+    changed = count_changed(reference.texts, answers.texts)
+    if not has_changed(noise, changed, len(answers.texts)):
+        return _kept(
+            campaign, model, served, server, answers, epoch=reference.epoch, verdict="same", changed=changed
+        )
+    _refuse_replacement(campaign, model, reference, server, changed)
+    return _kept(
+        campaign, model, served, server, answers,
+        epoch=reference.epoch + 1, verdict="changed", changed=changed,
+    )  # fmt: skip
+
+
+def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | None:
+    """The answers to the canary prompts; None where the server is out of reach or refuses all of them."""
+    answers = campaign.engines.generate(model, canary_requests(served))
+    made = [each for each in answers if isinstance(each, Completion)]
+    failures = {each.reason for each in answers if isinstance(each, GenerationFailure)}
+    if not made or failures & OUT_OF_REACH:
+        return None
+    return _Answers(
+        texts=[storable(each.text) if isinstance(each, Completion) else None for each in answers],
+        input_tokens=sum(each.input_tokens for each in made),
+        output_tokens=sum(each.output_tokens for each in made),
+    )
+
+
+def _kept(
+    campaign: CampaignSession,
+    model: ModelRef,
+    served: str,
+    server: str,
+    answers: _Answers,
+    *,
+    epoch: int,
+    verdict: str,
+    changed: int | None = None,
+) -> Contact:
+    """Store a canary; one that later ones are compared with is asked a second time before."""
+    again = NOTHING if verdict == "same" else _asked(campaign, model, served) or NOTHING
+    canary = NewCanary(
+        model=served,
+        name=model.name,
+        server=server,
+        epoch=epoch,
+        prompts=prompts_digest(canary_requests(served)),
+        texts=answers.texts,
+        repeated=again.texts,
+        changed=count_changed(answers.texts, again.texts) if changed is None else changed,
+        verdict=verdict,
+        input_tokens=answers.input_tokens + again.input_tokens,
+        output_tokens=answers.output_tokens + again.output_tokens,
+    )
+    with writing_under(campaign.database, campaign.lease) as session:
+        return Contact(
+            epoch=epoch, canary_id=canary_records.add_canary(session, campaign.record.id, canary, now())
+        )
+
+
+def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str) -> None:
+    """A move is only checked against something: without it, there must be nothing to mix texts with."""
+    first = campaign.checked.moved_from.get(model.name)
+    if first is None:
+        return
+    with campaign.database.reading() as session:
+        if not generation_records.has_texts(session, campaign.record.id, model.name):
+            return
+    raise ServedModelDiffers(
+        f"model {model.name!r} was first asked at {first}, which never answered a canary: nobody can say "
+        f"whether {server} serves the same; {_REMEDY}"
+    )
+
+
+def _refuse_replacement(
+    campaign: CampaignSession, model: ModelRef, reference: CanaryRecord, server: str, changed: int
+) -> None:
+    said = (
+        f"answers {changed} of {len(reference.texts)} canary prompts otherwise than {reference.server} did "
+        f"on {reference.created_at:%Y-%m-%d}"
+    )
+    first = campaign.checked.moved_from.get(model.name)
+    if first is not None:
+        raise ServedModelDiffers(
+            f"model {model.name!r} was first asked at {first}, and {server} {said}: it does not serve the "
+            f"same; {_REMEDY}"
+        )
+    met = campaign.contacts.by_place.items()
+    elsewhere = [url for (served, url), contact in met if served == reference.model and contact.canary_id]
+    if elsewhere:
+        raise ServedModelDiffers(
+            f"model {model.name!r} at {server} {said}, and served_identity {model.served_identity!r} says "
+            f"that it and the one at {elsewhere[0]} are the same; begin a campaign that gives each its own"
+        )
+
+
+_REMEDY = (
+    "set model_base_url back, or begin a new campaign that reuses whatever is the same: "
+    "winnow run SPEC --fork NEW_NAME"
+)

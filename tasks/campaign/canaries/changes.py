@@ -1,0 +1,84 @@
+"""Which served models were found to have changed, as far as a campaign's answer is concerned."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.records import canaries as canary_records
+from winnow.storage.records.values import CanaryRecord
+
+When = Literal["before", "during", "after"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryChange:
+    """A served model answered its canary prompts otherwise than it had before."""
+
+    model: str
+    """What the campaign calls it."""
+    server: str
+    """Base URL of the server that was asked."""
+    found_at: dt.datetime
+    when: When
+    """Found at the campaign's first contact ("before" all that it asked), between its first contact and its
+    last ("during"), or by another campaign since ("after")."""
+    changed: int
+    """How many answers differed."""
+    prompts: int
+    """Out of how many."""
+    texts_before: int
+    """Texts that the campaign used which are of what it served before, or may be: they were made before the
+    change was found, and without a canary."""
+
+    @property
+    def sentence(self) -> str:
+        """What it means for the campaign's answer."""
+        found = (
+            f"the server of {self.model} ({self.server}) answers {self.changed} of {self.prompts} canary "
+            f"prompts otherwise since {self.found_at:%Y-%m-%d %H:%M} UTC"
+        )
+        if self.when == "after":
+            return f"{found}: this answer is about what it served before"
+        if self.texts_before == 0:
+            return f"{found}: no text that it made before is used here"
+        return (
+            f"{found}: {self.texts_before} texts of this campaign are of what it served before, all others "
+            "of what it serves since; a campaign under another name asks anew"
+        )
+
+
+def canary_changes(session: Session, campaign_id: int) -> list[CanaryChange]:
+    """The changes of a campaign's served models, its judges included, in the order they were found.
+
+    Empty where no model is served or none has changed. A server whose canary could not be asked is not
+    among them.
+    """
+    asked: dict[str, list[CanaryRecord]] = {}
+    for canary in canary_records.canaries(session, campaign_id):
+        asked.setdefault(canary.model, []).append(canary)
+    found = [
+        (change.id, _change(session, campaign_id, own, change))
+        for model, own in asked.items()
+        for change in canary_records.changes(session, [model], since=own[0].id)
+    ]
+    return [change for _, change in sorted(found, key=lambda each: each[0])]
+
+
+def _change(
+    session: Session, campaign_id: int, own: list[CanaryRecord], change: CanaryRecord
+) -> CanaryChange:
+    if change.id == own[0].id:
+        when: When = "before"
+    else:
+        when = "during" if change.id <= own[-1].id else "after"
+    return CanaryChange(
+        model=own[0].name,
+        server=change.server,
+        found_at=change.created_at,
+        when=when,
+        changed=change.changed,
+        prompts=len(change.texts),
+        texts_before=canary_records.texts_before(session, campaign_id, own[0].name, change),
+    )

@@ -1,0 +1,194 @@
+"""A campaign while it runs: what is held in memory between rounds. The database alone remembers it."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.protocols import Batch, Selector
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.engine.database import Database
+from winnow.storage.records import arrivals
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
+from winnow.tasks.campaign.allowance import Allowance
+from winnow.tasks.campaign.budget import BudgetTracker, Spending
+from winnow.tasks.campaign.canaries.contacts import Contacts
+from winnow.tasks.campaign.lease import holding
+from winnow.tasks.engines.pool.placement import placed
+from winnow.tasks.engines.pool.pool import EnginePool
+from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
+from winnow.tasks.plugins.entry_points import plugin_log
+
+if TYPE_CHECKING:  # it knows the steps of a campaign that runs
+    from winnow.tasks.objectives.checked import ResolvedCampaign
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CampaignSession:
+    """A campaign this process holds the lease of; only its selector is ever replaced."""
+
+    database: Database
+    lease: LeaseRecord
+    record: CampaignRecord
+    checked: "ResolvedCampaign"
+    candidate_ids: Sequence[int]
+    """Database id of each arm."""
+    example_ids: Sequence[int]
+    """Database id of each example position."""
+    selector: Selector
+    """Told every finished round."""
+    allowance: Allowance
+    """How many pairs the selector may ask."""
+    meetings: ReplicateCounter
+    """Of every finished round."""
+    engines: EnginePool
+    judge_id: str
+    """The judge's type and a digest of its parameters."""
+    ledger: BudgetTracker
+    """What was spent of the budget."""
+    contacts: Contacts
+    """The served models that this process has met."""
+    texts_in_use: dict[int, str] = field(default_factory=dict)
+    """Key of each stored text that the unfinished round uses, by its id."""
+
+    @property
+    def other_budgets(self) -> Sequence[Spending]:
+        """What is spent of each limit that the algorithm does not keep to itself."""
+        if self.ledger.is_idle:
+            return ()
+        with self.database.reading() as session:
+            return [each for each in self.ledger.look(session) if each.kind != self.ledger.own]
+
+    @property
+    def is_overspent(self) -> bool:
+        """Whether one of those limits is spent, so that no further round may begin."""
+        return any(each.is_spent for each in self.other_budgets)
+
+    @property
+    def labels_used(self) -> int | None:
+        """Human labels that were spent; None where the campaign uses none."""
+        return self.checked.labels_used(self.selector)
+
+    @property
+    def most_restarts(self) -> int:
+        """Upper limit of engine restarts over all models; the pool keeps to the limit of each."""
+        return self.checked.spec.execution.max_restarts * len(self.checked.models)
+
+    def tell(self, round_: RoundRecord, outcomes: FloatArray, answered: int) -> None:
+        """Tell the selector a round that was just judged, and let it ask for what cost nothing again.
+
+        Args:
+            round_: The round, not yet stored as finished.
+            outcomes: What the selector is told of it.
+            answered: How many of its comparisons had all their texts.
+        """
+        if self.allowance.add(len(round_.examples), answered):
+            # A selector knows its limit from its first moment on: a fresh one is told all there was.
+            self.selector = self.checked.create_selector(self.allowance.limit)
+            with self.database.reading() as session:
+                for _ in _retold(session, self.record, self.checked, self.selector):
+                    pass
+            self.checked.at_round(self.selector, round_.number)
+        self.selector.tell(_batch(round_), outcomes)
+
+    def load_engines(self) -> None:
+        """Begin to load as many models as may be held at once, while other things start up."""
+        for model in self.checked.models:
+            self.engines.preload(model)
+
+
+@contextmanager
+def running(
+    database: Database, record: CampaignRecord, checked: "ResolvedCampaign"
+) -> Generator[CampaignSession, None, None]:
+    """Take the lease, tell a fresh selector all that is stored, and have engines at hand.
+
+    Raises:
+        LeaseHeld: If another live process runs the campaign.
+        ClusterUnavailable: If engines are to run on a cluster and there is none.
+    """
+    execution = checked.spec.execution
+    log_folder = Path(execution.log_folder) / record.name
+    with (
+        plugin_log(log_folder, record.name),
+        holding(database, record.id) as lease,
+        placed(execution) as placement,
+        EnginePool(
+            max_loaded=placement.max_loaded,
+            devices=placement.devices,
+            width=placement.width,
+            most_asleep=execution.max_asleep if execution.sleep else 0,
+            models=checked.models,
+            max_restarts=execution.max_restarts,
+            load_timeout=execution.load_timeout,
+            batch_timeout=execution.batch_timeout,
+            log_folder=log_folder,
+            factory=placement.factory,
+        ) as engines,
+    ):
+        checked = checked.prepared(database)
+        with database.reading() as session:
+            selector, allowance, meetings = restored(session, record, checked)
+            candidate_ids = campaign_records.candidate_ids(session, record.id)
+            example_ids = [
+                id_
+                for dataset_id in arrivals.dataset_ids(session, record.id)
+                for id_ in dataset_records.example_ids(session, dataset_id)
+            ]
+        yield CampaignSession(
+            database=database,
+            lease=lease,
+            record=record,
+            checked=checked,
+            candidate_ids=candidate_ids,
+            example_ids=example_ids,
+            selector=selector,
+            allowance=allowance,
+            meetings=meetings,
+            engines=engines,
+            judge_id=checked.judge_id,
+            ledger=BudgetTracker(record),
+            contacts=Contacts(),
+        )
+
+
+def restored(
+    session: Session, record: CampaignRecord, checked: "ResolvedCampaign"
+) -> tuple[Selector, Allowance, ReplicateCounter]:
+    """A selector that may take part in the next round, what it may ask, and the meetings of those before."""
+    allowance, meetings = (
+        Allowance(checked.spec.own_budget if checked.counts_pairs else None),
+        ReplicateCounter(),
+    )
+    for asked, answered in round_records.answered_by_round(session, record.id):
+        allowance.add(asked, answered)
+    selector = checked.create_selector(allowance.limit)
+    for told in _retold(session, record, checked, selector):
+        if checked.repeats_meetings:
+            meetings.add(meetings_of(told.arms, told.examples))
+    planned = round_records.unfinished_round(session, record.id)
+    number = round_records.next_round_number(session, record.id) if planned is None else planned.number
+    return checked.at_round(selector, number), allowance, meetings
+
+
+def _retold(
+    session: Session, record: CampaignRecord, checked: "ResolvedCampaign", selector: Selector
+) -> Iterator[ToldRound]:
+    """Every finished round, once the selector was told it."""
+    for told in round_records.told_rounds(session, record.id):
+        outcomes = checked.outcomes(told.outcomes, told.losses)
+        checked.at_round(selector, told.number).tell(_batch(told), outcomes)
+        yield told
+
+
+def _batch(planned: RoundRecord | ToldRound) -> Batch:
+    """What the selector asked for in a stored round."""
+    drawn = None if planned.propensities is None else np.array(planned.propensities)
+    return Batch(np.array(planned.arms), np.array(planned.examples), propensities=drawn)

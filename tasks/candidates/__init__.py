@@ -1,0 +1,1 @@
+"""Candidates: models, prompts and sampling, and the keys under which their texts are stored."""

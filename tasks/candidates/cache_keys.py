@@ -1,0 +1,86 @@
+"""What makes two generations, or two runs of a campaign, the same: canonical JSON and its SHA-256.
+
+One function makes the key of a generation, and both who stores it and who looks it up call that one.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from winnow.tasks.candidates.server_keys import server_url
+from winnow.tasks.data.file_digests import file_digest
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.providers import REMOTE
+
+
+def canonical_json(value: Any) -> str:  # noqa: ANN401 -- any JSON value
+    """The one way this value is written: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def sha256(value: Any) -> str:  # noqa: ANN401 -- any JSON value
+    """SHA-256 of a JSON value, hexadecimal."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def fingerprint_model(model: ModelRef) -> str:
+    """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub.
+
+    Those of a model with an adapter are the two together. Of a model that runs elsewhere it is provider, id,
+    revision and where it runs, for two servers may hold different weights under one id; where people say
+    what is served, that takes the place of where.
+    """
+    if model.provider in REMOTE:
+        held = {"provider": model.provider, "model": model.model, "revision": model.revision}
+        if model.served_identity is not None:
+            return sha256({**held, "served_identity": model.served_identity})
+        return sha256({**held, "server": server_url(model.model_base_url)})
+    folder = Path(model.model)
+    if folder.is_dir():
+        base = _fingerprint_folder(folder)
+    else:
+        base = sha256({"model": model.model, "revision": model.revision})
+    return (
+        base if model.lora is None else sha256({"base": base, "lora": _fingerprint_folder(Path(model.lora))})
+    )
+
+
+def _fingerprint_folder(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{file_digest(path)}\0".encode())
+    return digest.hexdigest()
+
+
+def request_seed(campaign_seed: int, content: Mapping[str, Any]) -> int:
+    """The seed of one request, from the campaign's and all that makes the request; in [0, 2**31)."""
+    return int(sha256([campaign_seed, content])[:8], 16) >> 1
+
+
+def request_content(
+    model: ModelRef, fingerprint: str, prompt: str, sampling: Sampling, replicate: int
+) -> dict[str, Any]:
+    """All that determines a text, but for the seed: JSON values."""
+    content = {
+        "model": fingerprint,
+        "provider": model.provider,
+        "model_args": dict(model.model_args),
+        "chat": model.chat,
+        "chat_template_args": dict(model.chat_template_args),
+        "prompt": prompt,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "max_tokens": sampling.max_tokens,
+        "stop": list(sampling.stop),
+        "replicate": replicate,
+    }
+    # Absent where there are none: the keys of all texts stored before there were choices stay as they are.
+    return content | {"choices": list(sampling.choices)} if sampling.choices else content
+
+
+def generation_key(content: Mapping[str, Any], seed: int) -> str:
+    """The key a generation is stored and found under."""
+    return sha256({**content, "seed": seed})

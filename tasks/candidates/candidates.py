@@ -1,0 +1,232 @@
+"""From models x prompts x ways of sampling to the list of candidates; candidate k is arm k."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+from winnow.storage.records.values import NewCandidate
+from winnow.tasks.candidates.cache_keys import fingerprint_model
+from winnow.tasks.candidates.model_refs import model_ref, sampling_of
+from winnow.tasks.candidates.server_keys import SERVER_KEYS
+from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.campaign import (
+    CampaignSpec,
+    Exclusion,
+    GenerateConfig,
+    GuardrailSpec,
+    ModelSpec,
+    NamedGenerateConfig,
+)
+from winnow.tasks.spec.suggestions import unknown_name
+
+MOST_CANDIDATES = 1_000_000
+"""So many, before exclusions, that no campaign compares them."""
+
+GUARDED = "prompt"
+"""What a guardrail's template calls the prompt that it is put around."""
+
+
+class Names(NamedTuple):
+    """The name of each choice that makes a candidate; None where there is nothing to choose."""
+
+    model: str | None
+    prompt: str | None
+    guardrail: str | None
+    sampling: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One model x prompt (x guardrail) x sampling."""
+
+    names: Names
+    model: ModelRef
+    fingerprint: str
+    """What the model's weights are; see `fingerprint_model`."""
+    template: Template
+    guardrail: Template | None
+    sampling: Sampling
+
+    @property
+    def name(self) -> str:
+        """The names of its choices, joined."""
+        return "/".join(name for name in self.names if name is not None)
+
+    def prompt(self, fields: Mapping[str, Any], key: str) -> str:
+        """The prompt for one example, its guardrail around it; raises `TemplateError`."""
+        return _prompt(self.template, self.guardrail, fields, key)
+
+    def as_record(self) -> NewCandidate:
+        """What the database keeps of it."""
+        prompt: dict[str, Any] = {"name": self.names.prompt, "template": self.template.source}
+        if self.guardrail is not None:
+            prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
+        model = {key: value for key, value in asdict(self.model).items() if key not in SERVER_KEYS}
+        if self.model.lora is None:  # a candidate without an adapter is the same as before there were any
+            del model["lora"]
+        return NewCandidate(
+            name=self.name,
+            model={**model, "fingerprint": self.fingerprint},
+            prompt=prompt,
+            sampling=asdict(self.sampling),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCandidate:
+    """What the database keeps of a candidate: enough for its requests, without its checkpoint."""
+
+    model: ModelRef
+    fingerprint: str
+    template: Template
+    guardrail: Template | None
+    sampling: Sampling
+
+    @classmethod
+    def from_record(cls, record: NewCandidate, fields: Collection[str]) -> Self:
+        """Read what `Candidate.as_record` wrote.
+
+        Args:
+            record: As stored.
+            fields: What a template may show of an example.
+
+        Raises:
+            TemplateError: If a template is refused.
+            KeyError, TypeError, ValueError: If the record is none that Winnow wrote.
+        """
+        model = dict(record.model)
+        fingerprint = str(model.pop("fingerprint"))
+        guardrail = record.prompt.get("guardrail")
+        sampling: dict[str, Any] = {
+            key: tuple(each) if isinstance(each, list) else each for key, each in record.sampling.items()
+        }
+        return cls(
+            model=ModelRef(**model),
+            fingerprint=fingerprint,
+            template=compile_template(record.prompt["template"], fields),
+            guardrail=None if guardrail is None else compile_template(guardrail["template"], [GUARDED]),
+            sampling=Sampling(**sampling),
+        )
+
+    def prompt(self, fields: Mapping[str, Any], key: str) -> str:
+        """As `Candidate.prompt`."""
+        return _prompt(self.template, self.guardrail, fields, key)
+
+
+def _prompt(template: Template, guardrail: Template | None, fields: Mapping[str, Any], key: str) -> str:
+    prompt = render(template, fields, key)
+    return prompt if guardrail is None else render(guardrail, {GUARDED: prompt}, key)
+
+
+def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidate]:
+    """All candidates of a campaign, models first, then prompts, then guardrails, then ways of sampling.
+
+    Args:
+        spec: The campaign.
+        fields: What a template may show of an example.
+
+    Raises:
+        SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing,
+            or fewer than two candidates are left.
+    """
+    _refuse_too_many(spec)
+    templates = [
+        compile_template(prompt.template, fields, f"prompts[{index}].template")
+        for index, prompt in enumerate(spec.prompts)
+    ]
+    guardrails = [(each, _guardrail(each, index)) for index, each in enumerate(spec.guardrails)]
+    models = [model_ref(model, f"models[{index}]") for index, model in enumerate(spec.models)]
+    fingerprints = [fingerprint_model(model) for model in models]
+    _refuse_idle_exclusions(spec)
+    candidates = [
+        Candidate(
+            names=Names(
+                model.name,
+                prompt.name,
+                None if guardrail is None else guardrail.name,
+                None if config is None else config.name,
+            ),
+            model=ref,
+            fingerprint=fingerprint,
+            template=template,
+            guardrail=guardrail_template,
+            sampling=sampling_of(merged, ref.provider, _temperature_place(spec, model, config)),
+        )
+        for model, ref, fingerprint in zip(spec.models, models, fingerprints, strict=True)
+        for prompt, template in zip(spec.prompts, templates, strict=True)
+        for guardrail, guardrail_template in guardrails or NO_GUARDRAIL
+        for config, merged in _generate_configs(spec, model)
+    ]
+    candidates = [each for each in candidates if not any(_matches(rule, each) for rule in spec.exclude)]
+    if len(candidates) < 2:
+        raise SpecError(
+            f"there must be at least two candidates to compare, the campaign has {len(candidates)}; "
+            "add a model, a prompt or a generate_config, or exclude fewer",
+            path="models",
+        )
+    return candidates
+
+
+def _refuse_too_many(spec: CampaignSpec) -> None:
+    crossed: list[Sequence[object]] = [spec.models, spec.prompts, spec.guardrails, spec.generate_configs]
+    number = math.prod(max(1, len(each)) for each in crossed)
+    if number > MOST_CANDIDATES:
+        raise SpecError(
+            f"models x prompts x guardrails x generate_configs are {number} candidates; name so few of each "
+            f"that there are {MOST_CANDIDATES} at the most",
+            path="models",
+        )
+
+
+NO_GUARDRAIL: list[tuple[GuardrailSpec | None, Template | None]] = [(None, None)]
+
+
+def _guardrail(guardrail: GuardrailSpec, index: int) -> Template:
+    path = f"guardrails[{index}].template"
+    template = compile_template(guardrail.template, [GUARDED], path)
+    if GUARDED not in template.variables:
+        raise SpecError("the template leaves the prompt out; put {{ prompt }} where it belongs", path=path)
+    return template
+
+
+def _generate_configs(
+    spec: CampaignSpec, model: ModelSpec
+) -> list[tuple[NamedGenerateConfig | None, GenerateConfig]]:
+    """Each named way of sampling, on top of the model's own settings."""
+    if not spec.generate_configs:
+        return [(None, model.generate_config)]
+    merged: list[tuple[NamedGenerateConfig | None, GenerateConfig]] = []
+    for named in spec.generate_configs:
+        given = named.model_dump(exclude_unset=True, exclude={"name"})
+        merged.append((named, model.generate_config.model_copy(update=given)))
+    return merged
+
+
+def _temperature_place(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig | None) -> str:
+    """Where the temperature of a candidate is set."""
+    if named is not None and "temperature" in named.model_fields_set:
+        return f"generate_configs[{spec.generate_configs.index(named)}].temperature"
+    return f"models[{spec.models.index(model)}].generate_config.temperature"
+
+
+def _matches(rule: Exclusion, candidate: Candidate) -> bool:
+    wanted = Names(rule.model, rule.prompt, rule.guardrail, rule.generate_config)
+    return all(each in (None, name) for each, name in zip(wanted, candidate.names, strict=True))
+
+
+def _refuse_idle_exclusions(spec: CampaignSpec) -> None:
+    """An exclusion of a name that is not there is a typing mistake, and would silently keep the candidate."""
+    known = {
+        "model": {model.name for model in spec.models},
+        "prompt": {prompt.name for prompt in spec.prompts},
+        "guardrail": {guardrail.name for guardrail in spec.guardrails},
+        "generate_config": {config.name for config in spec.generate_configs},
+    }
+    for index, rule in enumerate(spec.exclude):
+        for key, names in known.items():
+            name = getattr(rule, key)
+            if name is not None and name not in names:
+                raise SpecError(unknown_name(key, name, sorted(names)), path=f"exclude[{index}].{key}")

@@ -1,0 +1,106 @@
+"""Models of a hub that a spec names without a revision, pinned to the commit that lies in the hub's cache.
+
+What a hub serves under a name may be replaced. So a model that was downloaded already is loaded, and known,
+by its commit. One that was not keeps its name alone: nothing is asked of the hub. A campaign that is stored
+keeps what it was begun with.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, ModelSpec
+
+Revisions = Mapping[str, str | None]
+"""By the place of a model in the stored spec; see `revisions_of`."""
+
+
+def pinned(spec: CampaignSpec, begun: Revisions) -> CampaignSpec:
+    """The spec with the revision of each model that it names no revision of, where one is known.
+
+    Args:
+        spec: As in the file.
+        begun: Of the campaign of this name that is stored already; empty where there is none.
+    """
+    models = [_pinned(model, f"models.{model.name}", begun) for model in spec.models]
+    return spec.model_copy(
+        update={"models": models, "judge": _pinned_judge(spec.judge, begun), **_pinned_certify(spec, begun)}
+    )
+
+
+def revisions_of(identity: Mapping[str, Any]) -> dict[str, str | None]:
+    """The revisions that a stored campaign was begun with, by the place of the model."""
+    found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
+    for judge in _judges(identity["judge"]):
+        found[_place(judge)] = judge.get("revision")
+    if autoevaluator := (identity.get("certify") or {}).get("autoevaluator"):
+        found["autoevaluator"] = autoevaluator["model"]["revision"]
+    return found
+
+
+def cached_commit(model: str) -> str | None:
+    """The commit that the hub's cache holds of a model's main branch; None where there is none."""
+    folder = _cache() / f"models--{model.replace('/', '--')}"
+    try:
+        commit = (folder / "refs" / "main").read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    is_there = re.fullmatch(r"[0-9a-f]{40}", commit) and (folder / "snapshots" / commit).is_dir()
+    return commit if is_there else None
+
+
+def _pinned(model: ModelSpec, place: str, begun: Revisions) -> ModelSpec:
+    revision = _revision(model.model_dump(include={"provider", "model", "revision"}), place, begun)
+    return model if revision == model.revision else model.model_copy(update={"revision": revision})
+
+
+def _pinned_judge(judge: JudgeSpec, begun: Revisions) -> JudgeSpec:
+    params = judge.params
+    if not _judges(params):
+        return judge
+    models = [
+        {**each, "revision": found}
+        if isinstance(each, dict) and (found := _revision(each, _place(each), begun)) != each.get("revision")
+        else each
+        for each in params["models"]
+    ]
+    return JudgeSpec.model_validate({"type": judge.type, **params, "models": models})
+
+
+def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> dict[str, Any]:
+    if spec.certify is None or (autoevaluator := spec.certify.autoevaluator) is None:
+        return {}
+    model = _pinned(autoevaluator.model, "autoevaluator", begun)
+    certify = {"autoevaluator": autoevaluator.model_copy(update={"model": model})}
+    return {"certify": spec.certify.model_copy(update=certify)}
+
+
+def _revision(model: Mapping[str, Any], place: str, begun: Revisions) -> Any:  # noqa: ANN401 -- as in the file
+    given, name = model.get("revision"), model.get("model")
+    if given is not None or model.get("provider", "vllm") in REMOTE or not isinstance(name, str):
+        return given
+    if name.count("/") != 1 or name.startswith((".", "/", "~")) or Path(name).is_dir():
+        return None
+    return begun[place] if place in begun else cached_commit(name)
+
+
+def _judges(judge: Mapping[str, Any]) -> list[dict[str, Any]]:
+    models = judge.get("models")
+    return [each for each in models if isinstance(each, dict)] if isinstance(models, list) else []
+
+
+def _place(judge: Mapping[str, Any]) -> str:
+    return f"judge.{judge.get('judge_id', judge.get('name'))}"
+
+
+def _cache() -> Path:
+    """Where the hub's own library keeps what it downloads."""
+    if own := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(own)
+    home = os.environ.get("HF_HOME") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
+    )
+    return Path(home) / "hub"

@@ -1,0 +1,109 @@
+"""From a model in a spec, a candidate's or a judge's, to what an engine is asked for."""
+
+from pathlib import Path
+
+from winnow.tasks.candidates.server_keys import key_in, key_variable
+from winnow.tasks.engines.adapters import adapter_rank
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec
+from winnow.tasks.spec.suggestions import unknown_name
+
+HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
+"""Provider -> the temperature above which it refuses every request."""
+
+
+def model_ref(model: ModelSpec, place: str) -> ModelRef:
+    """All that is needed to load a model.
+
+    Args:
+        model: As in the spec.
+        place: Where it stands there, such as "models[0]".
+
+    Raises:
+        SpecError: If there is no such provider, no checkpoint in the folder, no adapter in the one for it, or
+            no key of the server.
+    """
+    if model.provider not in PROVIDERS:
+        raise SpecError(unknown_name("provider", model.provider, sorted(PROVIDERS)), path=f"{place}.provider")
+    remote = model.provider in REMOTE
+    variable = key_variable(model.model_base_url, model.api_key) if remote else None
+    if variable is not None:
+        _refuse_missing_key(variable, place)
+    if not remote:
+        _refuse_missing_checkpoint(model.model, place)
+    _check_adapter(model, place)
+    return ModelRef(
+        name=model.name,
+        provider=model.provider,
+        model=model.model,
+        revision=model.revision,
+        model_args=model.model_args,
+        chat=model.chat,
+        chat_template_args=model.chat_template_args,
+        model_base_url=model.model_base_url,
+        api_key=variable,
+        served_identity=model.served_identity,
+        lora=model.lora,
+    )
+
+
+def _refuse_missing_key(variable: str, place: str) -> None:
+    if not key_in(variable):
+        raise SpecError(
+            f"the environment variable {variable} is not set; export it with the key of the server",
+            path=f"{place}.api_key",
+        )
+
+
+def _refuse_missing_checkpoint(model: str, place: str) -> None:
+    folder = Path(model)
+    is_local = folder.is_dir() or model.startswith((".", "/", "~")) or model.count("/") != 1
+    if is_local and not (folder / "config.json").is_file():
+        raise SpecError(
+            f"there is no checkpoint in '{model}' (looked for config.json in "
+            f"{folder.absolute()}); give a saved model's folder or an id on a hub (owner/name)",
+            path=f"{place}.model",
+        )
+
+
+def _check_adapter(model: ModelSpec, place: str) -> None:
+    if model.lora is None:
+        return
+    if model.provider not in ADAPTING:
+        able = " or ".join(sorted(ADAPTING))
+        raise SpecError(
+            f"provider '{model.provider}' puts no adapter on a model; use provider {able}",
+            path=f"{place}.lora",
+        )
+    try:
+        adapter_rank(Path(model.lora))
+    except ValueError as error:
+        raise SpecError(str(error), path=f"{place}.lora") from error
+
+
+def sampling_of(config: GenerateConfig, provider: str, place: str) -> Sampling:
+    """How text is sampled, as an engine takes it.
+
+    Args:
+        config: As in the spec.
+        provider: Of the model that is to be sampled from.
+        place: Where the temperature stands in the spec.
+
+    Raises:
+        SpecError: If the provider would refuse every request.
+    """
+    highest = HIGHEST_TEMPERATURE.get(provider, config.temperature)
+    if config.temperature > highest:
+        raise SpecError(
+            f"provider {provider} takes temperatures up to {highest:g}, got {config.temperature:g}; lower it",
+            path=place,
+        )
+    return Sampling(
+        temperature=config.temperature,
+        top_p=config.top_p,
+        top_k=config.top_k,
+        max_tokens=config.max_tokens,
+        stop=tuple(config.stop_seqs),
+    )

@@ -1,0 +1,122 @@
+"""What a template may consist of: it prints, branches and loops; it neither assigns, defines nor loads.
+
+Refusing the rest has one purpose: what a template can produce is then bounded by its own length times that of
+the data, so that no template eats the memory. Everything that multiplies (repetition, powers, padding, nested
+definitions) is on no list here, and what still can grow (`join`, `replace`) is bounded in `templates`,
+as is the time that loops and filters take.
+"""
+
+from collections.abc import Collection
+from typing import NoReturn
+
+from jinja2 import nodes
+
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.spec.suggestions import unknown_name
+
+TARGET = "target"
+MAX_LOOP_DEPTH = 2
+
+_FILTERS = """
+    abs capitalize count d default dictsort first float int items join last length list lower map max min
+    reject rejectattr replace reverse select selectattr sort string title tojson trim truncate unique upper
+    wordcount
+"""
+_METHODS = """
+    capitalize count endswith get items keys lower lstrip rstrip split splitlines startswith strip title
+    upper values
+"""
+FILTERS = frozenset(_FILTERS.split())
+METHODS = frozenset(_METHODS.split())
+
+_ALLOWED: tuple[type[nodes.Node], ...] = (
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For),
+    *(nodes.Const, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.List, nodes.Tuple),
+    *(nodes.CondExpr, nodes.And, nodes.Or, nodes.Not, nodes.Compare, nodes.Operand, nodes.Test),
+    *(nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Neg, nodes.Pos),
+    *(nodes.Concat, nodes.Filter, nodes.Call, nodes.Keyword),
+)
+_WRITTEN = {
+    nodes.Assign: "{% set %}",
+    nodes.AssignBlock: "{% set %}",
+    nodes.Block: "{% block %}",
+    nodes.CallBlock: "{% call %}",
+    nodes.Dict: "a mapping in braces",
+    nodes.Extends: "{% extends %}",
+    nodes.FilterBlock: "{% filter %}",
+    nodes.FromImport: "{% from %}",
+    nodes.Import: "{% import %}",
+    nodes.Include: "{% include %}",
+    nodes.Macro: "{% macro %}",
+    nodes.Pow: "**",
+    nodes.With: "{% with %}",
+}
+
+
+def check_grammar(tree: nodes.Template, tests: Collection[str], path: str | None) -> None:
+    """Refuse a parsed template that uses what is not allowed.
+
+    Raises:
+        TemplateError: Naming the line and what stands there.
+    """
+    for node in tree.find_all(nodes.Node):
+        if not isinstance(node, _ALLOWED):
+            name = _WRITTEN.get(type(node), type(node).__name__.lower())
+            _refuse(node, f"{name} is not allowed; a template can only print, branch and loop", path)
+        match node:
+            case nodes.Filter(name=name) if name not in FILTERS:
+                _refuse(node, unknown_name("filter", name, FILTERS), path)
+            case nodes.Test(name=name) if name not in tests:
+                _refuse(node, unknown_name("test", name, tests), path)
+            case nodes.Getattr(attr=name) if name.startswith("_"):
+                _refuse(node, f".{name} is not allowed; write ['{name}'] for a field of that name", path)
+            case nodes.Call(node=called):
+                _check_call(called, path)
+            case nodes.List() | nodes.Tuple(ctx="load") if not _is_constant(node):
+                _refuse(node, "a list may hold only constants; give the list as a field of the dataset", path)
+            case nodes.For(recursive=True):
+                _refuse(node, "a recursive loop is not allowed; write the loops out", path)
+    _check_loop_depth(tree, 0, path)
+
+
+def check_variables(
+    tree: nodes.Template, used: Collection[str], allowed: Collection[str], path: str | None
+) -> None:
+    """Refuse a template that uses a variable it will not be given.
+
+    Raises:
+        TemplateError: Naming the line, the variable and those there are.
+    """
+    for name in sorted(set(used) - set(allowed) | ({TARGET} & set(used))):
+        node = next(node for node in tree.find_all(nodes.Name) if node.name == name)
+        if name == TARGET:
+            _refuse(node, "the target is never shown to a model; remove {{ target }}", path)
+        _refuse(node, unknown_name("variable", name, set(allowed) - {TARGET}), path)
+
+
+def _check_call(called: nodes.Node, path: str | None) -> None:
+    match called:
+        case nodes.Getattr(attr=name) if name in METHODS:
+            return
+        case nodes.Getattr(attr=name):
+            _refuse(called, unknown_name("method", name, METHODS), path)
+        case nodes.Name(name=name):
+            _refuse(called, f"{name}() is not allowed; write value | filter or value.method()", path)
+    _refuse(called, "only a method of a value may be called, such as input.strip()", path)
+
+
+def _is_constant(node: nodes.Expr) -> bool:
+    parts = (nodes.Const, nodes.List, nodes.Tuple, nodes.Neg)
+    return all(isinstance(child, parts) for child in node.find_all(nodes.Node))
+
+
+def _check_loop_depth(node: nodes.Node, depth: int, path: str | None) -> None:
+    for child in node.iter_child_nodes():
+        is_loop = isinstance(child, nodes.For)
+        if is_loop and depth == MAX_LOOP_DEPTH:
+            _refuse(child, f"loops may be nested {MAX_LOOP_DEPTH} deep; prepare the data instead", path)
+        _check_loop_depth(child, depth + is_loop, path)
+
+
+def _refuse(node: nodes.Node, sentence: str, path: str | None) -> NoReturn:
+    raise TemplateError(f"line {node.lineno} of the template: {sentence}", path)

@@ -1,0 +1,221 @@
+"""Prompt templates: jinja2 in a sandbox, strict about names, bounded in what it produces.
+
+Values are data: a field that holds `{{ ... }}` is printed as it is. The template itself comes from a spec
+that may be somebody else's, so it cannot reach outside its values, load files, or use up the memory.
+"""
+
+import json
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from winnow.tasks.candidates.template_grammar import FILTERS, check_grammar, check_variables
+from winnow.tasks.errors import TemplateError
+
+MAX_CHARACTERS = 1_000_000  # longer than any context window today
+
+MAX_STEPS = 1_000_000
+"""Turns of loops and uses of filters of one rendering."""
+
+MAX_SECONDS = 5.0
+"""How long one rendering may take: a step on a long text takes longer than one on a short text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A template that has been checked."""
+
+    source: str
+    """As it stands in the spec."""
+    path: str | None
+    """Where it stands in the spec; errors begin with it."""
+    variables: frozenset[str]
+    """The fields it uses; all of them must be given."""
+    compiled: jinja2.Template
+    """What renders it."""
+
+
+def compile_template(source: str, allowed: Collection[str], path: str | None = None) -> Template:
+    """Check and compile a template.
+
+    Args:
+        source: jinja2; what of it may be used is in `tasks.candidates.template_grammar`.
+        allowed: The fields that it will be given, as in `Dataset.field_names`. "target" is never allowed.
+        path: Where it stands in the spec, such as "prompts[0].template".
+
+    Raises:
+        TemplateError: If it is not jinja2, uses a variable that is not allowed (the target above all), or
+            anything outside the grammar.
+    """
+    try:
+        tree = _ENVIRONMENT.parse(source)
+        check_grammar(tree, _ENVIRONMENT.tests, path)
+        variables = frozenset(meta.find_undeclared_variables(tree))
+        check_variables(tree, variables, allowed, path)
+        for loop in tree.find_all(nodes.For):
+            loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
+        return Template(
+            source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
+        )
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateError(f"line {error.lineno} of the template: {error.message}", path) from error
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise TemplateError("the template is nested too deeply; simplify it", path) from error
+    except TemplateError:
+        raise
+    except Exception as error:  # what is constant is worked out here already, and fails as it would later
+        raise TemplateError(_sentence(error), path) from error
+
+
+def render(template: Template, fields: Mapping[str, Any], key: str | None = None) -> str:
+    """The prompt for one example.
+
+    Args:
+        template: From `compile_template`.
+        fields: The example's fields; JSON values, printed as they are and never interpreted.
+        key: The example's key, for the error.
+
+    Raises:
+        TemplateError: If a value is missing or null, an expression fails, the prompt is longer than
+            `MAX_CHARACTERS`, or making it takes more than `MAX_STEPS` or `MAX_SECONDS`.
+    """
+    running = _work.set(_Work())
+    try:
+        return _joined(template.compiled.generate(fields))
+    except Exception as error:  # a filter fails in whichever way its author did not think of
+        where = "" if key is None else f"example {key!r}: "
+        raise TemplateError(f"{where}{_sentence(error)}", template.path) from error
+    finally:
+        _work.reset(running)
+
+
+class _Work:
+    """What one rendering has done so far."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._deadline = time.monotonic() + MAX_SECONDS
+
+    def step(self) -> None:
+        """Count a step; raises `_Unprintable` where it is one too many."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise _Unprintable(f"the template takes more than {MAX_STEPS} steps; {_PREPARE}")
+        if time.monotonic() > self._deadline:
+            raise _Unprintable(f"the template takes more than {MAX_SECONDS:g} s; {_PREPARE}")
+
+
+_PREPARE = "loop over less, or prepare the data instead"
+
+_work: ContextVar[_Work | None] = ContextVar("_work", default=None)
+"""None where a filter is used on constants, while a template is compiled."""
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return f"the template failed: {text}" if not isinstance(error, _Unprintable) else text
+
+
+class _Unprintable(ValueError):
+    """A value that has no place in a prompt."""
+
+
+def _joined(texts: Iterable[str], separator: str = "") -> str:
+    pieces: list[str] = []
+    length = 0
+    for text in texts:
+        length += len(text) + (len(separator) if pieces else 0)
+        _refuse_longer(length)
+        pieces.append(text)
+    return separator.join(pieces)
+
+
+def _refuse_longer(length: int) -> None:
+    if length > MAX_CHARACTERS:
+        raise _Unprintable(
+            f"the prompt is longer than {MAX_CHARACTERS} characters; shorten the template or data"
+        )
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """No repetition of text or lists by an operator: one number in a template must not decide its size."""
+
+    intercepted_binops = frozenset({"*", "%"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
+        for operand in (left, right):
+            if not isinstance(operand, int | float):
+                raise _Unprintable(f"only numbers can stand beside {operator}, got {type(operand).__name__}")
+        return super().call_binop(context, operator, left, right)
+
+
+def _printable(value: Any) -> Any:  # noqa: ANN401
+    """Let through what a JSON value can be, except null; print nothing by accident."""
+    if isinstance(value, str | int | float | list | dict | jinja2.Undefined):  # strict: an Undefined raises
+        return value
+    if value is None:
+        raise _Unprintable("a value to print is null; write {{ name | default('', true) }} if it may be")
+    raise _Unprintable(
+        f"a {type(value).__name__} cannot be printed; call the method, or use | list or | join"
+    )
+
+
+def _join(values: Iterable[Any], separator: str = "") -> str:
+    return _joined((str(_printable(value)) for value in values), str(separator))
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    text, old, new = str(text), str(old), str(new)
+    _refuse_longer(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
+
+
+def _to_json(value: Any) -> str:  # noqa: ANN401
+    return json.dumps(value, ensure_ascii=False)  # jinja2's own escapes < and & for web pages
+
+
+COUNTED = "count each turn"
+"""What every loop goes through; no template can write this name."""
+
+
+@jinja2.pass_context  # which also keeps loops over constants from being run while a template is compiled
+def _counted(_: Context, values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        _step()
+        yield value
+
+
+def _counting(filter_: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter whose uses count as steps."""
+
+    @wraps(filter_)
+    def counting(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        _step()
+        return filter_(*args, **kwargs)
+
+    return counting
+
+
+def _step() -> None:
+    if (work := _work.get()) is not None:
+        work.step()
+
+
+def _sandbox() -> _Sandbox:
+    environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=_printable)
+    environment.globals.clear()
+    own: dict[str, Callable[..., Any]] = {"join": _join, "replace": _replace, "tojson": _to_json}
+    known = {**environment.filters, **own}
+    environment.filters = {name: _counting(known[name]) for name in FILTERS} | {COUNTED: _counted}
+    return environment
+
+
+_ENVIRONMENT = _sandbox()

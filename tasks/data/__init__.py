@@ -1,0 +1,1 @@
+"""Datasets and score tables, from files to values."""

@@ -1,0 +1,118 @@
+"""Tables of preferences: how often each candidate is preferred to each other one.
+
+* `FILE.npz`, `FILE.npz:KEY`  the array `preferences`, or the one named KEY; `features`, if it is there, is
+                              what selectors with a Bradley-Terry model are told of the candidates
+* `FILE.csv`, `FILE.parquet`  one row per candidate: its name, then how often it is preferred to each
+                              candidate, in the order of the rows
+* `campaign:NAME`             the shares of duels won in a campaign of duels of a results database
+"""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.data.array_files import DAMAGED
+from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTableError, read_table
+
+SUM = 1e-6
+"""How far the preferences of two candidates over each other may be from adding up to 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PreferenceTable:
+    """How often each candidate is preferred to each other one."""
+
+    source: str
+    """Where it comes from, as the user wrote it."""
+    candidates: tuple[str, ...]
+    """K different names."""
+    preferences: FloatArray
+    """Shape (K, K), P(row is preferred to column), 1/2 on the diagonal, NaN where unknown."""
+    features: FloatArray | None
+    """Shape (K, d), where the source has some."""
+
+
+def load_preference_table(source: str, storage: str) -> PreferenceTable:
+    """Read a table of preferences.
+
+    Args:
+        source: A file or a campaign, as above.
+        storage: URL of the results database that `campaign:NAME` is looked up in.
+
+    Raises:
+        ScoreTableError: If it cannot be read, is not square, or two preferences contradict each other.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if source.startswith(CAMPAIGN):
+        return _campaign_table(source, storage)
+    table = read_table(source, "preferences")
+    return PreferenceTable(
+        source=source,
+        candidates=table.candidates,
+        preferences=_checked(table.scores, table.candidates, source),
+        features=_features(source, len(table.candidates)),
+    )
+
+
+def _checked(table: FloatArray, candidates: tuple[str, ...], source: str) -> FloatArray:
+    if table.shape[0] != table.shape[1] or len(table) < 2:
+        shape = f"{table.shape[0]} rows and {table.shape[1]} columns of numbers"
+        raise ScoreTableError(
+            f"{source} has {shape}; preferences have a row and a column for each of at least 2 candidates"
+        )
+    preferences = table.copy()
+    np.fill_diagonal(preferences, 0.5)
+    wrong = np.abs(preferences + preferences.T - 1.0) > SUM
+    half_known = np.isnan(preferences) != np.isnan(preferences.T)
+    for i, j in np.argwhere(wrong | half_known)[:1]:
+        a, b = candidates[i], candidates[j]
+        raise ScoreTableError(
+            f"{source}: {a!r} is preferred to {b!r} at {preferences[i, j]:g}, {b!r} to {a!r} at "
+            f"{preferences[j, i]:g}; the two must add up to 1, ties being half for each"
+        )
+    return preferences
+
+
+def _features(source: str, count: int) -> FloatArray | None:
+    path = Path(source.rpartition(":")[0] if ".npz:" in source.lower() else source)
+    if path.suffix.lower() != ".npz":
+        return None
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+            if "features" not in arrays:
+                return None
+            features = arrays["features"]
+    except DAMAGED as error:
+        raise ScoreTableError(f"{path}: features cannot be read ({error}); save it again") from error
+    if features.ndim != 2 or len(features) != count or features.dtype.kind not in "biuf":
+        found = f"of shape {features.shape} and type {features.dtype}"
+        raise ScoreTableError(f"{path}: features are {found}; give a row of numbers for each candidate")
+    return features.astype(np.float64)
+
+
+def _campaign_table(source: str, storage: str) -> PreferenceTable:
+    database = open_database(storage, read_only=True)
+    with closing(database):
+        require_schema(database)
+        with database.reading() as session:
+            campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
+            if campaign.objective != "best-duel":
+                problem = f"asked for {campaign.objective}, so it holds no duels"
+                raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-duel campaign")
+            candidates = campaign_records.candidate_names(session, campaign.id)
+            rows = duel_views.head_to_head(session, campaign.id)
+    preferences = np.full((len(candidates), len(candidates)), np.nan)
+    np.fill_diagonal(preferences, 0.5)
+    for row in rows:
+        pair = candidates.index(row["candidate"]), candidates.index(row["opponent"])
+        preferences[pair] = np.nan if row["win_rate"] is None else row["win_rate"]
+    return PreferenceTable(
+        source=source, candidates=tuple(candidates), preferences=preferences, features=None
+    )

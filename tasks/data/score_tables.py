@@ -1,0 +1,346 @@
+"""Score matrices: a table in a file, or what a campaign has observed.
+
+* `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the one named KEY; rows are candidates
+* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, then one column per example
+* `campaign:NAME`             the comparisons of a campaign of a results database; where `NAME-exhaustive`
+                              has filled its table, those
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.data.array_files import DAMAGED
+from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
+from winnow.tasks.queries.warnings import OUT
+from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
+
+CAMPAIGN = "campaign:"
+NAME_KEYS = ("candidates", "models", "prompts", "names")
+"""Arrays of a .npz file that may hold the candidates' names."""
+MISSING = ("", "na", "nan", "null", "none")
+"""What a cell without a score may hold, in any case."""
+
+
+class ScoreTableError(SpecError):
+    """A score table cannot be read, or holds what is not a score."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ScoreTable:
+    """Scores of every candidate on every example."""
+
+    source: str
+    """Where it comes from, as the user wrote it."""
+    candidates: tuple[str, ...]
+    """K different names."""
+    examples: tuple[str, ...] | None
+    """n names, or None where the source has none."""
+    scores: FloatArray
+    """Shape (K, n), in [0, 1], NaN where missing. Read-only."""
+    is_partial: bool = False
+    """Whether its campaign never asked about some pairs. Which ones depends on the scores of the others, so
+    that means of what is there are biased."""
+
+    @property
+    def grid(self) -> int:
+        """Number of pairs, K n."""
+        return self.scores.size
+
+    @property
+    def missing(self) -> FloatArray:
+        """Share of examples without a score for each candidate, shape (K,)."""
+        share: FloatArray = np.isnan(self.scores).mean(axis=1)
+        return share
+
+    @property
+    def filled(self) -> float:
+        """Share of all pairs that have a score."""
+        return float((~np.isnan(self.scores)).mean())
+
+    def rows(self, positions: IntArray) -> "ScoreTable":
+        """The table of these candidates only, in this order."""
+        names = tuple(self.candidates[position] for position in positions)
+        return replace(self, candidates=names, scores=_frozen(self.scores[positions]))
+
+
+def load_score_table(source: str, storage: str) -> ScoreTable:
+    """Read a score table, in which some scores may be missing.
+
+    Args:
+        source: A path with a suffix this module knows, `FILE.npz:KEY`, or `campaign:NAME`.
+        storage: URL of the results database that `campaign:NAME` is looked up in.
+
+    Raises:
+        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name; or if it
+            is of a campaign without a finished round.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return read_table(source, "scores")
+    with _campaigns(storage) as session:
+        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        return _filled_table(session, campaign) or _campaign_table(session, campaign)
+
+
+def load_ended_table(source: str, storage: str) -> ScoreTable:
+    """The same of a campaign that has ended, so that what is read now is what will be read later.
+
+    Raises:
+        ScoreTableError: As `load_score_table`, or if the campaign has not ended.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return read_table(source, "scores")
+    with _campaigns(storage) as session:
+        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        decision = outcome_records.latest_decision(session, campaign.id)
+        if decision is None or not decision.stop:
+            remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
+            raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
+        return _campaign_table(session, campaign)
+
+
+def read_table(source: str, array: str) -> ScoreTable:
+    """Read a table from a file; `array` is the one taken from a .npz file where KEY is not given.
+
+    Raises:
+        ScoreTableError: As `load_score_table`.
+    """
+    path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", array)
+    reader = _READERS.get(Path(path).suffix.lower())
+    if reader is None:
+        suffix = unknown_name("suffix", Path(path).suffix, _READERS)
+        raise ScoreTableError(f"{path}: {suffix}; convert the table, or name a stored one as {CAMPAIGN}NAME")
+    if not Path(path).is_file():
+        raise ScoreTableError(_no_file(Path(path)))
+    try:
+        table = reader(source, Path(path), key)
+    except OSError as error:
+        raise ScoreTableError(
+            f"{path} cannot be read: {error.strerror or error}; correct the path"
+        ) from error
+    return _checked(table)
+
+
+def require_same_examples(table: ScoreTable, other: ScoreTable) -> None:
+    """Refuse a table of other examples: scores of different examples say nothing about each other.
+
+    Raises:
+        ScoreTableError: If the numbers of examples differ or, where both tables name them, their names.
+    """
+    mine, theirs = table.scores.shape[1], other.scores.shape[1]
+    remedy = "bring both tables to the same examples in the same order"
+    if mine != theirs:
+        raise ScoreTableError(f"{other.source} has {theirs} examples, {table.source} has {mine}; {remedy}")
+    for position, (name, its) in enumerate(zip(table.examples or (), other.examples or (), strict=False)):
+        if name != its:
+            where = f"example {position + 1} is {its!r} in {other.source} and {name!r} in {table.source}"
+            raise ScoreTableError(f"{where}; {remedy}")
+
+
+def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise ScoreTableError(f"{path} holds one bare array; save it with numpy.savez(scores=...)")
+            scores = _npz_scores(path, arrays, key)
+            return ScoreTable(
+                source=source,
+                candidates=_npz_names(arrays, len(scores)) or _numbered(len(scores)),
+                examples=None,
+                scores=scores,
+            )
+    except DAMAGED as error:
+        raise ScoreTableError(
+            f"{path} is not a .npz file of plain arrays ({error}); save it again"
+        ) from error
+
+
+def _npz_scores(path: Path, arrays: Mapping[str, Any], key: str) -> FloatArray:
+    if key not in arrays:
+        matrices = [name for name in arrays if arrays[name].ndim == 2]
+        there = did_you_mean(key, matrices) or f"its matrices: {', '.join(matrices) or 'none'}"
+        raise ScoreTableError(f"{path} has no array {key!r}; name one as {path}:KEY; {there}")
+    values = arrays[key]
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        found = f"of shape {values.shape} and type {values.dtype}"
+        raise ScoreTableError(
+            f"{path}: array {key!r} is {found}; a table is candidates x examples of numbers"
+        )
+    scores: FloatArray = values.astype(np.float64)
+    return scores
+
+
+def _npz_names(arrays: Mapping[str, Any], count: int) -> tuple[str, ...]:
+    """The candidates' names if an array holds as many different ones; prompts, for one, may repeat."""
+    for key in NAME_KEYS:
+        if key in arrays and arrays[key].shape == (count,) and len(set(arrays[key].tolist())) == count:
+            return tuple(str(name) for name in arrays[key])
+    return ()
+
+
+def _csv_table(source: str, path: Path, _: str) -> ScoreTable:
+    names: list[str] = []
+    rows: list[FloatArray] = []
+    examples: list[str] = []
+    try:
+        for place, row in read_rows(path):
+            (_, name), *cells = row.items()
+            examples = examples or [example for example, _ in cells]
+            names.append(name)
+            rows.append(np.array([_number(f"{path}, {place}", example, cell) for example, cell in cells]))
+    except DatasetError as error:
+        raise ScoreTableError(error.message) from error
+    scores = np.array(rows).reshape(len(names), len(examples))
+    return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
+
+
+def _number(place: str, column: str, cell: str) -> float:
+    try:
+        return np.nan if cell.strip().lower() in MISSING else float(cell)
+    except ValueError:
+        problem = f"{cell!r} is not a number; write a score in [0, 1], or nothing where there is none"
+        raise ScoreTableError(f"{place}, column {column!r}: {problem}") from None
+
+
+def _parquet_table(source: str, path: Path, _: str) -> ScoreTable:
+    import pyarrow  # a quarter of a second that other formats need not pay
+
+    try:
+        return _of_columns(source, path)
+    # Of the latter kinds are names that are no UTF-8, and time zones that Python does not know.
+    except (pyarrow.ArrowException, ValueError, LookupError, OverflowError) as error:
+        raise ScoreTableError(f"{path} is not a Parquet file ({error}); write it again") from error
+
+
+def _of_columns(source: str, path: Path) -> ScoreTable:
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = pyarrow.parquet.read_table(path)
+    examples = columns.column_names[1:]
+    scores = np.empty((columns.num_rows, len(examples)))
+    for position, example in enumerate(examples):
+        try:
+            column = columns.column(position + 1).cast(pyarrow.float64())
+        except pyarrow.ArrowException as error:
+            problem = f"column {example!r} holds {columns.column(position + 1).type}, not numbers"
+            raise ScoreTableError(f"{path}: {problem}; after the first column come scores only") from error
+        scores[:, position] = column.to_numpy(zero_copy_only=False)
+    names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
+    return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
+
+
+_READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {
+    ".csv": _csv_table,
+    ".npz": _npz_table,
+    ".parquet": _parquet_table,
+}
+
+
+@contextmanager
+def _campaigns(storage: str) -> Generator[Session, None, None]:
+    with closing(open_database(storage, read_only=True)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            yield session
+
+
+def _best_mean(session: Session, name: str) -> CampaignRecord:
+    campaign = campaign_records.get_campaign(session, name)
+    if campaign.objective != "best-mean":
+        problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
+        raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
+    return campaign
+
+
+def _filled_table(session: Session, campaign: CampaignRecord) -> ScoreTable | None:
+    """The table of the campaign that has asked all that this one left out; None where there is none."""
+    full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
+    if full is None or not has_the_same_scores(full.spec, campaign.spec):
+        return None
+    if outcome_records.latest_decision(session, full.id) is None:
+        return None
+    table = _campaign_table(session, full)
+    return None if table.is_partial else table
+
+
+def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
+    """What a campaign was told; without dropped candidates, where it asked about all others everywhere."""
+    decision = outcome_records.latest_decision(session, campaign.id)
+    if decision is None:
+        remedy = f"go on with it first: winnow resume {campaign.name}"
+        raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
+    candidates = campaign_records.candidate_names(session, campaign.id)
+    examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
+    scores = np.full((len(candidates), len(examples)), np.nan)
+    asked = np.zeros(scores.shape, dtype=np.bool_)
+    for told in round_records.told_rounds(session, campaign.id):
+        pairs = np.asarray(told.arms), np.asarray(told.examples)
+        asked[pairs] = True
+        scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
+    table = _checked(
+        ScoreTable(
+            source=f"{CAMPAIGN}{campaign.name}",
+            candidates=tuple(candidates),
+            examples=tuple(examples),
+            scores=scores,
+            is_partial=not asked.all(),
+        )
+    )
+    kept = np.flatnonzero([status not in OUT for status in decision.status])
+    if table.is_partial and kept.size and asked[kept].all():
+        return replace(table.rows(kept), is_partial=False)
+    return table
+
+
+def _checked(table: ScoreTable) -> ScoreTable:
+    scores, source = table.scores, table.source
+    if scores.size == 0:
+        shape = f"{scores.shape[0]} candidates x {scores.shape[1]} examples"
+        raise ScoreTableError(f"{source} has {shape}; a table needs at least one of each")
+    repeated = [name for name in set(table.candidates) if table.candidates.count(name) > 1]
+    if repeated:
+        raise ScoreTableError(f"{source} has two candidates called {min(repeated)!r}; rename one of them")
+    outside = (scores < 0.0) | (scores > 1.0)
+    if outside.any():
+        row, column = np.unravel_index(outside.argmax(), scores.shape)
+        example = repr(table.examples[column]) if table.examples else str(column + 1)
+        where = f"candidate {table.candidates[row]!r}, example {example}"
+        raise ScoreTableError(
+            f"{source}: {where}: the score is {scores[row, column]:g}; scale all scores to [0, 1]"
+        )
+    return replace(table, scores=_frozen(scores))
+
+
+def _frozen(scores: FloatArray) -> FloatArray:
+    scores.setflags(write=False)
+    return scores
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"candidate-{number}" for number in range(1, count + 1))
+
+
+def _no_file(path: Path) -> str:
+    siblings: Sequence[str] = []
+    if path.parent.is_dir():
+        siblings = [entry.name for entry in path.parent.iterdir()]
+    remedy = did_you_mean(path.name, siblings) or "correct the path"
+    return f"there is no file {path} (working directory {Path.cwd()}); {remedy}"

@@ -1,0 +1,100 @@
+"""What files and campaigns say of the examples of a score table, in the order of its columns."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import Database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.data.array_files import DAMAGED
+from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.suggestions import did_you_mean
+
+ARRAYS = (".npy", ".npz")
+
+
+def is_array(source: str) -> bool:
+    """Whether a source is `FILE.npy`, `FILE.npz` or `FILE.npz:KEY`."""
+    return ".npz:" in source.lower() or Path(source).suffix.lower() in ARRAYS
+
+
+def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndarray:
+    """An array with a row for each example.
+
+    Args:
+        place: How the source is called in errors.
+        source: The array; the only one of an .npz file needs no KEY.
+        table: Of n examples.
+        n_axes: 2 for numbers of shape (n, d), 1 for anything of shape (n,).
+
+    Raises:
+        SpecError: If it cannot be read, or is not of this shape.
+    """
+    path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", "")
+    try:
+        with open(path, "rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            values: np.ndarray = _member(place, loaded, key) if isinstance(loaded, Mapping) else loaded
+    except OSError as error:
+        raise SpecError(f"{place} cannot be read: {error.strerror or error}; correct the path") from error
+    except DAMAGED as error:
+        raise SpecError(f"{place} is not a file of plain arrays ({error}); save it again") from error
+    n_examples = table.scores.shape[1]
+    if values.ndim != n_axes or len(values) != n_examples or (n_axes == 2 and values.dtype.kind not in "iuf"):
+        wanted = f"({n_examples}, d) of numbers" if n_axes == 2 else f"({n_examples},)"
+        found = f"has shape {values.shape} and type {values.dtype}"
+        raise SpecError(f"{place} {found}; {table.source} needs shape {wanted}, a row for each example")
+    return values
+
+
+def in_order(found: Mapping[str, Any], table: ScoreTable, place: str, what: str) -> list[Any]:
+    """What was found, by name, for each example of the table.
+
+    Raises:
+        SpecError: If the table does not name its examples, or nothing was found for one.
+    """
+    if table.examples is None:
+        raise SpecError(
+            f"{place}: the examples of {table.source} have no names to find theirs by; give an array in "
+            "their order (.npy), or name the examples in a .csv or .parquet table"
+        )
+    for name in table.examples:
+        if name not in found:
+            raise SpecError(f"{place} has no {what} of example {name!r}; add it")
+    return [found[name] for name in table.examples]
+
+
+def require_campaign(table: ScoreTable, place: str, remedy: str) -> None:
+    """Refuse a table from a file.
+
+    Raises:
+        SpecError: If it is one; `remedy` is what to do instead.
+    """
+    if not table.source.startswith(CAMPAIGN):
+        raise SpecError(f"{place}: nothing is known of the examples of {table.source} but scores; {remedy}")
+
+
+def stored_campaign(database: Database, name: str) -> CampaignRecord:
+    """A campaign by its name.
+
+    Raises:
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    require_schema(database)
+    with database.reading() as session:
+        return campaign_records.get_campaign(session, name)
+
+
+def _member(place: str, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray:
+    names = list(arrays)
+    if not key and len(names) == 1:
+        return arrays[names[0]]
+    if key not in names:
+        there = did_you_mean(key, names) or f"its arrays: {', '.join(names) or 'none'}"
+        raise SpecError(f"{place}: name the array as FILE.npz:KEY; {there}")
+    return arrays[key]

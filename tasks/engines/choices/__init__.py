@@ -1,0 +1,1 @@
+"""Requests for the most probable of fixed texts."""

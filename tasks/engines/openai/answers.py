@@ -1,0 +1,170 @@
+"""What an OpenAI-compatible server answers, read with care: all of it comes from elsewhere."""
+
+import json
+from contextlib import suppress
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from winnow.tasks.engines.openai.errors import Server, Unreadable
+from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
+
+MOST_DIGITS = 100
+"""Of a whole number. Python takes time that grows with their square."""
+
+MOST_LISTED = 10_000
+"""Models that are read of a server's list."""
+
+
+class _Part(BaseModel):
+    """Part of an answer: what is not needed is passed over, what is needed has exactly its type."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Usage(_Part):
+    """Tokens that were counted by the server."""
+
+    prompt_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
+    completion_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
+
+
+class Message(_Part):
+    """What a chat answers; without content where all tokens went into reasoning."""
+
+    content: str | None = None
+    refusal: str | None = None
+
+
+class TokenLogprob(_Part):
+    """A token and its natural log-probability."""
+
+    token: str
+    logprob: float
+
+
+class TokenPosition(_Part):
+    """The most probable tokens at one place of a chat's answer."""
+
+    top_logprobs: list[TokenLogprob] = Field(default=[], fail_fast=True)
+
+
+class Logprobs(_Part):
+    """Log-probabilities in the form of chats (`content`) or of plain completions (`top_logprobs`)."""
+
+    content: list[TokenPosition] | None = Field(default=None, fail_fast=True)
+    top_logprobs: list[dict[str, float] | None] | None = Field(default=None, fail_fast=True)
+
+    def first(self) -> dict[str, float]:
+        """Log-probability of each known token at the first place, by the token as the server writes it."""
+        if self.content:
+            return {each.token: each.logprob for each in self.content[0].top_logprobs}
+        return dict(self.top_logprobs[0] or {}) if self.top_logprobs else {}
+
+
+class Choice(_Part):
+    """One of the texts that were asked for; there is only one."""
+
+    text: str | None = None
+    message: Message | None = None
+    finish_reason: str | None = None
+    logprobs: Logprobs | None = None
+
+
+class Generated(_Part):
+    """A completion or a chat completion."""
+
+    choices: list[Choice] = Field(min_length=1, fail_fast=True)
+    usage: Usage
+
+    @property
+    def first_logprobs(self) -> dict[str, float]:
+        """See `Logprobs.first`; empty where the server told none."""
+        logprobs = self.choices[0].logprobs
+        return logprobs.first() if logprobs else {}
+
+
+class ServedModel(_Part):
+    """A model that a server lists."""
+
+    id: str
+    owned_by: str | None = None
+    max_model_len: int | None = Field(default=None, ge=1, lt=TOKEN_LIMIT)
+
+
+class Version(_Part):
+    """What vLLM says of itself."""
+
+    version: str = Field(max_length=100)
+
+
+class Tokens(_Part):
+    """A text as the ids of its tokens; only vLLM tells."""
+
+    tokens: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(fail_fast=True)
+    token_strs: list[str] | None = Field(default=None, fail_fast=True)
+
+
+def json_value(body: bytes) -> Any:  # noqa: ANN401 -- whatever JSON there is
+    """What a body holds; raises `Unreadable` if that is no JSON, or none of the sizes that answers have."""
+    try:
+        return json.loads(body, parse_int=_whole_number)
+    except ValueError as error:
+        raise Unreadable(f"no JSON: {error}") from error
+    except RecursionError as error:
+        raise Unreadable("brackets within brackets without an end") from error
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise Unreadable(f"a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+def read(kind: type[_Part], value: Any) -> Any:  # noqa: ANN401 -- JSON in, one of the classes above out
+    """A JSON value as one of the classes above; raises `Unreadable`."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in detail["loc"]) or "the answer"
+        raise Unreadable(f"{place}: {detail['msg']}") from error
+
+
+def read_listing(value: Any) -> list[ServedModel]:  # noqa: ANN401 -- JSON
+    """The models that a server lists, in whichever form; what cannot be read is left out."""
+    listed = value.get("data") if isinstance(value, dict) else value
+    found = []
+    for each in listed[:MOST_LISTED] if isinstance(listed, list) else []:
+        with suppress(ValidationError):
+            found.append(ServedModel.model_validate(each))
+    return found
+
+
+def read_generated(value: Any, *, chat: bool) -> Generated:  # noqa: ANN401 -- JSON
+    """The answer to a request for a text; raises `Unreadable`."""
+    generated: Generated = read(Generated, value)
+    choice = generated.choices[0]
+    if (choice.message if chat else choice.text) is None:
+        raise Unreadable(f"choices.0.{'message' if chat else 'text'}: Field required")
+    return generated
+
+
+def answer_of(generated: Generated, server: Server, seconds: float) -> Answer:
+    """Ours, from the server's; a text that was ended by anything but its end or its length is none."""
+    choice = generated.choices[0]
+    refusal = choice.message.refusal if choice.message else None
+    if refusal:
+        return GenerationFailure(reason="refused", detail=f"the model says: {server.shown(refusal)}")
+    if choice.finish_reason not in ("stop", "length"):
+        return GenerationFailure(
+            reason="refused", detail=f"the server ended it by {server.shown(repr(choice.finish_reason))}"
+        )
+    text = choice.message.content if choice.message else choice.text
+    return Completion(
+        text=text or "",
+        finish_reason=choice.finish_reason,
+        input_tokens=generated.usage.prompt_tokens,
+        output_tokens=generated.usage.completion_tokens,
+        seconds=seconds,
+    )

@@ -1,0 +1,190 @@
+"""Our side of a model that a server runs: any server that speaks OpenAI's API, asked over HTTP."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+
+from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in
+from winnow.tasks.engines.errors import EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
+from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, Server
+from winnow.tasks.engines.openai.requests import RESERVED, answer_bytes, generation_body, generation_path
+from winnow.tasks.engines.openai.server_calls import ServerCalls, answers_of
+from winnow.tasks.engines.openai.server_info import ServerInfo, greet
+from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.providers import EngineSettings
+
+if TYPE_CHECKING:
+    from winnow.tasks.engines.openai.text_choices import TextChoices
+    from winnow.tasks.engines.openai.token_choices import TokenChoices
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class OpenaiEngine:
+    """A model behind an OpenAI-compatible server, first spoken to at its first use.
+
+    Requests are sent from an event loop in a thread of the engine's own.
+
+    Args:
+        model: `model_args` are put into the body of every request.
+        settings: How long to wait, how often to ask and how much at once.
+
+    Raises:
+        EngineLoadFailed: If `model_args` set what Winnow sets.
+    """
+
+    def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
+        if taken := sorted(RESERVED & model.model_args.keys()):
+            raise EngineLoadFailed(model.name, f"model_args may not set {taken[0]}: Winnow does")
+        self._model = model
+        self._settings = settings
+        self._server = Server(
+            model=model.name,
+            url=model.model_base_url or OPENAI_URL,
+            key=key_in(model.api_key) if model.api_key else "",
+            variable=model.api_key,
+        )
+        self._root = self._server.url.removesuffix("/v1")
+        self._greeting: ServerInfo | None = None
+        self._chooser: TextChoices | TokenChoices | None = None
+        self._deadline = float("inf")
+        self._thread = ExitStack()
+        self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
+        try:
+            self._calls = self._loop.call(self._open_calls)
+        except BaseException:
+            self._thread.close()
+            raise
+
+    @property
+    def identity(self) -> str:
+        """Software as far as the server tells it, and the id of the model; asks the server once."""
+        version = self._greeted().vllm
+        return " ".join(filter(None, ["openai", version and f"vllm/{version}", self._model.model]))
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; see `Engine.generate`."""
+        greeting = self._greeted()
+        self._deadline = _from_now(self._settings.batch_timeout)
+        answers: dict[int, Answer] = {}
+        writing: dict[int, Request] = {}
+        choosing: dict[int, Request] = {}
+        for i, request in enumerate(requests):
+            if failure := self._unsendable(request.prompt):
+                answers[i] = failure
+            else:
+                (choosing if request.sampling.choices else writing)[i] = request
+        try:
+            answers.update(zip(writing, self._write(list(writing.values()), greeting), strict=True))
+            answers.update(zip(choosing, self._choose(list(choosing.values()), greeting), strict=True))
+        except NotThere as error:
+            listed = self._server.shown(", ".join(greeting.listed)) or "no models"
+            raise EngineLoadFailed(self._model.name, f"{error.why}; it lists {listed}") from error
+        return [answers[i] for i in range(len(requests))]
+
+    def close(self) -> None:
+        """Give up what is under way, close all connections and end the thread."""
+        with suppress(RuntimeError):  # closed before
+            self._loop.call(self._calls.close)
+            self._loop.call(self._loop.stop, True)
+        self._thread.close()
+
+    def _open_calls(self) -> ServerCalls:
+        return ServerCalls(
+            self._server,
+            max_connections=self._settings.max_connections,
+            request_timeout=self._settings.request_timeout,
+            max_retries=self._settings.max_retries,
+        )
+
+    def _greeted(self) -> ServerInfo:
+        if self._greeting is None:
+            self._deadline = _from_now(self._settings.load_timeout)
+            [self._greeting] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
+        return self._greeting
+
+    def _unsendable(self, prompt: str) -> GenerationFailure | None:
+        if not prompt and not self._model.chat:
+            return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
+        try:
+            prompt.encode()
+        except UnicodeEncodeError as error:
+            return GenerationFailure(reason="bad_prompt", detail=f"it is no Unicode: {error}")
+        return None
+
+    def _write(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
+        started = time.perf_counter()
+        generated = self._ask_all(partial(self._generated, greeting), requests)
+        share = (time.perf_counter() - started) / max(1, len(requests))
+        return [
+            each if isinstance(each, GenerationFailure) else answer_of(each, self._server, share)
+            for each in generated
+        ]
+
+    async def _generated(self, greeting: ServerInfo, request: Request) -> Generated | GenerationFailure:
+        body = generation_body(
+            self._model,
+            request,
+            is_vllm=greeting.vllm is not None,
+            max_model_len=greeting.max_model_len,
+        )
+        try:
+            return await self._calls.post(
+                generation_path(self._model),
+                body,
+                partial(read_generated, chat=self._model.chat),
+                most_bytes=answer_bytes(body),
+            )
+        except RequestRefused as error:
+            return error.failure
+
+    def _choose(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
+        if not requests:
+            return []
+        if self._chooser is None:
+            self._chooser = self._new_chooser(greeting)
+        return self._chooser.answer(requests)
+
+    def _new_chooser(self, greeting: ServerInfo) -> "TextChoices | TokenChoices":
+        # Imported here: both need torch, which texts without choices do not.
+        from winnow.tasks.engines.openai.text_choices import TextChoices
+        from winnow.tasks.engines.openai.token_choices import TokenChoices
+
+        if greeting.vllm is None or greeting.max_model_len is None:
+            return TextChoices(self._model, self._calls, self._ask_all)
+        return TokenChoices(
+            self._model,
+            self._calls,
+            root=self._root,
+            max_model_len=greeting.max_model_len,
+            ask_all=self._ask_all,
+        )
+
+    def _ask_all(self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> list[Result]:
+        return self._loop.call(self._in_time, ask, items)
+
+    async def _in_time(self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> list[Result]:
+        try:
+            with anyio.fail_after(max(0.0, self._deadline - time.monotonic())):
+                return await answers_of(ask, items)
+        except TimeoutError as error:
+            raise EngineTimeout(
+                self._model.name, f"{self._server.url} did not answer {len(items)} requests in time"
+            ) from error
+
+
+def start(model: ModelRef, settings: EngineSettings) -> Engine:
+    """An engine for a model that a server runs; nothing is sent yet."""
+    return OpenaiEngine(model, settings)
+
+
+def _from_now(seconds: float | None) -> float:
+    """A moment by `time.monotonic`; None is never."""
+    return time.monotonic() + seconds if seconds is not None else float("inf")

@@ -1,0 +1,80 @@
+"""What an OpenAI-compatible server is sent for a request."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from winnow.tasks.engines.choices.escape_special_tokens import without_turns
+from winnow.tasks.engines.openai.answer_sizes import bytes_for
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+
+RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
+"""Keys of a body that `model_args` may not set."""
+
+TOKEN_KEYS = ("max_tokens", "max_completion_tokens")
+"""Keys of a body that say how many tokens the answer may have; `model_args` may put one for the other."""
+
+DEFAULT_TOKENS = 2**17
+"""What a body without either of them may be answered with."""
+
+PLAIN_VLLM = {"min_p": 0.0, "repetition_penalty": 1.0}
+"""What vLLM would otherwise take from the checkpoint's generation_config."""
+
+
+def generation_path(model: ModelRef) -> str:
+    """Where texts are asked for, after the base URL."""
+    return "/chat/completions" if model.chat else "/completions"
+
+
+def generation_body(
+    model: ModelRef, request: Request, *, is_vllm: bool = False, max_model_len: int | None = None
+) -> dict[str, Any]:
+    """What is sent to have a text generated.
+
+    Args:
+        model: Its `model_args` come last; a null takes a key out.
+        request: What is asked.
+        is_vllm: Whether the server is known to be vLLM, and takes more than OpenAI's own.
+        max_model_len: Its context window in tokens, where known.
+    """
+    sampling = request.sampling
+    limit = sampling.max_tokens if max_model_len is None else min(sampling.max_tokens, max_model_len - 1)
+    body = {
+        "model": model.model,
+        **prompt_fields(model, request.prompt),
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "max_tokens": limit,
+        **_seed(request),
+        **_top_k(sampling, is_vllm),
+        **(PLAIN_VLLM if is_vllm else {}),
+        **dict(model.model_args),
+    }
+    if sampling.stop:
+        body["stop"] = list(sampling.stop)
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def answer_bytes(body: Mapping[str, Any]) -> int:
+    """The longest answer to such a body, in bytes: it follows from the tokens that it allows."""
+    allowed = [body[key] for key in TOKEN_KEYS if type(body.get(key)) is int]
+    return bytes_for(max(allowed, default=DEFAULT_TOKENS))
+
+
+def prompt_fields(model: ModelRef, prompt: str) -> dict[str, Any]:
+    """The prompt as a text, or as the one message of a chat, in which it cannot end its own turn."""
+    if not model.chat:
+        return {"prompt": prompt}
+    fields: dict[str, Any] = {"messages": [{"role": "user", "content": without_turns(prompt)}]}
+    if model.chat_template_args:
+        fields["chat_template_kwargs"] = dict(model.chat_template_args)
+    return fields
+
+
+def _seed(request: Request) -> dict[str, Any]:
+    # Greedy text depends on no seed, and some servers know none.
+    return {"seed": request.seed} if request.sampling.temperature > 0.0 else {}
+
+
+def _top_k(sampling: Sampling, is_vllm: bool) -> dict[str, Any]:
+    # OpenAI's own API has no such key; a server without it says so where a spec asks for it.
+    return {"top_k": sampling.top_k} if is_vllm or sampling.top_k else {}

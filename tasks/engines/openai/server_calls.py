@@ -1,0 +1,139 @@
+"""Calls to one server: as many at once as it takes, each sent again a bounded number of times."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import Any, Protocol, TypeVar
+
+import anyio
+
+from winnow.tasks.engines.errors import EngineDied, EngineTimeout
+from winnow.tasks.engines.openai.adaptive_concurrency import AdaptiveConcurrency
+from winnow.tasks.engines.openai.answers import json_value
+from winnow.tasks.engines.openai.errors import RetryableError, Server, setback
+from winnow.tasks.engines.openai.server_line import LISTING_BYTES, ServerLine
+
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
+LONGEST_DELAY = 8.0
+
+
+class AskAll(Protocol):
+    """Asks about all items at once and waits for the answers; answer i belongs to item i."""
+
+    def __call__(self, ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item], /) -> list[Answer]:
+        """Raises `EngineError`."""
+
+
+class ServerCalls:
+    """Sends requests to a server until they are answered. For one event loop, in which it must be made.
+
+    Args:
+        server: What is asked.
+        max_connections: Requests at once, at the most.
+        request_timeout: Seconds an answer may take.
+        max_retries: How often one request is sent again.
+    """
+
+    def __init__(
+        self, server: Server, *, max_connections: int, request_timeout: float, max_retries: int
+    ) -> None:
+        self._server = server
+        self._timeout = request_timeout
+        self._max_retries = max_retries
+        self._places = AdaptiveConcurrency(max_connections)
+        self._jitter = Random(0)  # moves moments, and nothing that is stored
+        self._line = ServerLine(server, max_connections=max_connections)
+
+    async def get(self, path: str, read: Callable[[Any], Answer]) -> Answer:
+        """Like `post`, without a body, for what has the length of a list of models at the most."""
+        url = self._url(path)
+        return await self._until_answered(
+            lambda: self._line.send("GET", url, None, most_bytes=LISTING_BYTES), read
+        )
+
+    async def post(
+        self, path: str, body: dict[str, Any], read: Callable[[Any], Answer], *, most_bytes: int
+    ) -> Answer:
+        """Send a body and return what `read` makes of the answer.
+
+        Args:
+            path: After the base URL, or a URL of the same server.
+            body: What is sent, as JSON values.
+            read: Turns the JSON value of an answer into ours; an `Unreadable` says that it is none.
+            most_bytes: The longest answer that is read.
+
+        Raises:
+            RequestRefused: If the request itself is at fault.
+            EngineLoadFailed: If no request can be answered: the key, the address or the model.
+            EngineDied: If it was not answered after all retries.
+            EngineTimeout: If the server wants to be left alone for longer than there is time.
+        """
+        url, content = self._url(path), json.dumps(body).encode("ascii")
+        return await self._until_answered(
+            lambda: self._line.send("POST", url, content, most_bytes=most_bytes), read
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._line.close()
+
+    def _url(self, path: str) -> str:
+        return f"{self._server.url}{path}" if path.startswith("/") else path
+
+    async def _until_answered(
+        self, send: Callable[[], Awaitable[bytes]], read: Callable[[Any], Answer]
+    ) -> Answer:
+        retries = 0
+        while True:
+            async with self._places.turn() as cuts:
+                try:
+                    with anyio.fail_after(self._timeout):
+                        answer = read(json_value(await send()))
+                    self._places.widen()
+                    return answer
+                except Exception as error:  # `setback` raises what it does not know
+                    trouble = setback(error, self._server)
+                    if trouble.too_much:
+                        self._places.narrow(cuts)
+                    if retries == self._max_retries:
+                        raise self._given_up(trouble) from error
+            retries += 1
+            await self._wait(trouble, retries)
+
+    async def _wait(self, trouble: RetryableError, retries: int) -> None:
+        if trouble.wait is None:
+            delay = min(FIRST_DELAY * 2 ** (retries - 1), LONGEST_DELAY)
+            await anyio.sleep(delay * self._jitter.uniform(0.75, 1.0))
+            return
+        if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
+            raise EngineTimeout(
+                self._server.model,
+                f"{self._server.url} wants to be left alone for {trouble.wait:g} s, longer than "
+                "execution.batch_timeout leaves",
+            )
+        self._places.pause(trouble.wait)
+
+    def _given_up(self, trouble: RetryableError) -> EngineDied:
+        times = f"{self._max_retries + 1} attempts" if self._max_retries else "one attempt"
+        return EngineDied(self._server.model, f"{self._server.url} {trouble.why} (after {times})")
+
+
+async def answers_of(ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
+    """Ask about all items at once; answer i belongs to item i. The first error ends it for all."""
+    answers: dict[int, Answer] = {}
+
+    async def answer(position: int) -> None:
+        answers[position] = await ask(items[position])
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for position in range(len(items)):
+                tasks.start_soon(answer, position)
+    except ExceptionGroup as group:
+        first = group.exceptions[0]
+    else:
+        return [answers[position] for position in range(len(items))]
+    raise first

@@ -1,0 +1,154 @@
+"""One exchange with a server over HTTP: sent to that server alone, and of bounded cost whatever it answers.
+
+A body is read as it comes, and given up once it is longer than what was asked for can need. It is asked for
+uncompressed, and refused in any other form, so that it cannot grow in memory. The headers are bounded by the
+HTTP library (100 KiB), the time by the caller.
+"""
+
+import os
+from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx
+
+from winnow.tasks.candidates.server_keys import OPENAI_URL
+from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.openai.answer_sizes import KIB, MIB
+from winnow.tasks.engines.openai.errors import SHOWN, Server, StatusError, Unreadable
+
+LISTING_BYTES = 8 * MIB
+"""The longest list of models; gateways list hundreds of them with descriptions."""
+
+MOST_REDIRECTS = 5
+
+ACCOUNT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
+"""Variables that name an account at OpenAI -> headers in which OpenAI, and nobody else, is told of it."""
+
+
+class ServerLine:
+    """Connections to one server. For one event loop, in which it must be made.
+
+    Args:
+        server: Where requests go.
+        max_connections: How many at the most.
+
+    Raises:
+        EngineLoadFailed: If the URL is none, or the key or the account at OpenAI cannot be sent in a header.
+    """
+
+    def __init__(self, server: Server, *, max_connections: int) -> None:
+        self._server = server
+        try:
+            self._origin = _origin(httpx.URL(server.url))
+            self._client = httpx.AsyncClient(
+                headers=_headers(server, is_openai=self._origin == _origin(httpx.URL(OPENAI_URL))),
+                timeout=None,  # the caller bounds the whole exchange
+                limits=httpx.Limits(
+                    max_connections=max_connections, max_keepalive_connections=max_connections
+                ),
+                # A server's cookies are neither kept nor sent back.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            )
+        except (httpx.InvalidURL, ValueError, ImportError) as error:  # of the URL, or of a proxy's
+            raise EngineLoadFailed(
+                server.model,
+                f"no connection to {server.url} can be set up ({server.shown(one_sentence(error))}); correct "
+                "model_base_url, or the proxy in the environment",
+            ) from error
+
+    async def send(self, method: str, url: str, content: bytes | None, *, most_bytes: int) -> bytes:
+        """Send a request and return the body of the answer.
+
+        Args:
+            method: "GET" or "POST".
+            url: On this server.
+            content: A JSON text, or None.
+            most_bytes: The longest body that is read.
+
+        Raises:
+            StatusError: If the server answers with a status from 300 on that leads nowhere.
+            Unreadable: If the body is too long or compressed.
+            EngineLoadFailed: If it sends the request on to another server.
+            httpx.RequestError: If there is no answer.
+        """
+        headers = {} if content is None else {"content-type": "application/json"}
+        request = self._client.build_request(method, url, content=content, headers=headers)
+        for _ in range(1 + MOST_REDIRECTS):
+            response = await self._client.send(request, stream=True)
+            try:
+                if response.next_request is None:
+                    return await _body(response, most_bytes)
+                request = response.next_request
+            finally:
+                await response.aclose()
+            self._refuse_elsewhere(request.url)
+        raise Unreadable(f"more than {MOST_REDIRECTS} redirects")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    def _refuse_elsewhere(self, url: httpx.URL) -> None:
+        if _origin(url) != self._origin:
+            raise EngineLoadFailed(
+                self._server.model,
+                f"{self._server.url} sends requests on to {self._server.shown(str(url))}, which gets neither "
+                "prompts nor keys; name that server as model_base_url if it is the one you mean",
+            )
+
+
+async def _body(response: httpx.Response, most_bytes: int) -> bytes:
+    status = response.status_code
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if status >= 300:
+        said = b"" if encoding != "identity" else await _beginning(response)
+        raise StatusError(status, response.headers, said)
+    if encoding != "identity":
+        raise Unreadable(f"a body compressed by {encoding!r}, which was not asked for")
+    told = response.headers.get("content-length", "")
+    body = bytearray()
+    if not _is_above(told, most_bytes):
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > most_bytes:
+                break
+        else:
+            return bytes(body)
+    raise Unreadable(f"a body of more than {most_bytes} bytes, which is more than was asked for can need")
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    """As much of a body as is shown."""
+    said = bytearray()
+    async for chunk in response.aiter_raw():
+        said += chunk
+        if len(said) > 4 * SHOWN + KIB:  # with room for its JSON, four bytes to a character
+            break
+    return bytes(said)
+
+
+def _is_above(digits: str, limit: int) -> bool:
+    """Whether a length as a header tells it is above a limit, however many digits it has."""
+    return digits.isdecimal() and (len(digits) > 18 or int(digits) > limit)
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _headers(server: Server, *, is_openai: bool) -> Mapping[str, str]:
+    headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "winnow"}
+    sent: dict[str, tuple[str | None, str]] = {}
+    if server.key:
+        sent["authorization"] = server.variable, f"Bearer {server.key}"
+    if is_openai:
+        accounts = {header: (name, os.environ.get(name, "").strip()) for name, header in ACCOUNT.items()}
+        sent |= {header: (name, value) for header, (name, value) in accounts.items() if value}
+    for header, (variable, value) in sent.items():
+        if not (value.isascii() and value.isprintable()):
+            raise EngineLoadFailed(
+                server.model,
+                f"${variable} holds characters that no header can; set it to the plain key or name",
+            )
+        headers[header] = value
+    return headers

@@ -1,0 +1,1 @@
+"""Engines of several models at once, and which of them are loaded."""

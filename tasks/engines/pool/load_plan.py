@@ -1,0 +1,142 @@
+"""In which order models are asked, and which of them make room: few loads, and cheap ones.
+
+A pass asks each of some models once, group after group. A pass over the models W while L are loaded costs at
+least one load for each of W that is not in L, and asking those of L first costs no more than that. What is
+left to choose is who stays in memory for the next pass:
+
+* Models that are known to be asked soon stay before all others: Belady's rule, as far as the future is known.
+* Of the others, the one with the least credit goes. A model's credit is the time that it would take to load
+  again, on top of the credit of the last one that went when it was last asked: the GreedyDual rule of Young
+  (1994), which with k places costs at most k times as much as knowing the future, and with equal costs is
+  "least recently used".
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+SHORTEST = 1.0
+"""Seconds that a load counts at least."""
+
+
+def weight(seconds: float) -> float:
+    """What a load counts: its seconds to the nearest power of 2, so that chance tells no equals apart."""
+    return float(2 ** round(math.log2(max(SHORTEST, seconds))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentModel:
+    """A loaded model."""
+
+    key: str
+    devices: tuple[int, ...]
+    """Where it takes a place."""
+    busy: bool = False
+    """Whether it is being asked; it then cannot go, and its devices do nothing else."""
+    credit: float = 0.0
+    """What speaks for keeping it, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Where a model finds a place, and who goes for it."""
+
+    devices: tuple[int, ...]
+    leaving: tuple[str, ...] = ()
+
+
+def asking_order(
+    wanted: Sequence[str],
+    *,
+    loaded: Collection[str],
+    asleep: Collection[str] = (),
+    later: Collection[str] = (),
+    seconds: Mapping[str, float],
+) -> list[str]:
+    """The models of a pass in the order in which they should be asked.
+
+    Those in memory come first, then those that sleep, then those to load: the dearest last, since the last
+    ones are still there when the next pass begins, and after them those that it is known to ask.
+
+    Args:
+        wanted: Models of the pass, each once.
+        loaded: Models in memory.
+        asleep: Models whose weights are in the machine's memory.
+        later: Models that the next pass will ask.
+        seconds: What it takes to load a model, as `weight` has it; one that is not known counts least.
+    """
+
+    def rank(key: str) -> tuple[int, bool, float]:
+        if key in loaded:
+            return (0, False, 0.0)
+        return (1 if key in asleep else 2, key in later, seconds.get(key, SHORTEST))
+
+    return sorted(wanted, key=rank)
+
+
+def room_for(
+    width: int,
+    *,
+    devices: Sequence[int],
+    places: int,
+    seated: Sequence[ResidentModel],
+    waiting: Collection[str] = (),
+    later: Collection[str] = (),
+) -> Room | None:
+    """Where a model can be loaded now; None if it has to wait.
+
+    Args:
+        width: Devices it takes, at most as many as there are; 0 for a model that runs elsewhere.
+        devices: All there are, or those that it has to take.
+        places: Models that may be in memory on each device.
+        seated: Models in memory, the least recently used first.
+        waiting: Models that this pass still has to ask, which do not go.
+        later: Models that the next pass will ask, which go last.
+    """
+    at_work = {device for each in seated if each.busy for device in each.devices}
+    staying = [each for each in seated if each.key not in waiting and not each.busy]
+    spare = sorted(staying, key=lambda each: (each.key in later, each.credit))
+    rooms: list[tuple[_Price, Room]] = []
+    for chosen in combinations([device for device in devices if device not in at_work], width):
+        leaving = _leaving(chosen, places, seated, spare)
+        if leaving is not None:
+            price = _Price(
+                needed=sum(each.key in later for each in leaving),
+                leaving=len(leaving),
+                credit=sum(each.credit for each in leaving),
+                recency=sum(seated.index(each) for each in leaving),
+                company=sum(device in each.devices for each in seated for device in chosen),
+            )
+            rooms.append((price, Room(devices=chosen, leaving=tuple(each.key for each in leaving))))
+    return min(rooms, key=lambda room: room[0])[1] if rooms else None
+
+
+class _Price(NamedTuple):
+    """What a room costs; the lowest is taken, and of equals the first."""
+
+    needed: int
+    """Models that go although the next pass asks them."""
+    leaving: int
+    credit: float
+    recency: int
+    """Those that were asked longest ago go first."""
+    company: int
+    """Places that are taken on its devices: models are spread."""
+
+
+def _leaving(
+    chosen: Sequence[int], places: int, seated: Sequence[ResidentModel], spare: Sequence[ResidentModel]
+) -> list[ResidentModel] | None:
+    """Who goes so that each of the devices has a free place; None if those that could are not enough."""
+    leaving: list[ResidentModel] = []
+    for device in chosen:
+        there = [each for each in seated if device in each.devices and each not in leaving]
+        if len(there) < places:
+            continue
+        going = next((each for each in spare if each in there), None)
+        if going is None:
+            return None
+        leaving.append(going)
+    return leaving

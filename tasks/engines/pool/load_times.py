@@ -1,0 +1,73 @@
+"""How long models take to load, and to wake where they slept."""
+
+import datetime as dt
+import threading
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
+from winnow.tasks.engines.protocol import Engine, LoadsAside, ModelRef, Sleeper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTime:
+    """One time that a model was loaded, or woken where it slept."""
+
+    model: str
+    """The model that was asked, of those that share its engine."""
+    devices: tuple[int, ...]
+    """Where its engine runs; empty where nobody assigned any."""
+    kind: Literal["load", "wake"]
+    seconds: float
+    """Wall time until it could be asked."""
+    ended_at: dt.datetime
+    """When that was found, in UTC."""
+
+
+class LoadTimes:
+    """Gets engines ready, and keeps what that took until it is asked for.
+
+    Args:
+        seats: Learns what each engine takes, to keep the dear ones longer.
+    """
+
+    def __init__(self, seats: SlotTable) -> None:
+        self._seats = seats
+        self._lock = threading.Lock()
+        self._times: list[LoadTime] = []
+
+    def have_ready(self, model: ModelRef, seat: EngineSlot, engine: Engine) -> None:
+        """Wait until an engine can be asked, and wake it if it sleeps; the caller holds its seat.
+
+        Raises:
+            EngineError: If it cannot be loaded or woken, or takes too long.
+        """
+        started = time.monotonic()
+        if seat.asleep and isinstance(engine, Sleeper):
+            engine.wake()
+            seat.asleep = False
+            self._add(model, seat, "wake", time.monotonic() - started)
+        elif not seat.ready and seat.devices:  # what runs elsewhere is not loaded for us
+            engine.identity  # noqa: B018 -- waits until the model is loaded
+            waited = seat.start_seconds + time.monotonic() - started
+            self._add(model, seat, "load", engine.load_seconds if isinstance(engine, LoadsAside) else waited)
+        seat.ready = True
+
+    def take(self) -> list[LoadTime]:
+        """The times since the last call, in the order in which engines were ready."""
+        with self._lock:
+            taken, self._times = self._times, []
+            return taken
+
+    def _add(self, model: ModelRef, seat: EngineSlot, kind: Literal["load", "wake"], seconds: float) -> None:
+        self._seats.note(seat.key, seconds)
+        time_ = LoadTime(
+            model=model.name,
+            devices=seat.assigned,
+            kind=kind,
+            seconds=seconds,
+            ended_at=dt.datetime.now(dt.UTC),
+        )
+        with self._lock:
+            self._times.append(time_)

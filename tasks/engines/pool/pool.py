@@ -1,0 +1,220 @@
+"""Engines on demand: at most so many loaded at once, each restarted a bounded number of times."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
+from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
+from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
+from winnow.tasks.engines.pool.sharing import adapters_for, devices_wanted, engine_key
+from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
+from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.providers import EngineFactory, EngineSettings, start_engine
+from winnow.tasks.engines.subprocess.engine_log import log_end
+
+
+class EnginePool:
+    """Answers requests for many models with few engines in memory.
+
+    A model's engine starts when the model is first asked; where there is no place, another is closed, for
+    real, before, or falls asleep. `load_plan` says which. References that differ only in their
+    name or their adapter share an engine. Threads may share a pool. It is a context manager, and leaving it
+    closes all engines.
+
+    Args:
+        log_folder: Where engines write their logs; made when needed.
+        max_loaded: Engines in memory at the same time, on each device where there are any; at least 1.
+        devices: Numbers of the devices that engines are assigned to; without any, engines choose for
+            themselves and are asked one at a time.
+        width: How many of the devices a model's engine takes; 0 for one that runs elsewhere.
+        most_asleep: Engines that may sleep, where they can, in place of being closed; 0 for none.
+        models: All models that will be asked: an engine is started for all adapters among them.
+        max_restarts: How often a model's engine may die or time out and be started again.
+        load_timeout: Seconds a model may take to load.
+        batch_timeout: Seconds a batch may take; None waits for ever.
+        factory: Starts an engine; by default that of the model's provider.
+
+    Raises:
+        ValueError: If `max_loaded` is below 1 or `max_restarts` or `most_asleep` below 0.
+    """
+
+    def __init__(
+        self,
+        *,
+        log_folder: Path,
+        max_loaded: int = 1,
+        devices: Sequence[int] = (),
+        width: Callable[[ModelRef], int] = devices_wanted,
+        most_asleep: int = 0,
+        models: Sequence[ModelRef] = (),
+        max_restarts: int = 2,
+        load_timeout: float = 600.0,
+        batch_timeout: float | None = 600.0,
+        factory: EngineFactory = start_engine,
+    ) -> None:
+        if max_loaded < 1:
+            raise ValueError(f"max_loaded must be at least 1, got {max_loaded}")
+        for name, value in (("max_restarts", max_restarts), ("most_asleep", most_asleep)):
+            if value < 0:
+                raise ValueError(f"{name} must be 0 or more, got {value}")
+        self._settings = EngineSettings(
+            log_folder=log_folder,
+            load_timeout=load_timeout,
+            batch_timeout=batch_timeout,
+            sleeps=most_asleep > 0,
+        )
+        self._models = models
+        self._max_restarts = max_restarts
+        self._factory = factory
+        self._n_devices = len(devices)
+        self._width = width
+        self._seats = SlotTable(max_loaded, devices, most_asleep=most_asleep)
+        self._times = LoadTimes(self._seats)
+        self._counting = threading.Lock()
+        self._ends: Counter[str] = Counter()
+        self._failed: dict[str, GenerationFailure] = {}
+        self._identities: dict[str, str] = {}
+
+    def generate(self, model: ModelRef, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; answer i belongs to request i.
+
+        A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
+        request with a `GenerationFailure`, now and later; other models go on.
+
+        Raises:
+            EngineDied: If the engine ended and may be started again: call again.
+            EngineTimeout: If it took too long and may be started again: call again.
+        """
+        if not requests:
+            return []
+        key = engine_key(model)
+        failure = self._failed.get(key)
+        if failure is None:
+            if model.lora is not None:
+                requests = [replace(request, adapter=model.lora) for request in requests]
+            try:
+                with self._taken(model) as (seat, engine):
+                    self._times.have_ready(model, seat, engine)
+                    answers = engine.generate(requests)
+                    if len(answers) != len(requests):
+                        told = f"it answered {len(requests)} requests with {len(answers)} texts"
+                        raise EngineDied(model.name, told)
+                    self._identities[key] = engine.identity
+                    return answers
+            except EngineError as error:
+                failure = self._record(key, error)
+                if failure is None:
+                    raise
+        return [failure] * len(requests)
+
+    def answers(
+        self, asks: Sequence[RequestGroup], *, later: Sequence[ModelRef] = ()
+    ) -> Generator[tuple[int, list[Answer]]]:
+        """Make asks of many models with few loads, as many at once as there are devices for them.
+
+        Args:
+            asks: Each with at least one request; those of one engine are made in this order.
+            later: Models that will be asked soon after.
+
+        Yields:
+            The number of an ask, and answer i to its request i, in the order in which asks are finished.
+            Close the generator in any case: whoever stops before its end ends all engines.
+
+        Raises:
+            EngineDied: Like `generate`, once every ask that was begun is finished and its answers are given.
+            EngineTimeout: In the same way.
+        """
+        keys = [engine_key(ask.model) for ask in asks]
+        widths = {key: self._width(ask.model) for key, ask in zip(keys, asks, strict=True)}
+        at_once = self._n_devices > 1 or 0 in widths.values()
+        return RequestScheduler(
+            keys=keys,
+            widths=widths,
+            ask=lambda number: self.generate(asks[number].model, asks[number].requests),
+            seats=self._seats,
+            failed=self._failed.keys(),
+            later={engine_key(model) for model in later},
+            aside=at_once and len(widths) > 1,
+        ).outcomes()
+
+    def identity(self, model: ModelRef) -> str:
+        """Software, version, device and precision of the model's engine, which is loaded if it never was.
+
+        Raises:
+            EngineLoadFailed: If the model has failed, now or before.
+            EngineDied: If the engine ended and may be started again: call again.
+            EngineTimeout: If it took too long and may be started again: call again.
+        """
+        key = engine_key(model)
+        if key in self._identities:
+            return self._identities[key]
+        if key in self._failed:
+            raise EngineLoadFailed(model.name, self._failed[key].detail)
+        try:
+            with self._taken(model) as (seat, engine):
+                self._times.have_ready(model, seat, engine)
+                self._identities[key] = engine.identity
+                return self._identities[key]
+        except EngineError as error:
+            if failure := self._record(key, error):
+                raise EngineLoadFailed(model.name, failure.detail) from error
+            raise
+
+    def preload(self, model: ModelRef) -> None:
+        """Start loading if there is a free place; trouble shows when the model is asked.
+
+        An engine in a process of its own goes on loading after this returns, others load in this call.
+        """
+        key, width = engine_key(model), self._width(model)
+        if key in self._failed or not width or not self._seats.has_room(width):
+            return
+        try:
+            with self._taken(model):
+                pass
+        except EngineError as error:
+            self._record(key, error)
+
+    def take_loads(self) -> list[LoadTime]:
+        """What was loaded since the last call, in the order in which it was ready."""
+        return self._times.take()
+
+    def close(self) -> None:
+        """Close all engines, each when its batch is done, and wait until they are gone."""
+        self._seats.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _taken(self, model: ModelRef) -> AbstractContextManager[tuple[EngineSlot, Engine]]:
+        return self._seats.taken(
+            engine_key(model), self._width(model), lambda devices: self._start(model, devices)
+        )
+
+    def _start(self, model: ModelRef, devices: tuple[int, ...]) -> Engine:
+        adapters = adapters_for(model, self._models)
+        return self._factory(model, replace(self._settings, devices=devices, adapters=adapters))
+
+    def _record(self, key: str, error: EngineError) -> GenerationFailure | None:
+        """Remember how an engine ended; return the model's failure once there is no more hope for it."""
+        log_end(error)
+        with self._counting:
+            self._ends[key] += 1
+            if isinstance(error, EngineLoadFailed):
+                self._failed[key] = GenerationFailure(reason="load_failed", detail=str(error))
+            elif self._ends[key] > self._max_restarts:
+                detail = (
+                    f"model {error.model!r}: given up after {self._ends[key]} engines; the last: {error.why}"
+                )
+                self._failed[key] = GenerationFailure(reason="engine_failed", detail=detail)
+            return self._failed.get(key)

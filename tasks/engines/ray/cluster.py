@@ -1,0 +1,137 @@
+"""A Ray cluster that is joined or started for as long as a campaign runs, and left or ended with it.
+
+Ray is used directly and not through Prefect's task runner for it, which would run whole tasks on other
+machines: the lease, the commits and the count of restarts belong to one process, and only engines need to be
+elsewhere.
+"""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
+from winnow.tasks.engines.pool.sharing import devices_wanted
+from winnow.tasks.engines.protocol import Engine, ModelRef
+from winnow.tasks.engines.providers import EngineFactory, EngineSettings
+from winnow.tasks.extras import require
+
+SESSIONS = Path(".winnow") / "ray"
+LONGEST_SESSIONS_PATH = 40
+"""Characters: Ray adds up to 64 to the paths of its sockets, which Linux limits to 107."""
+
+OBJECT_STORE = 100 * 2**20
+"""Bytes. Only prompts and answers pass through it; by default Ray takes a third of the machine's memory."""
+
+REMEDY = (
+    "start one with `ray start --head`, or set execution.ray_address to local or to the ray://host:port of "
+    "another; if it asks for a token, set RAY_AUTH_MODE=token as Ray's documentation says"
+)
+
+
+@contextmanager
+def ray_engines(
+    address: str, gpus: float | Literal["auto"], engines: int
+) -> Generator[EngineFactory, None, None]:
+    """Be in a Ray cluster until the block ends. A process that is in one already stays there.
+
+    The thread that enters has to outlive the block: Ray's processes on this machine end with it.
+
+    Args:
+        address: "auto", "local", or whatever else `ray.init` understands.
+        gpus: Of one engine; "auto" is as many as its model is spread over, if the cluster has any.
+        engines: How many may be loaded at once; a local cluster has room for them.
+
+    Raises:
+        ClusterUnavailable: If there is no cluster.
+        ExtraMissing: If Ray is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == "local":
+        _settle_token()
+    require("ray", "execution.cluster: ray")
+    import ray
+
+    from winnow.tasks.engines.ray.engine import RayEngine
+
+    def start(model: ModelRef, settings: EngineSettings) -> Engine:
+        return RayEngine(model, settings, gpus=_gpus(model) if gpus == "auto" else gpus)
+
+    if ray.is_initialized():
+        yield start
+        return
+    with _local_cluster(engines) if address == "local" else _cluster(address):
+        yield start
+
+
+@contextmanager
+def _cluster(address: str) -> Generator[None, None, None]:
+    import ray
+
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except Exception as error:  # Ray has no common class for what may be wrong with an address
+        why = one_sentence(error, limit=200)
+        raise ClusterUnavailable(f"there is no Ray cluster at {address!r} ({why}); {REMEDY}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _local_cluster(engines: int) -> Generator[None, None, None]:
+    import ray
+
+    with _sessions_folder() as folder:
+        try:
+            context = ray.init(
+                address="local",
+                num_cpus=max(engines, os.cpu_count() or 1),
+                object_store_memory=OBJECT_STORE,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="ERROR",
+                _temp_dir=str(folder),
+            )
+        except Exception as error:
+            raise ClusterUnavailable(
+                f"Ray cannot be started on this machine: {one_sentence(error)}; "
+                f"see {folder}/session_latest/logs"
+            ) from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
+            shutil.rmtree(context.address_info["session_dir"], ignore_errors=True)
+
+
+@contextmanager
+def _sessions_folder() -> Generator[Path, None, None]:
+    folder = SESSIONS.absolute()
+    if len(os.fsencode(folder)) <= LONGEST_SESSIONS_PATH:
+        yield folder
+        return
+    short = Path(tempfile.mkdtemp(prefix="winnow-ray-"))
+    yield short
+    shutil.rmtree(short, ignore_errors=True)  # not after an error, which names it
+
+
+def _settle_token() -> None:
+    """Before Ray is imported, have a token for this cluster alone; Ray would leave one in the home folder."""
+    if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+
+
+def _gpus(model: ModelRef) -> float:
+    import ray
+
+    if not ray.cluster_resources().get("GPU"):
+        return 0.0
+    if model.provider == "vllm":
+        return float(devices_wanted(model))
+    return 0.0 if model.model_args.get("device") == "cpu" else 1.0

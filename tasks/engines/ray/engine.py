@@ -1,0 +1,151 @@
+"""Our side of an engine in a Ray actor: placed, asked, watched and closed. Ray's errors get names here."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout, one_sentence
+from winnow.tasks.engines.protocol import Answer, ModelRef, Request
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.ray.actor import EngineActor
+
+POLITE_SECONDS = 10.0
+"""Longer than an engine's own process takes to be ended by force."""
+
+FORCED_SECONDS = 10.0
+
+
+class RayEngine:
+    """A model on whichever machine of the cluster has room; loads while the constructor has returned.
+
+    It takes one CPU and `gpus` GPUs of what the cluster counts as free, until it is closed. Checkpoints that
+    are folders have to lie under the same path on every machine, and logs are written where the engine runs.
+
+    Args:
+        model: Started by its own provider.
+        settings: `load_timeout` includes the wait for room.
+        gpus: How many the engine takes: 0, a part of one, or a whole number.
+    """
+
+    def __init__(self, model: ModelRef, settings: EngineSettings, *, gpus: float) -> None:
+        self._name = model.name
+        self._settings = settings
+        self._gpus = gpus
+        self._deadline = time.monotonic() + settings.load_timeout
+        self._identity: str | None = None
+        self._is_idle = False
+        self._is_closed = False
+        here = {
+            "log_folder": settings.log_folder.absolute(),
+            "adapters": tuple(_absolute(each) for each in settings.adapters),
+            "devices": (),
+        }
+        self._actor = (
+            ray.remote(EngineActor)
+            .options(num_cpus=1, num_gpus=gpus, max_restarts=0, scheduling_strategy="SPREAD")
+            .remote()
+        )
+        self._host = self._actor.host.remote()
+        self._loading = self._actor.load.remote(_at_its_path(model), dataclasses.replace(settings, **here))
+
+    @property
+    def identity(self) -> str:
+        """Software, version, device and precision; waits until the model is loaded."""
+        return self._wait_until_loaded()
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; see `Engine.generate`."""
+        self._wait_until_loaded()
+        self._is_idle = False
+        limit = self._settings.batch_timeout
+        try:
+            asked = [_with_its_adapter(request) for request in requests]
+            answers: list[Answer] = self._result(self._actor.generate.remote(asked), limit)
+        except GetTimeoutError as error:
+            raise EngineTimeout(
+                self._name, f"the Ray actor did not answer {len(requests)} requests within {limit} s"
+            ) from error
+        self._is_idle = True
+        return answers
+
+    def close(self) -> None:
+        """Have the engine free what it holds, end the actor, and wait until it is gone."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._is_idle:
+            ray.wait([self._actor.close.remote()], timeout=POLITE_SECONDS)
+        ray.kill(self._actor)
+        # What is asked of it now fails once the cluster knows of its end, and has its GPUs back.
+        ray.wait([self._actor.host.remote()], timeout=FORCED_SECONDS)
+
+    def _wait_until_loaded(self) -> str:
+        if self._identity is None:
+            try:
+                self._identity = str(self._result(self._loading, max(0.0, self._deadline - time.monotonic())))
+            except GetTimeoutError as error:
+                raise EngineTimeout(self._name, self._why_late()) from error
+            self._is_idle = True
+        return self._identity
+
+    def _why_late(self) -> str:
+        limit = f"within {self._settings.load_timeout:g} s"
+        if ray.wait([self._host], timeout=0)[0]:
+            return f"the Ray actor did not load it {limit}"
+        return (
+            f"no machine of the Ray cluster had 1 CPU and {self._gpus:g} GPUs free {limit}; "
+            f"lower execution.max_loaded, or wait for room"
+        )
+
+    def _result(self, answer: "ray.ObjectRef[Any]", timeout: float | None) -> Any:  # noqa: ANN401 -- as it was sent
+        """What the actor answered; raises `EngineError`, or `GetTimeoutError` after so many seconds."""
+        try:
+            return ray.get(answer, timeout=timeout)
+        except GetTimeoutError:
+            raise
+        except RayTaskError as error:
+            if isinstance(error.cause, EngineError):
+                raise error.cause from error
+            raise self._unexpected(error.cause) from error
+        except RayActorError as error:
+            if error.actor_init_failed:
+                raise EngineLoadFailed(
+                    self._name,
+                    f"its Ray actor cannot start: {_last_line(error)}; every machine of the cluster needs "
+                    f"this version of Winnow and the provider's packages",
+                ) from error
+            raise EngineDied(self._name, f"the Ray actor is gone: {_last_line(error)}") from error
+        except RayError as error:
+            raise EngineDied(self._name, f"the Ray cluster failed: {one_sentence(error)}") from error
+
+    def _unexpected(self, cause: BaseException) -> EngineError:
+        why = f"in its Ray actor: {one_sentence(cause)}"
+        return EngineLoadFailed(self._name, why) if self._identity is None else EngineDied(self._name, why)
+
+
+def _at_its_path(model: ModelRef) -> ModelRef:
+    """The reference with a folder's absolute path: actors work in folders of their own."""
+    return dataclasses.replace(model, model=_absolute(model.model)) if Path(model.model).is_dir() else model
+
+
+def _with_its_adapter(request: Request) -> Request:
+    return (
+        request
+        if request.adapter is None
+        else dataclasses.replace(request, adapter=_absolute(request.adapter))
+    )
+
+
+def _absolute(folder: str) -> str:
+    return str(Path(folder).absolute())
+
+
+def _last_line(error: RayError) -> str:
+    """What Ray says happened: it ends its account with it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

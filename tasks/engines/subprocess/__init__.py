@@ -1,0 +1,1 @@
+"""Processes that hold an engine, and how they are talked to."""

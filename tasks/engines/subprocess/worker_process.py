@@ -1,0 +1,168 @@
+"""A Python module run as a child process that answers messages, and that is really gone when closed."""
+
+import contextlib
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, BinaryIO
+
+from winnow.tasks.engines.subprocess.channel import Channel
+from winnow.tasks.errors import WinnowError
+
+ROOT = Path(__file__).parents[4]  # the folder that holds the package `winnow`; a checkout has links in it
+LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
+SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck
+POLITE_SECONDS = 5.0
+FORCED_SECONDS = 10.0
+REPORTED_LOG_LINES = 5
+
+
+class WorkerEnded(Exception):
+    """The process ended by itself, or hung up; the message says how and quotes the end of its log."""
+
+
+class WorkerProcess:
+    """A running `python -m module DESCRIPTOR PARENT`; the module ends when it receives {"close": true}.
+
+    It leads a session of its own: a terminal's Ctrl-C does not reach it, and its children can be ended
+    with it. Both its output streams go to the log.
+
+    Args:
+        module: Dotted name of the module to run; it gets the descriptor of its socket and our process id.
+        log: File its output is appended to; folders are made.
+        environment: Variables on top of ours; what the user has set already wins.
+        forced: Variables that win over the user's.
+
+    Raises:
+        WinnowError: If the log cannot be written.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        forced: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._log = log
+        with _opened(log) as output:
+            ours, theirs = socket.socketpair()
+            ours.settimeout(SEND_TIMEOUT)
+            self._log_start = output.tell()
+            with theirs:
+                self._process = subprocess.Popen(
+                    # -P: a folder named `tasks` where the user stands must not shadow ours.
+                    [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(os.getpid())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    env={**environment, **os.environ, **forced, "PYTHONPATH": _python_path()},
+                )
+        self._channel = Channel(ours)
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is also that of its session and process group."""
+        return self._process.pid
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message; raises `WorkerEnded`."""
+        try:
+            self._channel.send(message)
+        except OSError as error:
+            raise WorkerEnded(self._last_words()) from error
+
+    def receive(self, timeout: float | None, most_bytes: float = math.inf) -> dict[str, Any]:
+        """The next message, of so many bytes at most; `timeout` is in seconds, None waits for ever.
+
+        Raises:
+            TimeoutError: If there is none in time.
+            WorkerEnded: If there will be none.
+            ValueError: If it wrote what is no message; it is not to be asked again.
+        """
+        deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                patience = max(0.0, min(LIVENESS_PERIOD, deadline - time.monotonic()))
+                return self._channel.receive(patience, most_bytes)
+            except EOFError as error:
+                raise WorkerEnded(self._last_words()) from error
+            except TimeoutError:
+                # A grandchild may hold the socket open after the worker's own end.
+                if self._process.poll() is not None:
+                    raise WorkerEnded(self._last_words()) from None
+                if time.monotonic() >= deadline:
+                    raise
+
+    def close(self) -> None:
+        """Ask it to end, then terminate, then kill; returns when it and its children are gone."""
+        with contextlib.suppress(OSError):  # gone already, or closed before
+            self._channel.send({"close": True})
+        for patience, force in ((POLITE_SECONDS, signal.SIGTERM), (POLITE_SECONDS, signal.SIGKILL)):
+            try:
+                self._process.wait(patience)
+                break
+            except subprocess.TimeoutExpired:
+                _signal_group(self.pid, force)
+        _signal_group(self.pid, signal.SIGKILL)
+        self._process.wait(FORCED_SECONDS)
+        self._channel.close()
+        _wait_until_group_is_gone(self.pid, FORCED_SECONDS)
+
+    def _last_words(self) -> str:
+        """How it ended, and the end of what it printed."""
+        try:
+            code = self._process.wait(POLITE_SECONDS)  # the socket closes a moment before the process ends
+        except subprocess.TimeoutExpired:
+            return f"it hung up without an answer{self._log_tail()}"
+        if code < 0:
+            killer = " (often the kernel, short of memory)" if -code == signal.SIGKILL else ""
+            return f"it was ended by signal {signal.Signals(-code).name}{killer}{self._log_tail()}"
+        return f"it ended with exit code {code}{self._log_tail()}"
+
+    def _log_tail(self) -> str:
+        with self._log.open("rb") as log:
+            log.seek(self._log_start)
+            lines = log.read().decode(errors="replace").split("\n")
+        tail = [line for line in lines if line.strip()][-REPORTED_LOG_LINES:]
+        return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; nothing is in {self._log}"
+
+
+def _opened(log: Path) -> BinaryIO:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab")
+    except OSError as error:
+        raise WinnowError(
+            f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "
+            "or name another folder in execution.log_folder"
+        ) from error
+
+
+def _python_path() -> str:
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+
+def _signal_group(group: int, number: signal.Signals) -> bool:
+    """Signal every process of the group; return whether there was one."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
+        return False
+    return True
+
+
+def _wait_until_group_is_gone(group: int, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while _signal_group(group, signal.SIGKILL) and time.monotonic() < deadline:
+        time.sleep(0.01)

@@ -1,0 +1,72 @@
+"""The child's half of a `WorkerProcess`: messages from its parent, and an end with its parent."""
+
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from winnow.tasks.engines.subprocess.channel import Channel
+
+PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
+
+
+class ParentLink:
+    """The conversation with the parent process.
+
+    A thread reads all the time. When the parent hangs up or its process is gone, it ends this process and
+    its children at once, whatever they are doing.
+
+    Args:
+        descriptor: Number of the inherited socket.
+        parent: Process id of the parent.
+    """
+
+    def __init__(self, descriptor: int, parent: int) -> None:
+        self._channel = Channel(socket.socket(fileno=descriptor))
+        self._inbox: queue.Queue[dict[str, Any]] = queue.Queue()
+        threading.Thread(target=self._listen, args=(parent,), daemon=True).start()
+
+    def receive(self) -> dict[str, Any]:
+        """The next message; waits for it."""
+        return self._inbox.get()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message."""
+        self._channel.send(message)
+
+    def _listen(self, parent: int) -> None:
+        # Not PR_SET_PDEATHSIG: it follows the thread that started us, which may end before its process.
+        # And not hanging up alone: a process forked by the parent would keep its end of the socket open.
+        while os.getppid() == parent:
+            try:
+                self._inbox.put(self._channel.receive(PARENT_PERIOD))
+            except TimeoutError:
+                continue
+            except EOFError:
+                break
+        _end_with_children()
+
+
+def run_worker(main: Callable[[ParentLink], None]) -> NoReturn:
+    """Run `main` with the link named on the command line, then end; a traceback goes to the log."""
+    status = 1
+    try:
+        main(ParentLink(int(sys.argv[1]), int(sys.argv[2])))
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    # An ordinary exit would wait for threads that a library has left behind.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _end_with_children() -> NoReturn:
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)

@@ -1,0 +1,138 @@
+"""The state of one batch while `transformers` decodes it: whose turn ended, when, and on which text.
+
+B is the number of requests, V the size of the vocabulary, S the length of the sequences so far.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+import torch
+from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
+
+from winnow.tasks.engines.choices.token_choice import choose_token
+from winnow.tasks.engines.protocol import GenerationFailure, Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRow:
+    """How one request ended."""
+
+    text: str
+    """What was generated, cut before a stop string."""
+    finish_reason: str
+    """"stop" or "length"."""
+    length: int
+    """Tokens generated, the last one included."""
+
+
+NOT_A_NUMBER = GenerationFailure(
+    reason="bad_logits",
+    detail="the model's logits are not numbers (NaN or infinite); its weights or its dtype are broken",
+)
+
+
+class Decoding:
+    """Draws the next token of each request and notices when a request is done.
+
+    Args:
+        tokenizer: Turns token ids back into text.
+        requests: The batch, B of them.
+        room: Upper limit of new tokens per request, shape (B,).
+        ends: Token ids that end a text.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        requests: Sequence[Request],
+        room: Sequence[int],
+        ends: frozenset[int],
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._requests = requests
+        self._room = room
+        self._ends = ends
+        self._generators = [np.random.default_rng(request.seed) for request in requests]
+        self._tokens: list[list[int]] = [[] for _ in requests]
+        self._finished: list[FinishedRow | GenerationFailure | None] = [None] * len(requests)
+
+    def draw(self, logits: torch.Tensor) -> list[int]:
+        """Next token of every request from logits of shape (B, V) on the CPU; 0 for those that are done.
+
+        A request whose logits say nothing is done, and has failed: minus infinity is a token that the model
+        rules out, but NaN, plus infinity or nothing else than minus infinity are no distribution.
+        """
+        for i, highest in enumerate(logits.amax(dim=-1).tolist()):  # NaN where a logit is
+            if self._finished[i] is None and not math.isfinite(highest):
+                self._finished[i] = NOT_A_NUMBER
+        return [
+            0 if done else choose_token(row, request.sampling, generator)
+            for row, request, generator, done in zip(
+                logits.float().numpy(), self._requests, self._generators, self._finished, strict=True
+            )
+        ]
+
+    def append(self, tokens: Sequence[int]) -> list[bool]:
+        """Add the newest token of every request; return which requests are done, shape (B,)."""
+        for i, token in enumerate(tokens):
+            if self._finished[i] is None:
+                self._tokens[i].append(token)
+                self._finished[i] = self._ending(i)
+        return [row is not None for row in self._finished]
+
+    def finished_rows(self) -> list[FinishedRow | GenerationFailure]:
+        """How each request ended, or why it has no text, shape (B,)."""
+        return [row for row in self._finished if row is not None]
+
+    def _ending(self, i: int) -> FinishedRow | None:
+        tokens = self._tokens[i]
+        if tokens[-1] in self._ends:
+            return FinishedRow(text=self._text(tokens[:-1]), finish_reason="stop", length=len(tokens))
+        if stop := self._requests[i].sampling.stop:
+            text = self._text(tokens)
+            if found := [(at, at + len(s)) for s in stop if (at := text.find(s)) >= 0]:
+                start, _ = min(found, key=itemgetter(1))
+                return FinishedRow(text=text[:start], finish_reason="stop", length=len(tokens))
+        if len(tokens) >= self._room[i]:
+            return FinishedRow(text=self._text(tokens), finish_reason="length", length=len(tokens))
+        return None
+
+    def _text(self, tokens: list[int]) -> str:
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return str(text)
+
+
+class OwnDraws(LogitsProcessor):
+    """Leaves each row only the token drawn with its request's own generator."""
+
+    def __init__(self, decoding: Decoding) -> None:
+        self._decoding = decoding
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Scores of shape (B, V): 0 for the token drawn, minus infinity for all others."""
+        drawn = torch.tensor(self._decoding.draw(scores.cpu()), device=scores.device)  # (B,)
+        return torch.full_like(scores, -torch.inf).scatter_(1, drawn[:, None], 0.0)
+
+
+class FinishedRows(StoppingCriteria):
+    """Tells `generate` which rows need no more tokens."""
+
+    def __init__(self, decoding: Decoding) -> None:
+        self._decoding = decoding
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor | None, **_: object) -> torch.Tensor:
+        """Whether each row is done, shape (B,), from sequences of shape (B, S)."""
+        done = self._decoding.append(input_ids[:, -1].tolist())
+        return torch.tensor(done, device=input_ids.device)
+
+
+class NextTokenLogprobs(LogitsProcessor):
+    """Keeps the log-probabilities of the next token and changes nothing; for one step of decoding."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Keep the log-probabilities of scores of shape (B, V)."""
+        self.values = scores.float().log_softmax(dim=-1).cpu()  # (B, V)
+        return scores

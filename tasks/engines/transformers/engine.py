@@ -1,0 +1,233 @@
+"""The plain reference engine: a causal language model of `transformers` in this process.
+
+B is the number of requests decoded together, L the length of the longest prompt among them. Prompts are
+padded on the left and masked. A request's randomness is its own, so its text does not depend on what
+else is in the batch, up to the rounding of floating-point sums.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import torch
+import transformers
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    LogitsProcessor,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+)
+
+from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
+from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
+from winnow.tasks.engines.choices.trees import ChoiceEncoder
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
+from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.protocol import (
+    Answer,
+    Completion,
+    Engine,
+    GenerationFailure,
+    JsonScalar,
+    ModelRef,
+    Request,
+)
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.transformers.decoding import (
+    Decoding,
+    FinishedRow,
+    FinishedRows,
+    NextTokenLogprobs,
+    OwnDraws,
+)
+
+transformers.utils.logging.disable_progress_bar()  # the terminal belongs to the campaign
+
+NO_LIMIT = 2**31  # tokens; for models without positions, such as state-space models
+ONE_AT_A_TIME = threading.Lock()
+"""Held by the engine that loads or answers: while loading, the library changes settings of all threads."""
+MODEL_ARGS = ("batch_size", "device", "dtype", "max_model_len", "trust_remote_code")
+
+
+class TransformersEngine:
+    """A model loaded with `AutoModelForCausalLM`.
+
+    Args:
+        model: `model_args` may hold `dtype` ("float32", "bfloat16", "auto", ...), `max_model_len`,
+            `device` ("cpu", "cuda"; by default CUDA where there is one), `batch_size` (requests decoded
+            together, 32 by default) and `trust_remote_code`.
+        devices: Where it is to run; the first of them counts, and only where CUDA is used.
+
+    Raises:
+        EngineLoadFailed: If the checkpoint cannot be loaded, an argument is not known, or `lora` is set.
+        EngineDied: If there is no memory for it at the moment.
+    """
+
+    def __init__(self, model: ModelRef, devices: Sequence[int] = ()) -> None:
+        if model.lora is not None:
+            raise EngineLoadFailed(
+                model.name, "provider 'transformers' puts no adapter on a model; use provider vllm"
+            )
+        args = dict(model.model_args)
+        if unknown := sorted(args.keys() - set(MODEL_ARGS)):
+            raise EngineLoadFailed(
+                model.name,
+                f"model_args {', '.join(unknown)} not known to provider 'transformers'; "
+                f"it takes {', '.join(MODEL_ARGS)}",
+            )
+        refuse_missing_checkpoint(model)
+        self._name = model.name
+        cuda = f"cuda:{devices[0]}" if devices else "cuda"
+        self._device = str(args.get("device") or (cuda if torch.cuda.is_available() else "cpu"))
+        try:
+            with ONE_AT_A_TIME:
+                self._load(model, args)
+        except Exception as error:  # no common class covers what a bad checkpoint raises
+            why = both_readings(model) + one_sentence(error)
+            raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(model.name, why) from error
+        vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
+        self._encode = PromptEncoder(
+            self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window
+        )
+        self._chooser = Chooser(
+            ChoiceEncoder(self._tokenizer, vocabulary=vocabulary),
+            max_model_len=self._window,
+            ask=self._next_logprobs,
+        )
+
+    def _load(self, model: ModelRef, args: dict[str, JsonScalar]) -> None:
+        options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}
+        self._batch_size = _positive(args, "batch_size", 32)
+        self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
+        loaded = AutoModelForCausalLM.from_pretrained(model.model, dtype=args.get("dtype", "auto"), **options)
+        self._model = loaded.to(self._device).eval()
+        self._window = _positive(args, "max_model_len", _position_limit(loaded.config))
+        self._ends = _end_tokens(self._model, self._tokenizer)
+        # Checkpoints ship sampling defaults, which `generate` would mix into what a request asks for.
+        self._model.generation_config = GenerationConfig()
+
+    @property
+    def identity(self) -> str:
+        """Software, version, device and precision."""
+        precision = str(self._model.dtype).removeprefix("torch.")
+        return f"transformers {transformers.__version__} {self._device} {precision}"
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; see `Engine.generate`."""
+        with ONE_AT_A_TIME:
+            return self._generate(requests)
+
+    def _generate(self, requests: Sequence[Request]) -> list[Answer]:
+        answers: dict[int, Answer] = {}
+        writing: dict[int, list[int]] = {}
+        choosing: dict[int, list[int]] = {}
+        for i, request in enumerate(requests):
+            ids = self._encode(request.prompt)
+            if isinstance(ids, GenerationFailure):
+                answers[i] = ids
+            else:
+                (choosing if request.sampling.choices else writing)[i] = ids
+        for batch in self._batches(list(writing.items())):
+            indices, prompts = zip(*batch, strict=True)
+            completions = self._complete(prompts, [requests[i] for i in indices])
+            answers.update(zip(indices, completions, strict=True))
+        chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
+        answers.update(zip(choosing, chosen, strict=True))
+        return [answers[i] for i in range(len(requests))]
+
+    def _batches(self, prompts: list[tuple[int, list[int]]]) -> Iterator[list[tuple[int, list[int]]]]:
+        """At most `batch_size` prompts at a time, like lengths together: less padding."""
+        by_length = sorted(prompts, key=lambda pair: len(pair[1]))
+        for start in range(0, len(by_length), self._batch_size):
+            yield by_length[start : start + self._batch_size]
+
+    def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
+        started = time.perf_counter()
+        room = [
+            min(request.sampling.max_tokens, self._window - len(ids))
+            for ids, request in zip(prompts, requests, strict=True)
+        ]
+        decoding = Decoding(self._tokenizer, requests, room, self._ends)
+        self._decode(prompts, max(room), OwnDraws(decoding), FinishedRows(decoding))
+        share = (time.perf_counter() - started) / len(requests)
+        return [
+            row if isinstance(row, GenerationFailure) else _completion(row, len(ids), share)
+            for ids, row in zip(prompts, decoding.finished_rows(), strict=True)
+        ]
+
+    def _next_logprobs(self, questions: Sequence[NextToken]) -> list[TokenLogprobs]:
+        told: dict[int, TokenLogprobs] = {}
+        for batch in self._batches([(i, question.ids) for i, question in enumerate(questions)]):
+            logprobs = NextTokenLogprobs()
+            self._decode([ids for _, ids in batch], 1, logprobs)
+            for (i, _), row in zip(batch, logprobs.values, strict=True):
+                told[i] = {token: float(row[token]) for token in questions[i].options}
+        return [told[i] for i in range(len(questions))]
+
+    def _decode(
+        self,
+        prompts: Sequence[list[int]],
+        max_new_tokens: int,
+        processor: LogitsProcessor,
+        *criteria: StoppingCriteria,
+    ) -> None:
+        longest = max(map(len, prompts))
+        pad = self._tokenizer.pad_token_id or 0
+        padded = [[pad] * (longest - len(ids)) + ids for ids in prompts]
+        mask = [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts]
+        try:
+            self._model.generate(
+                input_ids=torch.tensor(padded, device=self._device),  # (B, L)
+                attention_mask=torch.tensor(mask, device=self._device),  # (B, L)
+                generation_config=GenerationConfig(
+                    do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, use_cache=True
+                ),
+                logits_processor=[processor],
+                stopping_criteria=list(criteria),
+            )
+        except (RuntimeError, MemoryError) as error:
+            raise EngineDied(self._name, one_sentence(error)) from error
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        self._model = None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _completion(row: FinishedRow, input_tokens: int, seconds: float) -> Completion:
+    return Completion(
+        text=row.text,
+        finish_reason=row.finish_reason,
+        input_tokens=input_tokens,
+        output_tokens=row.length,
+        seconds=seconds,
+    )
+
+
+def start(model: ModelRef, settings: EngineSettings) -> Engine:
+    """Load the model in this process; most settings are for engines that have a process of their own."""
+    return TransformersEngine(model, settings.devices)
+
+
+def _positive(args: dict[str, JsonScalar], name: str, default: int) -> int:
+    value = args.get(name, default)
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+    return value
+
+
+def _position_limit(config: PretrainedConfig) -> int:
+    limit = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return int(limit) if limit else NO_LIMIT
+
+
+def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Tokens that end a text: a chat model often names more in its generation config than its tokenizer."""
+    named = model.generation_config.eos_token_id
+    several = named if isinstance(named, list) else [named]
+    return frozenset(int(token) for token in (*several, tokenizer.eos_token_id) if token is not None)

@@ -1,0 +1,204 @@
+"""Our side of a vLLM engine: a process that is started, asked, watched and closed. vLLM is not imported."""
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
+from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
+from winnow.tasks.engines.openai.answer_sizes import bytes_for, bytes_for_batch
+from winnow.tasks.engines.protocol import (
+    Answer,
+    Completion,
+    Engine,
+    GenerationFailure,
+    ModelRef,
+    Request,
+    Sampling,
+)
+from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.subprocess.log_files import log_file
+from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
+
+WORKER_ENVIRONMENT = {
+    # The engine core runs in the worker itself: one process less to start, which takes half the time.
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB; by default vLLM takes half of the machine
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+GREETING = {"ready", "at", "can_sleep"}
+"""What a worker says once its model is loaded."""
+
+
+class VllmEngine:
+    """A model in a vLLM process of its own, which loads while the constructor has already returned.
+
+    Args:
+        model: `model_args` are keyword arguments of `vllm.LLM`.
+        settings: Its log is a file named after the model. `load_timeout` is counted from now on, and waking
+            may take as long.
+
+    Raises:
+        EngineLoadFailed: If `model.model` is a path without a checkpoint, or a device is not there.
+    """
+
+    def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
+        refuse_missing_checkpoint(model)
+        self._name = model.name
+        self._readings = both_readings(model)
+        self._settings = settings
+        self._started_at = time.time()
+        self._load_deadline = time.monotonic() + settings.load_timeout
+        self._ready: dict[str, Any] | None = None
+        self._worker = WorkerProcess(
+            "winnow.tasks.engines.vllm.worker",
+            log=log_file(settings.log_folder, model.name),
+            environment=WORKER_ENVIRONMENT,
+            forced=visibility(model, settings.devices),
+        )
+        load = {**_fields(model), "adapters": settings.adapters, "sleeps": settings.sleeps}
+        try:
+            self._send({"load": load})
+        except BaseException:
+            self._worker.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Process id of the worker."""
+        return self._worker.pid
+
+    @property
+    def identity(self) -> str:
+        """Software, version, device and precision; waits until the model is loaded."""
+        return str(self._wait_until_loaded()["ready"])
+
+    @property
+    def load_seconds(self) -> float:
+        """Wall time until the process could be asked, by the clock of this machine."""
+        return max(0.0, float(self._wait_until_loaded()["at"]) - self._started_at)
+
+    @property
+    def can_sleep(self) -> bool:
+        """Whether its device can free the memory of a model that stays loaded."""
+        return bool(self._wait_until_loaded()["can_sleep"])
+
+    def sleep(self) -> None:
+        """Move the weights to the machine's memory; see `Sleeper`."""
+        self._change({"sleep": True}, "fall asleep")
+
+    def wake(self) -> None:
+        """Move the weights back; see `Sleeper`."""
+        self._change({"wake": True}, "wake")
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; see `Engine.generate`."""
+        self._wait_until_loaded()
+        self._send({"requests": [_request_fields(request) for request in requests]})
+        timeout = self._settings.batch_timeout
+        overdue = f"did not answer {len(requests)} requests within {timeout} s"
+        reply = self._receive(timeout, overdue, bytes_for_batch(requests))
+        try:
+            answers = [_answer(fields) for fields in reply["answers"]]
+            if len(answers) != len(requests):
+                raise ValueError(f"{len(answers)} answers to {len(requests)} requests")
+            return answers
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._unreadable(error) from error
+
+    def close(self) -> None:
+        """End the process, and wait until it is gone."""
+        self._worker.close()
+
+    def _wait_until_loaded(self) -> dict[str, Any]:
+        if self._ready is None:
+            left = max(0.0, self._load_deadline - time.monotonic())
+            reply = self._receive(left, f"did not load within {self._settings.load_timeout:g} s")
+            if "load_failed" in reply:
+                why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}"
+                raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(self._name, why)
+            if not reply.keys() >= GREETING:
+                raise self._unreadable("it says neither that it is ready nor why not")
+            if not (isinstance(reply["at"], int | float) and math.isfinite(reply["at"])):
+                raise self._unreadable(f"it was ready at {reply['at']!r}, which is no time")
+            self._ready = reply
+        return self._ready
+
+    def _change(self, message: dict[str, Any], what: str) -> None:
+        timeout = self._settings.load_timeout
+        self._send(message)
+        self._receive(timeout, f"did not {what} within {timeout:g} s")
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._worker.send(message)
+        except WorkerEnded as error:
+            raise self._died(error) from error
+
+    def _receive(self, timeout: float | None, overdue: str, most_bytes: int = bytes_for(0)) -> dict[str, Any]:
+        try:
+            return self._worker.receive(timeout, most_bytes)
+        except WorkerEnded as error:
+            raise self._died(error) from error
+        except TimeoutError as error:
+            raise EngineTimeout(self._name, f"the vLLM process {overdue}") from error
+        except ValueError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, why: object) -> EngineDied:
+        return EngineDied(self._name, f"the vLLM process wrote what cannot be read: {why}")
+
+    def _died(self, error: WorkerEnded) -> EngineDied:
+        return EngineDied(self._name, f"the vLLM process is gone: {error}")
+
+
+def start(model: ModelRef, settings: EngineSettings) -> Engine:
+    """Start a vLLM process for the model, which goes on loading after this returns."""
+    return VllmEngine(model, settings)
+
+
+def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
+    """The variable that shows an engine its devices and no others; none where none are assigned.
+
+    Raises:
+        EngineLoadFailed: If the user shows us fewer devices.
+    """
+    if not devices:
+        return {}
+    ours = os.environ.get(VISIBLE)
+    if not ours:  # all that there are, or, on purpose, none
+        return {VISIBLE: ",".join(map(str, devices)) if ours is None else ours}
+    numbers = ours.split(",")
+    if max(devices) >= len(numbers):
+        raise EngineLoadFailed(
+            model.name,
+            f"execution.devices counts the devices of {VISIBLE}={ours} from 0, and there is no number "
+            f"{max(devices)}",
+        )
+    return {VISIBLE: ",".join(numbers[device] for device in devices)}
+
+
+def _fields(model: ModelRef) -> dict[str, Any]:
+    fields = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
+    mappings = {name: dict(fields[name]) for name in ("model_args", "chat_template_args")}
+    return {**fields, **mappings}  # any kind of mapping becomes one that JSON can write
+
+
+def _request_fields(request: Request) -> dict[str, Any]:
+    sampling = {field.name: getattr(request.sampling, field.name) for field in dataclasses.fields(Sampling)}
+    return {
+        "prompt": request.prompt,
+        "seed": request.seed,
+        "sampling": sampling,
+        "adapter": request.adapter,
+    }
+
+
+def _answer(fields: dict[str, Any]) -> Answer:
+    return Completion(**fields) if "text" in fields else GenerationFailure(**fields)

@@ -1,0 +1,300 @@
+"""The process in which vLLM runs, and the only file that imports it; `VllmEngine` is the other side.
+
+The first message is {"load": model, with its "adapters" and whether it "sleeps"}, answered by {"ready":
+identity, "at": seconds since the epoch, "can_sleep": true or false} or {"load_failed": sentence}; then
+{"requests": [...]} is answered by {"answers": [...]}, {"sleep": true} and {"wake": true} by themselves once
+that is done, until {"close": true} comes. Where the first message
+is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}. Anything unexpected ends the
+process with a traceback in its log.
+"""
+
+import dataclasses
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from winnow.tasks.engines.adapters import adapter_args
+from winnow.tasks.engines.choices.trees import ChoiceEncoder
+from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+
+if TYPE_CHECKING:
+    from vllm import LLM, RequestOutput
+
+    from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
+
+
+Model = TypeVar("Model", "VllmModel", "VllmVectors")
+
+
+class VllmModel:
+    """A loaded `vllm.LLM`.
+
+    Args:
+        model: What to load.
+        adapters: Folders of the LoRA adapters that requests may name.
+        sleeps: Whether to be able to sleep, where the device can.
+
+    Raises:
+        EngineLoadFailed: If a chat template is asked for and there is none.
+        Exception: Whatever vLLM raises while loading.
+    """
+
+    def __init__(self, model: ModelRef, *, adapters: Sequence[str] = (), sleeps: bool = False) -> None:
+        # Imported here, so that the parent is watched during the seconds that this takes.
+        import vllm
+        from vllm.lora.request import LoRARequest
+        from vllm.platforms import current_platform
+
+        from winnow.tasks.engines.choices.choice_scoring import Chooser
+
+        self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
+        self._llm = _new_llm(
+            model=model.model,
+            revision=model.revision,
+            tokenizer_revision=model.revision,
+            **({"enable_sleep_mode": True} if self.can_sleep else {}),
+            **{**adapter_args(adapters), **model.model_args},
+        )
+        self._adapters: dict[str | None, LoRARequest | None] = {
+            folder: LoRARequest(folder, number, str(Path(folder).absolute()))
+            for number, folder in enumerate(adapters, start=1)
+        }
+        self._adapters[None] = self._adapter = None
+
+        config = self._llm.model_config
+        self._max_model_len = int(config.max_model_len)
+        tokenizer, vocabulary = self._llm.get_tokenizer(), config.get_vocab_size()
+        self._encode = PromptEncoder(
+            tokenizer, model, vocabulary=vocabulary, max_model_len=self._max_model_len
+        )
+        self._chooser = Chooser(
+            ChoiceEncoder(tokenizer, vocabulary=vocabulary),
+            max_model_len=self._max_model_len,
+            ask=self._next_logprobs,
+        )
+        device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
+        precision = str(config.dtype).removeprefix("torch.")
+        invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
+        self.identity = f"vllm {vllm.__version__} {device} {precision}{invariant}"
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; answer i belongs to request i."""
+        answers: dict[int, Answer] = {}
+        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        for adapter in dict.fromkeys(request.adapter for request in requests):
+            own = [i for i, request in enumerate(requests) if request.adapter == adapter]
+            self._adapter = self._adapters[adapter]
+            answers.update(zip(own, self._generate([requests[i] for i in own]), strict=True))
+        return [answers[i] for i in range(len(requests))]
+
+    def _generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests with one adapter, or without any."""
+        answers: dict[int, Answer] = {}
+        writing: dict[int, list[int]] = {}
+        choosing: dict[int, list[int]] = {}
+        for i, request in enumerate(requests):
+            ids = self._encode(request.prompt)
+            if isinstance(ids, GenerationFailure):
+                answers[i] = ids
+            else:
+                (choosing if request.sampling.choices else writing)[i] = ids
+        completed = self._complete(list(writing.values()), [requests[i] for i in writing])
+        answers.update(zip(writing, completed, strict=True))
+        chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
+        answers.update(zip(choosing, chosen, strict=True))
+        return [answers[i] for i in range(len(requests))]
+
+    def sleep(self) -> None:
+        """Move the weights to the machine's memory and forget what was computed with them."""
+        self._llm.sleep(level=1)
+
+    def wake(self) -> None:
+        """Move the weights back."""
+        self._llm.wake_up()
+
+    def close(self) -> None:
+        """Let vLLM end its own helper processes and give back shared memory."""
+        self._llm.llm_engine.engine_core.shutdown()
+
+    def _complete(self, prompts: list[list[int]], requests: list[Request]) -> list[Answer]:
+        started = time.perf_counter()
+        params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
+        outputs = self._outputs(prompts, params)
+        share = (time.perf_counter() - started) / max(1, len(requests))
+        return [_answer(output, share) for output in outputs]
+
+    def _next_logprobs(self, questions: "Sequence[NextToken]") -> "list[TokenLogprobs]":
+        params = [
+            {
+                "temperature": 0.0,
+                "max_tokens": 1,
+                "logprob_token_ids": list(question.options),
+                # Older versions return nothing without it, newer ones want this very number.
+                "logprobs": len(question.options),
+            }
+            for question in questions
+        ]
+        outputs = self._outputs([question.ids for question in questions], params)
+        return [_token_logprobs(output) for output in outputs]
+
+    def _outputs(
+        self, prompts: list[list[int]], params: list[dict[str, Any]]
+    ) -> "list[RequestOutput | GenerationFailure]":
+        """What vLLM makes of encoded prompts; one that it refuses fails alone."""
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
+
+        if not prompts:
+            return []
+        try:
+            sampling = [SamplingParams(**each) for each in params]
+            inputs = [{"prompt_token_ids": ids} for ids in prompts]
+            return list(self._llm.generate(inputs, sampling, lora_request=self._adapter, use_tqdm=False))
+        except (VLLMClientError, ValueError) as error:
+            if len(prompts) == 1:
+                return [GenerationFailure(reason="refused", detail=one_sentence(error))]
+            # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
+            return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
+
+    def _params(self, ids: list[int], request: Request) -> dict[str, Any]:
+        sampling = request.sampling
+        return {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
+            "max_tokens": min(sampling.max_tokens, self._max_model_len - len(ids)),
+            "stop": list(sampling.stop),
+            # A seed costs vLLM a generator and a sampling step of its own; greedy decoding needs neither.
+            "seed": request.seed if sampling.temperature > 0.0 else None,
+        }
+
+
+class VllmVectors:
+    """A `vllm.LLM` that pools the hidden states of a text into a vector.
+
+    Raises:
+        Exception: Whatever vLLM raises while loading.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._llm = _new_llm(model=folder, runner="pooling")
+        self._cut = {"truncation": True, "max_length": self._llm.model_config.max_model_len}
+        self.identity, self.can_sleep = "pooling", False
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """One vector per text; a text that is too long is cut."""
+        outputs = self._llm.embed(texts, tokenization_kwargs=self._cut, use_tqdm=False)
+        return [output.outputs.embedding for output in outputs]
+
+    def close(self) -> None:
+        """See `VllmModel`."""
+        self._llm.llm_engine.engine_core.shutdown()
+
+
+def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
+    """A model with what suits the device where the arguments do not say it."""
+    import vllm
+    from vllm.platforms import current_platform
+
+    if current_platform.is_cpu():
+        args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
+        # vLLM 0.32 on a CPU crashes when a request with a seed of its own is prefilled in chunks.
+        args.setdefault("enable_chunked_prefill", False)
+        if args["enforce_eager"]:
+            # Parts of the sampler would be compiled all the same, which takes a C++ compiler and fails in a
+            # folder with a space in its path.
+            os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    return vllm.LLM(**args)
+
+
+def _answer(output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
+    if isinstance(output, GenerationFailure):
+        return output
+    generated = output.outputs[0]
+    if generated.finish_reason not in ("stop", "length"):
+        return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
+    return Completion(
+        text=generated.text,
+        finish_reason=generated.finish_reason,
+        input_tokens=len(output.prompt_token_ids or []),
+        output_tokens=len(generated.token_ids),
+        seconds=seconds,
+    )
+
+
+def _token_logprobs(output: "RequestOutput | GenerationFailure") -> "TokenLogprobs":
+    if isinstance(output, GenerationFailure):
+        return output
+    first = next(iter(output.outputs[0].logprobs or []), {})
+    return {token: entry.logprob for token, entry in first.items()}
+
+
+def main(parent: ParentLink) -> None:
+    """Load the model, then answer batches until told to close."""
+    message = parent.receive()
+    if "load_embedder" in message:
+        _embed(parent, message["load_embedder"])
+    else:
+        _generate(parent, message["load"])
+
+
+def _generate(parent: ParentLink, fields: dict[str, Any]) -> None:
+    adapters, sleeps = fields.pop("adapters"), fields.pop("sleeps")
+    model = _load(parent, lambda: VllmModel(ModelRef(**fields), adapters=adapters, sleeps=sleeps))
+    while model and "close" not in (message := parent.receive()):
+        parent.send(_reply(model, message))
+    if model:
+        model.close()
+
+
+def _reply(model: VllmModel, message: dict[str, Any]) -> dict[str, Any]:
+    if "sleep" in message:
+        model.sleep()
+        return {"sleep": True}
+    if "wake" in message:
+        model.wake()
+        return {"wake": True}
+    answers = model.generate([_request(fields) for fields in message["requests"]])
+    return {"answers": [dataclasses.asdict(answer) for answer in answers]}
+
+
+def _embed(parent: ParentLink, folder: str) -> None:
+    model = _load(parent, lambda: VllmVectors(folder))
+    while model and "texts" in (message := parent.receive()):
+        parent.send({"vectors": model.embed(message["texts"])})
+    if model:
+        model.close()
+
+
+def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
+    try:
+        model = make()
+    except Exception as error:  # vLLM has no common class for what a bad checkpoint or argument raises
+        traceback.print_exc()
+        why = error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)
+        parent.send({"load_failed": why})
+        return None
+    parent.send({"ready": model.identity, "at": time.time(), "can_sleep": model.can_sleep})
+    return model
+
+
+def _request(fields: dict[str, Any]) -> Request:
+    sampling = fields["sampling"]
+    return Request(
+        prompt=fields["prompt"],
+        sampling=Sampling(
+            **{**sampling, "stop": tuple(sampling["stop"]), "choices": tuple(sampling["choices"])}
+        ),
+        seed=fields["seed"],
+        adapter=fields["adapter"],
+    )
+
+
+if __name__ == "__main__":
+    run_worker(main)

@@ -1,0 +1,98 @@
+"""The models of an LLM judge: the keys of a campaign's models, and an id."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from winnow.tasks.candidates.model_refs import model_ref, sampling_of
+from winnow.tasks.candidates.server_keys import SECRET
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec, Name
+from winnow.tasks.spec.suggestions import unknown_name
+
+_PLACE = "judge.models"
+
+
+class JudgeModelSpec(ModelSpec):
+    """A model that judges; `judge_id` and `name` stand for each other where only one is given.
+
+    What its `generate_config` sets takes the place of the judge's `temperature` and `max_tokens`.
+    """
+
+    judge_id: Name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name_is_enough(cls, values: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+        if isinstance(values, Mapping) and ("name" in values) != ("judge_id" in values):
+            name = values.get("name", values.get("judge_id"))
+            return {**values, "name": name, "judge_id": name}
+        return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeModel:
+    """One of the models that judge."""
+
+    id: str
+    """Unique among them."""
+    ref: ModelRef
+    """What to load."""
+    sampling: Sampling
+    """How its replies are drawn."""
+
+
+def judge_models(specs: Sequence[Mapping[str, Any]], defaults: GenerateConfig) -> tuple[JudgeModel, ...]:
+    """Check the models of a judge.
+
+    Args:
+        specs: As in the spec.
+        defaults: How replies are drawn where a model does not say.
+
+    Raises:
+        SpecError: Naming the model's place, the key and the remedy.
+    """
+    checked = [_checked(spec, f"{_PLACE}[{index}]") for index, spec in enumerate(specs)]
+    judges = tuple(_judge_model(spec, defaults, f"{_PLACE}[{index}]") for index, spec in enumerate(checked))
+    for index, judge in enumerate(judges):
+        for other in judges[:index]:
+            _refuse_confusion(judge, other, f"{_PLACE}[{index}]")
+    return judges
+
+
+def _refuse_confusion(judge: JudgeModel, other: JudgeModel, place: str) -> None:
+    if judge.id == other.id:
+        raise JudgeError(f"the id {judge.id!r} is used twice; every judge needs its own", f"{place}.judge_id")
+    if judge.ref.name == other.ref.name and judge.ref != other.ref:
+        raise JudgeError(f"the name {judge.ref.name!r} is another model's; rename one", f"{place}.name")
+
+
+def _judge_model(spec: JudgeModelSpec, defaults: GenerateConfig, place: str) -> JudgeModel:
+    ref = model_ref(spec, place)
+    own = spec.generate_config.model_dump(exclude_unset=True)
+    config = defaults.model_copy(update=own)
+    temperature = f"{place}.generate_config.temperature" if "temperature" in own else "judge.temperature"
+    return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling_of(config, ref.provider, temperature))
+
+
+def _checked(spec: Mapping[str, Any], place: str) -> JudgeModelSpec:
+    try:
+        return JudgeModelSpec.model_validate(spec)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
+        raise JudgeError(_sentence(detail), f"{place}{key}") from error
+
+
+def _sentence(detail: ErrorDetails) -> str:
+    if detail["type"] == "extra_forbidden":
+        model = JudgeModelSpec if len(detail["loc"]) == 1 else GenerateConfig
+        return unknown_name("key", str(detail["loc"][-1]), model.model_fields)
+    if detail["type"] == "missing":
+        return "is missing; add it"
+    message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+    return message if detail["type"] == SECRET else f"{message}, got {detail['input']!r}"

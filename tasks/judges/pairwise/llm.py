@@ -1,0 +1,129 @@
+"""The parameters of the LLM judge; what it does with them is in `tasks.judges.pairwise.panel`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.pairwise.folding import Aggregation, Folding
+from winnow.tasks.judges.pairwise.judge_models import JudgeModel, judge_models
+from winnow.tasks.judges.pairwise.panel import Panel
+from winnow.tasks.judges.pairwise.prompts import BUILT_IN, load_template
+from winnow.tasks.judges.pairwise.verdicts import (
+    Read,
+    VerdictFormat,
+    VerdictFormatName,
+    mapped_format,
+    named_format,
+)
+from winnow.tasks.spec.campaign import GenerateConfig
+
+VERSION = 2
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
+def llm_judge(
+    *,
+    models: Annotated[Sequence[Mapping[str, Any]], Field(min_length=1)],
+    template: str = "mt-bench",
+    verdict_format: VerdictFormatName | None = None,
+    score_mapping: Mapping[str, float] | None = None,
+    verdict_pattern: str | None = None,
+    read: Read = "text",
+    position_swap: bool = True,
+    folding: Folding = "tie",
+    max_reasks: Annotated[int, Field(ge=0, le=10)] = 1,
+    repeats: Annotated[int, Field(ge=1, le=100)] = 1,
+    aggregation: Aggregation = "majority",
+    min_valid_judges: Annotated[int, Field(ge=1)] = 1,
+    max_tokens: Annotated[int, Field(ge=1)] = 1024,
+    temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
+) -> Panel:
+    """One or more language models prefer an answer, shown both orders; orders that disagree are a tie.
+
+    Args:
+        models: The judges, with the keys of a campaign's models and `judge_id`.
+        template: "mt-bench", "arena-hard", "alpaca", a file that ends in .j2, .jinja, .jinja2 or .txt, or
+            the text of a template; see `tasks.judges.pairwise.prompts`.
+        verdict_format: What the judge is to say; by default what a built-in template is written for.
+        score_mapping: Labels of one's own in its place: label -> preference for the answer shown first.
+        verdict_pattern: A regular expression that finds those labels; by default [[label]].
+        read: The verdict that ends a reasoned text, one of the verdicts by constrained decoding, or the
+            verdicts' probabilities, which make outcomes between 0 and 1.
+        position_swap: Whether every question is asked in both orders.
+        folding: Orders that disagree are a "tie", or the "mean" is taken.
+        max_reasks: How often a reply without a verdict is asked for again.
+        repeats: How often every question is asked; above 1 only at a temperature.
+        aggregation: "majority" or "mean" over repeats and over judges.
+        min_valid_judges: Judges that must have an opinion for the duel to be scored.
+        max_tokens: Length of a reply, in tokens.
+        temperature: 0 is greedy.
+
+    Raises:
+        SpecError: Naming the parameter, what is wrong and what to do.
+    """
+    defaults = GenerateConfig(temperature=temperature, max_tokens=max_tokens)
+    judges = judge_models(models, defaults)
+    _check_numbers(judges, repeats, min_valid_judges)
+    loaded = load_template(template)
+    verdicts = _verdicts(template, verdict_format, score_mapping, verdict_pattern)
+    return Panel(
+        judges=judges if read == "text" else _choosing(judges, verdicts),
+        template=loaded,
+        verdicts=verdicts,
+        read=read,
+        placements=("original", "swapped") if position_swap else ("original",),
+        folding=folding,
+        aggregation=aggregation,
+        max_reasks=max_reasks,
+        repeats=repeats,
+        min_valid_judges=min_valid_judges,
+    )
+
+
+def _check_numbers(judges: Sequence[JudgeModel], repeats: int, min_valid_judges: int) -> None:
+    if min_valid_judges > len(judges):
+        raise JudgeError(
+            f"cannot be more than there are models ({len(judges)}), got {min_valid_judges}",
+            "judge.min_valid_judges",
+        )
+    greedy = [judge.id for judge in judges if judge.sampling.temperature == 0.0]
+    if repeats > 1 and greedy:
+        raise JudgeError(
+            f"{greedy[0]!r} is greedy, {repeats} repeats would be the same; set a temperature or repeats: 1",
+            "judge.repeats",
+        )
+
+
+def _verdicts(
+    template: str,
+    name: VerdictFormatName | None,
+    score_mapping: Mapping[str, float] | None,
+    pattern: str | None,
+) -> VerdictFormat:
+    if score_mapping is not None:
+        if name is not None:
+            raise JudgeError("give a verdict_format or a score_mapping, not both", "judge.verdict_format")
+        return mapped_format(score_mapping, pattern)
+    if pattern is not None:
+        raise JudgeError("needs a score_mapping that says what its labels are worth", "judge.verdict_pattern")
+    if name is None:
+        name = BUILT_IN.get(template)
+    if name is None:
+        raise JudgeError(
+            "say what verdicts the template asks for: verdict_format '[[A]]', '[[A>>B]]' or 'm/M', "
+            "or a score_mapping",
+            "judge.verdict_format",
+        )
+    return named_format(name)
+
+
+def _choosing(judges: Sequence[JudgeModel], verdicts: VerdictFormat) -> tuple[JudgeModel, ...]:
+    try:
+        return tuple(
+            replace(judge, sampling=replace(judge.sampling, choices=verdicts.choices)) for judge in judges
+        )
+    except ValueError as error:
+        raise JudgeError(str(error), "judge.score_mapping") from error

@@ -1,0 +1,180 @@
+"""Models that compare two answers, each shown them in both orders.
+
+How games become an outcome, from the inside out:
+
+1. A game is one question to one model, asked again where its reply has no readable verdict, at most
+   `max_reasks` times. Another attempt has another seed; a greedy one, which a seed would not change, has a
+   numbered reminder of the format at the end of its prompt. What a new reply would not mend (an engine's
+   failure, missing probabilities) is not asked again.
+2. The orders of a question are folded (`folding`); if one of them has no verdict, the question has none.
+3. The questions that have one (`repeats`) and then the judges that have an opinion are aggregated
+   (`aggregation`). With fewer judges than `min_valid_judges` the duel is unscored: silence is not a tie.
+
+Two answers that are the same, character for character, are a tie, and no model is asked.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.judges.pairwise.folding import Aggregation, Folding, aggregate, fold
+from winnow.tasks.judges.pairwise.judge_models import JudgeModel
+from winnow.tasks.judges.pairwise.prompts import REPLY_FORMAT, PairTemplate
+from winnow.tasks.judges.pairwise.protocol import Duel, Game, GameCall, PairVerdict, Placement, Reply
+from winnow.tasks.judges.pairwise.reading import VERDICT_MISSING, read_reply
+from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
+
+PROMPT_FAILED = "prompt_failed"
+TOO_FEW_JUDGES = "too_few_judges"
+
+_NAMES = {1.0: "A", 0.0: "B", 0.5: "tie"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opinion:
+    """What one model says of a duel: a value or a reason."""
+
+    judge: str
+    value: float | None
+    reason: str | None
+
+    def __str__(self) -> str:
+        said = self.reason if self.value is None else _NAMES.get(self.value, f"{self.value:.3f}")
+        return f"{self.judge}: {said}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A pair judge made of models; see the module."""
+
+    judges: tuple[JudgeModel, ...]
+    template: PairTemplate
+    verdicts: VerdictFormat
+    read: Read
+    placements: tuple[Placement, ...]
+    folding: Folding
+    aggregation: Aggregation
+    max_reasks: int
+    repeats: int
+    min_valid_judges: int
+
+    @property
+    def models(self) -> tuple[ModelRef, ...]:
+        """The models it calls."""
+        return tuple(judge.ref for judge in self.judges)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The texts of its prompts, which may come from a file or change with a release."""
+        return {"template": self.template.source, REPLY_FORMAT: self.verdicts.instructions(self.read)}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether every judge is greedy and sees both orders.
+
+        A greedy reply is stored once and read again, so this does not rest on the engine. Where one order is
+        shown alone, the coin that decides which answer is A makes the verdict random.
+        """
+        return len(self.placements) == 2 and all(judge.sampling.temperature == 0.0 for judge in self.judges)
+
+    def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> list[GameCall]:
+        """What is still wanted: every question in every order first, then what has to be asked again."""
+        if duel.answer_a == duel.answer_b:
+            return []
+        try:
+            prompts = self._prompts(duel)
+        except TemplateError:  # the verdict says so
+            return []
+        rallies = (self._rally(slot, duel, prompts, replies) for slot in self._slots())
+        return [wanted for _, wanted in rallies if wanted is not None]
+
+    def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
+        """The outcome of all games, or the reason why there is none.
+
+        Raises:
+            ValueError: If `calls` still wants a reply.
+        """
+        if duel.answer_a == duel.answer_b:
+            return PairVerdict(outcome=0.5, answer="the same answer twice")
+        try:
+            prompts = self._prompts(duel)
+        except TemplateError as error:
+            return PairVerdict(reason=PROMPT_FAILED, answer=error.message)
+        games: list[Game] = []
+        for slot in self._slots():
+            played, wanted = self._rally(slot, duel, prompts, replies)
+            if wanted is not None:
+                raise ValueError(f"the verdict is not ready: judge {wanted.judge!r} has not replied yet")
+            games += played
+        return self._combined([self._opinion(judge.id, games) for judge in self.judges], tuple(games))
+
+    def _prompts(self, duel: Duel) -> dict[Placement, str]:
+        reply_format = self.verdicts.instructions(self.read)
+        return {
+            placement: self.template.prompt(duel, placement, reply_format) for placement in self.placements
+        }
+
+    def _slots(self) -> Iterator[tuple[JudgeModel, int, Placement]]:
+        return product(self.judges, range(self.repeats), self.placements)
+
+    def _rally(
+        self,
+        slot: tuple[JudgeModel, int, Placement],
+        duel: Duel,
+        prompts: Mapping[Placement, str],
+        replies: Mapping[GameCall, Reply],
+    ) -> tuple[list[Game], GameCall | None]:
+        """The attempts at one question in one order so far, and the call that is wanted next, if any."""
+        judge, repeat, placement = slot
+        games: list[Game] = []
+        for attempt in range(self.max_reasks + 1):
+            call = self._call(judge, repeat, placement, attempt, duel.seed, prompts[placement])
+            if call not in replies:
+                return games, call
+            games.append(read_reply(call, replies[call], self.verdicts, self.read))
+            if games[-1].reason != VERDICT_MISSING:
+                break
+        return games, None
+
+    def _call(
+        self, judge: JudgeModel, repeat: int, placement: Placement, attempt: int, seed: int, prompt: str
+    ) -> GameCall:
+        greedy = judge.sampling.temperature == 0.0
+        key = [seed, judge.id, repeat, placement, attempt]
+        return GameCall(
+            judge=judge.id,
+            model=judge.ref,
+            prompt=prompt + self.verdicts.reminder(attempt) if greedy and attempt else prompt,
+            sampling=judge.sampling,
+            # Greedy text does not depend on a seed: with one and the same, stored replies are used again.
+            seed=0 if greedy else int(sha256(key)[:8], 16) >> 1,
+            placement=placement,
+            repeat=repeat,
+            attempt=attempt,
+        )
+
+    def _opinion(self, judge: str, games: Sequence[Game]) -> _Opinion:
+        last = {(game.repeat, game.placement): game for game in games if game.judge == judge}
+        values: list[float] = []
+        for repeat in range(self.repeats):
+            verdicts = [last[repeat, placement].verdict for placement in self.placements]
+            known = [verdict for verdict in verdicts if verdict is not None]
+            if len(known) == len(verdicts):
+                values.append(fold(known, self.folding))
+        if values:
+            return _Opinion(judge=judge, value=aggregate(values, self.aggregation), reason=None)
+        reason = next(game.reason for game in last.values() if game.reason is not None)
+        return _Opinion(judge=judge, value=None, reason=reason)
+
+    def _combined(self, opinions: Sequence[_Opinion], games: tuple[Game, ...]) -> PairVerdict:
+        note = "; ".join(map(str, opinions))
+        values = [opinion.value for opinion in opinions if opinion.value is not None]
+        if len(values) >= self.min_valid_judges:
+            outcome = aggregate(values, self.aggregation)
+            return PairVerdict(outcome=outcome, answer=note, games=games)
+        reason = opinions[0].reason if len(opinions) == 1 else TOO_FEW_JUDGES
+        return PairVerdict(reason=reason, answer=note, games=games)

@@ -1,0 +1,156 @@
+"""What a pair judge is: it says which model calls it wants, and what their replies come to.
+
+A pair judge calls no model itself. Whoever runs it asks `calls` what is still wanted, makes those calls,
+keeps the replies, and asks again until nothing is wanted; then `verdict` is ready. A judge keeps nothing
+between calls: the same duel and replies give the same calls and the same verdict, so a run that was
+interrupted goes on with the replies that were stored.
+
+A verdict is an outcome or a reason, never both and never neither. The reasons of the built-in judges:
+
+* verdict_missing    the reply ends in no verdict that can be read
+* pattern_timeout    the judge's own pattern took too long on this reply
+* no_probabilities   the engine gave no probabilities of the labels, or none that can be used
+* prompt_failed      the template could not be rendered for this duel
+* too_few_judges     of several judges, fewer than `min_valid_judges` have an opinion
+* invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
+* judge_failed       a plug-in raised an exception; see `tasks.plugins.entry_points`
+* and those of a `GenerationFailure` (one judge) or of the scorer (`rules`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
+from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
+
+Placement = Literal["original", "swapped"]
+"""Whether answer A is shown first or second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duel:
+    """Two answers to one question."""
+
+    question: str
+    """The example's input."""
+    answer_a: str
+    """Untrusted, any characters."""
+    answer_b: str
+    """Untrusted, any characters."""
+    targets: Sequence[str] = ()
+    """The example's targets; none where it has none."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """The example's other fields, JSON values."""
+    seed: int
+    """Source of the duel's coins and of what a judge samples; the same whenever the duel is judged again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameCall:
+    """One call of a model. Within a duel, judge, placement, repeat and attempt tell it from all others."""
+
+    judge: str
+    """Id of the judge that asks."""
+    model: ModelRef = field(hash=False)
+    """Whom to ask."""
+    prompt: str
+    """As rendered; holds untrusted text."""
+    sampling: Sampling
+    """How to draw the reply."""
+    seed: int
+    """Seed of the request, in [0, 2**31); 0 where decoding is greedy."""
+    placement: Placement
+    """Which answer the prompt shows first."""
+    repeat: int
+    """0 and up: the same question asked again."""
+    attempt: int
+    """0, then 1 and up where the reply before had no readable verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameReply:
+    """What the model said, where only this much of a `Completion` was kept."""
+
+    text: str
+    """Untrusted."""
+    choice_logprobs: Mapping[str, float] | None = None
+    """As in `Completion`."""
+
+
+Reply = Completion | GameReply | GenerationFailure
+"""The answer to a `GameCall`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Game:
+    """One call, and what it came to."""
+
+    judge: str
+    placement: Placement
+    repeat: int
+    attempt: int
+    reply: str | None
+    """The raw reply; None where the engine gave none."""
+    verdict: float | None
+    """How far A is preferred, in [0, 1], whichever answer was shown first; None when it cannot be told."""
+    reason: str | None
+    """Why there is no verdict; None when there is one."""
+
+    def __post_init__(self) -> None:
+        check_words(self.reason, reply=self.reply)
+        if (self.verdict is None) == (self.reason is None):
+            raise InvalidScore(
+                f"a game has a verdict or a reason, got verdict={self.verdict!r}, reason={self.reason!r}"
+            )
+        if self.verdict is not None:
+            object.__setattr__(self, "verdict", checked_score(self.verdict, "a game's verdict"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairVerdict:
+    """What the judge as a whole says of a duel."""
+
+    outcome: float | None = None
+    """1 where A is preferred, 0 where B is, 0.5 for a tie; between them for probabilities and means."""
+    reason: str | None = None
+    """Why there is no outcome; None when there is one."""
+    answer: str | None = None
+    """A short note for people on how it came about."""
+    detail: str | None = None
+    """The reason in a sentence, where there is more to say."""
+    games: tuple[Game, ...] = ()
+    """Every call with its reply, earlier attempts included."""
+
+    def __post_init__(self) -> None:
+        check_words(self.reason, answer=self.answer, detail=self.detail)
+        for game in self.games:
+            checked_kind(game, Game)
+        if (self.outcome is None) == (self.reason is None):
+            raise InvalidScore(
+                f"a verdict has an outcome or a reason, got outcome={self.outcome!r}, reason={self.reason!r}"
+            )
+        if self.outcome is not None:
+            object.__setattr__(self, "outcome", checked_score(self.outcome, "an outcome"))
+
+
+class PairJudge(Protocol):
+    """Prefers one of two answers. Raises nothing because of an answer or a reply."""
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """The models it calls; empty for rules."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """JSON values that its verdicts depend on and the spec does not hold, such as a template's text."""
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether the same two answers always get the same verdict, whichever is A and whatever the seed."""
+
+    def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> Sequence[GameCall]:
+        """The calls still wanted, given the replies so far; empty when the verdict is ready."""
+
+    def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
+        """The verdict, once `calls` wants nothing more."""

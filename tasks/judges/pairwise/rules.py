@@ -1,0 +1,155 @@
+"""The rule judge: correctness first, style among the correct, chance among the wrong.
+
+Source: Hu, Gao, Hu, Zhou (2026), "Adaptive Simulation Experiment for Large Language Model Policy
+Optimization", its experiments on real tasks: the
+correct answer wins; of two correct ones, that with clearer reasoning steps or with a more concise final
+answer; of two wrong ones, either at random. The paper leaves both comparisons of style undefined. Here:
+
+* Shorter: fewer characters in the whole answer, runs of white space counted as one.
+* Clearer steps: the answer has numbered steps, that is, one line that begins with 1 and a later one that
+  begins with 2 ("1.", "2)", "(1)", "Step 2:", behind list or emphasis marks). An answer with steps beats one
+  without; where both or neither have them, the shorter wins. How many steps there are does not count, so
+  that padding cannot win.
+
+Answers that are equal in this are a tie. The coin depends on the duel's seed alone, so it falls the same way
+whenever the duel is judged again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import regex
+
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.pairwise.protocol import Duel, GameCall, PairVerdict, Reply
+from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+BothRight = Literal["shorter", "clearer-steps", "tie"]
+BothWrong = Literal["coin", "tie"]
+
+_STEP = regex.compile(
+    r"^[ \t>*_#-]{0,12}+(?i:step[ \t]{1,4}+)?\(?(?P<number>[12])[.):\]](?![^\s*_])", regex.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesJudge:
+    """Compares two answers by what a scorer says of each, and by rules where it says the same of both."""
+
+    scorer: Judge
+    scorer_code: Mapping[str, Any]
+    """See `tasks.judges.registry.judge_code`."""
+    both_right: BothRight
+    both_wrong: BothWrong
+
+    @property
+    def models(self) -> tuple[()]:
+        """None: rules call no model."""
+        return ()
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the code of the scorer is."""
+        return {"scorer": self.scorer_code}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether no coin is tossed between two wrong answers."""
+        return self.both_wrong == "tie"
+
+    def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> tuple[()]:
+        """None: the verdict is always ready."""
+        return ()
+
+    def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
+        """The higher score wins; equal scores go to the rule for two right or two wrong answers."""
+        a = self.scorer.judge(duel.answer_a, duel.targets)
+        b = self.scorer.judge(duel.answer_b, duel.targets)
+        if a.score is None or b.score is None:
+            return _unscored(a, b)
+        if a.score != b.score:
+            return PairVerdict(outcome=float(a.score > b.score), answer=f"scores {a.score:g} and {b.score:g}")
+        if a.score == 1.0:
+            return self._among_right(duel)
+        if self.both_wrong == "tie":
+            return PairVerdict(outcome=0.5, answer="both wrong")
+        return PairVerdict(outcome=coin(duel.seed), answer="both wrong: coin")
+
+    def _among_right(self, duel: Duel) -> PairVerdict:
+        texts = duel.answer_a, duel.answer_b
+        if self.both_right == "clearer-steps":
+            steps_a, steps_b = map(has_steps, texts)
+            if steps_a != steps_b:
+                return PairVerdict(outcome=float(steps_a), answer="both right: numbered steps")
+        if self.both_right == "tie":
+            return PairVerdict(outcome=0.5, answer="both right")
+        length_a, length_b = map(_length, texts)
+        return PairVerdict(
+            outcome=preference(length_b, length_a), answer=f"both right: {length_a} and {length_b} characters"
+        )
+
+
+def rules_judge(
+    *,
+    scorer: Mapping[str, Any],
+    both_right: BothRight = "shorter",
+    both_wrong: BothWrong = "coin",
+) -> RulesJudge:
+    """The correct answer wins; of two correct ones the better written; of two wrong ones either.
+
+    Args:
+        scorer: A judge of single answers: its `type` and parameters, as a benchmark's `judge` has them.
+            An answer that it leaves unscored leaves the duel unscored; one that cannot be read is wrong,
+            unless its `no_answer` is "unscored".
+        both_right: What decides between two right answers.
+        both_wrong: What decides between two wrong answers.
+
+    Raises:
+        JudgeError: If there is no such scorer or it does not take these parameters.
+    """
+    params = dict(scorer)
+    name = params.pop("type", None)
+    if not isinstance(name, str):
+        raise JudgeError(f"must name a judge: one of {', '.join(judge_names())}", "judge.scorer.type")
+    try:
+        judge, code = create_judge(name, **params), judge_code(name, **params)
+    except JudgeError as error:
+        place = (error.path or "judge").replace("judge", "judge.scorer", 1)
+        raise JudgeError(error.message, place) from error
+    return RulesJudge(scorer=judge, scorer_code=code, both_right=both_right, both_wrong=both_wrong)
+
+
+def coin(seed: int) -> float:
+    """A fair coin: 1.0 for A or 0.0 for B, the same for the same seed."""
+    return float(int(sha256(["coin", seed])[:8], 16) % 2)
+
+
+def has_steps(text: str) -> bool:
+    """Whether a line numbered 1 is followed, at once or later, by one numbered 2."""
+    numbers = [match.group("number") for match in _STEP.finditer(text)]
+    return "1" in numbers and "2" in numbers[numbers.index("1") :]
+
+
+def preference(a: float, b: float) -> float:
+    """1.0 where a is larger, 0.0 where b is, 0.5 where neither is."""
+    return 0.5 * ((a > b) - (a < b)) + 0.5
+
+
+def _length(text: str) -> int:
+    return len(" ".join(text.split()))
+
+
+def _unscored(a: Verdict, b: Verdict) -> PairVerdict:
+    reasons = {"A": a.reason, "B": b.reason}
+    told = {side: reason for side, reason in reasons.items() if reason is not None}
+    return PairVerdict(
+        reason=next(iter(told.values())),
+        answer="; ".join(f"answer {side}: {reason}" for side, reason in told.items()),
+        detail=a.detail or b.detail,
+    )

@@ -1,0 +1,150 @@
+"""What a judge may say, what each verdict is worth, and how it is found in a reply.
+
+Of several verdicts in a reply the last one counts: whatever a judge weighs or quotes comes before what it
+settles on. If the last thing that looks like a verdict is none of those asked for, there is no verdict.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import regex
+
+from winnow.tasks.engines.choices.probabilities import why_unusable
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.rules.patterns import compiled, last_answer
+
+Read = Literal["text", "choice", "probabilities"]
+"""Reasoning that ends in a verdict; one of the verdicts and nothing else; how probable each verdict is."""
+
+VerdictFormatName = Literal["[[A]]", "[[A>>B]]", "m/M"]
+
+_IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
+_LETTER_ALONE = regex.compile(r"^[^\w\r\n]*+([mM])[^\w\r\n]*+\r?$", regex.MULTILINE)
+_MEANINGS = {1.0: "the first answer is better", 0.0: "the second answer is better", 0.5: "neither is better"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictFormat:
+    """The verdicts a judge can give."""
+
+    scores: Mapping[str, float]
+    """Each verdict as it is spelled -> how far the answer shown first is preferred, in [0, 1]."""
+    meanings: Mapping[str, str]
+    """What each verdict says, for the prompt."""
+    pattern: regex.Pattern[str]
+    """Finds verdicts in running text; group 1, or else the whole match, is a label."""
+    labels: Mapping[str, float]
+    """Label as `pattern` finds it -> score."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """All verdicts as they are spelled."""
+        return tuple(self.scores)
+
+    def in_text(self, text: str) -> float | None:
+        """The score of the last verdict in a reply, or None if there is none.
+
+        Raises:
+            TimeoutError: If a user's own pattern takes too long on this text.
+        """
+        label = last_answer(self.pattern, text)
+        if label is None:
+            return None
+        if label in self.labels:
+            return self.labels[label]
+        alike = [score for known, score in self.labels.items() if _folded(known) == _folded(label)]
+        return alike[0] if len(alike) == 1 else None
+
+    def expected(self, logprobs: Mapping[str, float] | None) -> float | None:
+        """The mean score under the verdicts' probabilities, normalised over the verdicts.
+
+        With two verdicts of 1 and 0 it is the probability of the first, as AlpacaEval computes it; each
+        tie counts half of its probability for either answer. None where no probabilities were told, or
+        none that can be used, see `why_unusable`: that is not a tie.
+        """
+        if logprobs is None or why_unusable(logprobs, self.scores):
+            return None
+        highest = max(logprobs[choice] for choice in self.scores)
+        weights = {choice: math.exp(logprobs[choice] - highest) for choice in self.scores}
+        total = math.fsum(weights.values())
+        mean = math.fsum(self.scores[choice] * weight / total for choice, weight in weights.items())
+        return min(1.0, max(0.0, mean))
+
+    def instructions(self, read: Read) -> str:
+        """How to reply, for the prompt."""
+        asked = "\n".join(f"{choice} if {self.meanings[choice]}" for choice in self.choices)
+        if read == "text":
+            return (
+                "First compare the two in a few sentences. Then end your reply with exactly one of these, on "
+                f"a line of its own:\n{asked}"
+            )
+        return f"Reply with exactly one of these and nothing else:\n{asked}"
+
+    def reminder(self, number: int) -> str:
+        """What is added to a prompt whose reply could not be read."""
+        asked = ", ".join(self.choices)
+        return f"\n\nReminder {number}: your reply must end with exactly one of {asked} on a line of its own."
+
+
+def named_format(name: VerdictFormatName) -> VerdictFormat:
+    """A format that published judges use."""
+    if name == "m/M":
+        meanings = {"m": "output m is better", "M": "output M is better"}
+        scores = {"m": 1.0, "M": 0.0}
+        return VerdictFormat(scores=scores, meanings=meanings, pattern=_LETTER_ALONE, labels=scores)
+    if name == "[[A]]":
+        labels = {"A": 1.0, "B": 0.0, "C": 0.5}
+        said = ["answer A is better", "answer B is better", "they are equally good"]
+    else:
+        labels = {"A>>B": 1.0, "A>B": 1.0, "A=B": 0.5, "B>A": 0.0, "B>>A": 0.0}
+        said = ["answer A is much better", "answer A is slightly better", "they are about equally good"]
+        said += ["answer B is slightly better", "answer B is much better"]
+    scores = {f"[[{label}]]": score for label, score in labels.items()}
+    meanings = dict(zip(scores, said, strict=True))
+    return VerdictFormat(scores=scores, meanings=meanings, pattern=_IN_BRACKETS, labels=labels)
+
+
+def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> VerdictFormat:
+    """A format of the user's own.
+
+    Args:
+        score_mapping: Label -> how far the answer shown first is preferred, in [0, 1].
+        pattern: A regular expression whose last match in a reply (its group 1 if it has one) is the label;
+            without one, labels stand in double square brackets.
+
+    Raises:
+        JudgeError: If the labels or scores cannot tell the answers apart, or the pattern is not one.
+    """
+    place = "judge.score_mapping"
+    if "" in {label.strip() for label in score_mapping}:
+        raise JudgeError("a label must not be empty", place)
+    for label, score in score_mapping.items():
+        if not 0.0 <= score <= 1.0:
+            raise JudgeError(f"a score must lie in [0, 1], got {score}", f"{place}.{label}")
+    values = score_mapping.values()
+    if not values or min(values) >= 0.5 or max(values) <= 0.5:
+        raise JudgeError(
+            "there must be a label above 0.5 for the first answer and one below 0.5 for the second, "
+            f"got {dict(score_mapping)}",
+            place,
+        )
+    spelled = {label if pattern else f"[[{label}]]": score for label, score in score_mapping.items()}
+    meanings = {
+        choice: _MEANINGS.get(score, f"your preference for the first answer is {score:g} between 0 and 1")
+        for choice, score in spelled.items()
+    }
+    try:
+        finder = compiled(pattern) if pattern else _IN_BRACKETS
+    except ValueError as error:
+        raise JudgeError(str(error), "judge.verdict_pattern") from error
+    verdicts = VerdictFormat(scores=spelled, meanings=meanings, pattern=finder, labels=dict(score_mapping))
+    for choice, score in spelled.items():
+        if not pattern and verdicts.in_text(choice) != score:
+            raise JudgeError(f"{choice} cannot be read back; choose a shorter, plainer label", place)
+    return verdicts
+
+
+def _folded(label: str) -> str:
+    return "".join(label.split()).casefold()

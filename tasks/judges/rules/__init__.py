@@ -1,0 +1,1 @@
+"""Score judges that follow a rule."""

@@ -1,0 +1,46 @@
+"""The option `no_answer`, for any judge: whether an output that holds no answer is wrong or unscored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
+from winnow.tasks.plugins.entry_points import PluginFailed
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+NoAnswer = Literal["wrong", "unscored"]
+
+ANSWERLESS = frozenset({"no_answer", "no_number", "no_choice"})
+"""Reasons that are the output's fault. A missing target or a slow pattern is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerlessJudge:
+    """Marks the outputs that another judge finds no answer in, and says how they count."""
+
+    inner: Judge
+    """Judges the output; one of `ANSWERLESS` is its reason where it finds no answer."""
+    no_answer: NoAnswer
+    """Wrong by default: who was asked and gives no answer did not solve the example, and leaving it out
+    would raise the mean of whoever answers only what it knows."""
+
+    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+        """The inner judge's verdict; marked, and with `wrong` a zero, where it found no answer.
+
+        Every judge is asked through here, so this is where what is no verdict becomes a reason, and what a
+        plug-in raises.
+        """
+        try:
+            verdict = checked_kind(self.inner.judge(output, targets), Verdict)
+        except InvalidScore as error:
+            return Verdict.unscored(INVALID_SCORE, detail=str(error))
+        except PluginFailed as failed:
+            return Verdict.unscored(JUDGE_FAILED, detail=failed.what)
+        if verdict.reason not in ANSWERLESS:
+            return verdict
+        if self.no_answer == "unscored":
+            return replace(verdict, no_answer=True)
+        return Verdict(score=0.0, answer=verdict.answer, no_answer=True)

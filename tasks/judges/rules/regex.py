@@ -1,0 +1,59 @@
+r"""A pattern of the user's own, in one of two ways.
+
+* The pattern holds `{target}`: the output is right if the pattern, with the target's text in that place
+  taken literally, is found anywhere in it. Example: `\bversion {target}\b`.
+* It does not: group 1 of the last match (the whole match if there is no group) is the answer, and is
+  right if it equals a target, white space around both ignored. Example: `answer: (\w+)`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import regex
+
+from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.rules.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegexJudge:
+    """A pattern with {target} in it is found in the output; or else, what it captures last is a target."""
+
+    pattern: str
+    """A regular expression of the `regex` package; `{target}` stands for the target, taken literally."""
+    ignore_case: bool = False
+    """Whether upper and lower case are the same, in the pattern and between answer and target."""
+
+    def __post_init__(self) -> None:
+        compiled(self.pattern.replace(TARGET, regex.escape("a target")), self.ignore_case)
+
+    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+        """One if the pattern is found or its answer is a target, else zero; see the module."""
+        if not targets:
+            return Verdict.unscored("no_target")
+        try:
+            return self._found(output, targets) if TARGET in self.pattern else self._captured(output, targets)
+        except (TimeoutError, MemoryError):
+            return Verdict.unscored("pattern_timeout")
+
+    def _found(self, output: str, targets: Sequence[str]) -> Verdict:
+        for target in targets:
+            try:
+                pattern = compiled(self.pattern.replace(TARGET, regex.escape(target)), self.ignore_case)
+            except ValueError:  # after a backslash, say, not every target makes a pattern
+                return Verdict.unscored("unreadable_target")
+            if found := pattern.search(output, timeout=TIMEOUT_SECONDS):
+                return Verdict.scored(True, found.group())
+        return Verdict.scored(False, None)
+
+    def _captured(self, output: str, targets: Sequence[str]) -> Verdict:
+        answer = last_answer(compiled(self.pattern, self.ignore_case), output)
+        if answer is None:
+            return Verdict.unscored("no_answer")
+        return Verdict.scored(any(self._same(answer, target.strip()) for target in targets), answer)
+
+    def _same(self, answer: str, target: str) -> bool:
+        return answer.casefold() == target.casefold() if self.ignore_case else answer == target

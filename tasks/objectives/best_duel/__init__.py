@@ -1,0 +1,1 @@
+"""Campaigns that look for the candidate that wins its duels."""

@@ -1,0 +1,178 @@
+"""Judging the duels of a round: each pair of answers by a pair judge, whose model calls are made here.
+
+The calls of all duels are made together, as often as the judge wants more of them. Every reply is stored as
+a generation, in groups, before the next calls are planned, so that a resumed round makes none again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from winnow.storage.columns import storable
+from winnow.storage.records.values import NewComparison, NewGame, RoundRecord, StoredText
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
+from winnow.tasks.data.datasets import Example
+from winnow.tasks.engines.protocol import GenerationFailure, Request
+from winnow.tasks.judges.pairwise.outcomes import verdict_of
+from winnow.tasks.judges.pairwise.protocol import (
+    Duel,
+    Game,
+    GameCall,
+    GameReply,
+    PairJudge,
+    PairVerdict,
+    Reply,
+)
+from winnow.tasks.judges.scores import JUDGE_FAILED
+from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.rounds.generate import PlannedGeneration, Texts, have_texts
+
+
+@dataclass(slots=True)
+class _Match:
+    """A duel whose two answers are there, and the replies to its calls so far."""
+
+    duel: Duel
+    replies: dict[GameCall, Reply] = field(default_factory=dict)
+    stored: dict[GameCall, int] = field(default_factory=dict)
+    """Ids of the generations that replies were read from."""
+    failed: PairVerdict | None = None
+    """Where the judge could not say what it wants: the reason."""
+
+    def wanted(self, judge: PairJudge) -> Sequence[GameCall]:
+        """The calls that the judge still wants; none once it has failed."""
+        if self.failed is not None:
+            return ()
+        try:
+            return judge.calls(self.duel, self.replies)
+        except PluginFailed as failed:
+            self.failed = PairVerdict(reason=JUDGE_FAILED, detail=failed.what)
+            return ()
+
+    def verdict(self, judge: PairJudge) -> PairVerdict:
+        """What the judge says, once it wants nothing more."""
+        return self.failed or verdict_of(judge, self.duel, self.replies)
+
+
+def judge_duels(
+    campaign: CampaignSession, judge: PairJudge, round_: RoundRecord, texts: Texts
+) -> list[NewComparison]:
+    """One comparison per planned duel, in planned order; raises like `judge_round`."""
+    sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
+    matches = {
+        position: _Match(_duel(campaign, round_, position, a.text, b.text))
+        for position, (a, b) in enumerate(sides)
+        if isinstance(a, StoredText) and isinstance(b, StoredText)
+    }
+    _make_calls(campaign, judge, round_, matches)
+    return [
+        _comparison(campaign, judge, round_, position, sides[position], matches.get(position))
+        for position in range(len(round_.examples))
+    ]
+
+
+def _duel(campaign: CampaignSession, round_: RoundRecord, position: int, a: str, b: str) -> Duel:
+    example = campaign.checked.dataset.examples[round_.examples[position]]
+    return duel_on(example, a, b, seed=duel_seed(campaign.record.seed, round_.number, position))
+
+
+def duel_on(example: Example, answer_a: str, answer_b: str, *, seed: int) -> Duel:
+    """Two answers to an example, as a judge is shown them."""
+    return Duel(
+        question=example.question,
+        answer_a=answer_a,
+        answer_b=answer_b,
+        targets=example.targets,
+        fields=example.fields,
+        seed=seed,
+    )
+
+
+def duel_seed(campaign_seed: int, round_number: int, position: int) -> int:
+    """The seed of one duel, from the campaign's and its place; in [0, 2**31)."""
+    return request_seed(campaign_seed, {"round": round_number, "position": position})
+
+
+def _make_calls(
+    campaign: CampaignSession, judge: PairJudge, round_: RoundRecord, matches: Mapping[int, _Match]
+) -> None:
+    """Give every match the replies that the judge wants."""
+    while wanted := [(match, call) for match in matches.values() for call in match.wanted(judge)]:
+        fingerprints = campaign.checked.judge_fingerprints
+        answers = have_texts(campaign, round_, [plan_call(fingerprints, call) for _, call in wanted])
+        for place, (match, call) in enumerate(wanted):
+            answer = answers[place]
+            if isinstance(answer, StoredText):
+                match.stored[call] = answer.id
+                match.replies[call] = GameReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
+            else:
+                match.replies[call] = answer
+
+
+def plan_call(fingerprints: Mapping[str, str], call: GameCall) -> PlannedGeneration:
+    """The request of one call, and the key it is stored under.
+
+    Args:
+        fingerprints: What the weights of each model that judges are, by its name.
+        call: Of a pair judge.
+    """
+    fingerprint = fingerprints[call.model.name]
+    content = request_content(call.model, fingerprint, call.prompt, call.sampling, 0)
+    return PlannedGeneration(
+        key=generation_key(content, call.seed),
+        model=call.model,
+        fingerprint=fingerprint,
+        request=Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed),
+    )
+
+
+def _comparison(
+    campaign: CampaignSession,
+    judge: PairJudge,
+    round_: RoundRecord,
+    position: int,
+    sides: tuple[StoredText | GenerationFailure, StoredText | GenerationFailure],
+    match: _Match | None,
+) -> NewComparison:
+    arms = round_.arms[position]
+    verdict = _unanswered(sides) if match is None else match.verdict(judge)
+    failures = [
+        f"{campaign.checked.candidates[arm].name}: {side.detail}"
+        for arm, side in zip(arms, sides, strict=True)
+        if isinstance(side, GenerationFailure)
+    ]
+    details = [verdict.detail] if verdict.detail else failures
+    generations = [side.id if isinstance(side, StoredText) else None for side in sides]
+    return NewComparison(
+        position=position,
+        candidate_a_id=campaign.candidate_ids[arms[0]],
+        candidate_b_id=campaign.candidate_ids[arms[1]],
+        example_id=campaign.example_ids[round_.examples[position]],
+        generation_a_id=generations[0],
+        generation_b_id=generations[1],
+        judge=campaign.judge_id,
+        answer=None if verdict.answer is None else storable(verdict.answer),
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        detail=storable("; ".join(details)) if details else None,
+        games=[] if match is None else [_new_game(game, match) for game in verdict.games],
+    )
+
+
+def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> PairVerdict:
+    """A duel that lacks an answer: not lost by the side without one, since that may be anybody's fault."""
+    return PairVerdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))
+
+
+def _new_game(game: Game, match: _Match) -> NewGame:
+    played = (game.judge, game.placement, game.repeat, game.attempt)
+    ids = {(call.judge, call.placement, call.repeat, call.attempt): id_ for call, id_ in match.stored.items()}
+    return NewGame(
+        judge=game.judge,
+        placement=game.placement,
+        repeat=game.repeat,
+        attempt=game.attempt,
+        generation_id=ids.get(played),
+        verdict=game.verdict,
+        reason=game.reason,
+    )

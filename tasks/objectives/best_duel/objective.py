@@ -1,0 +1,108 @@
+"""best-duel: which candidate is preferred over every other?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.cache_keys import fingerprint_model
+from winnow.tasks.candidates.candidates import Candidate, build_candidates
+from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.pairwise.protocol import PairJudge
+from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
+from winnow.tasks.objectives.best_duel.features import chosen_features
+from winnow.tasks.objectives.best_duel.judging import judge_duels
+from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.spec.campaign import CampaignSpec
+
+DETERMINISTIC = "deterministic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestDuel(ResolvedCampaign):
+    """Two outputs to an example are compared by a judge of pairs."""
+
+    judge: PairJudge
+
+    @classmethod
+    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+        """See `ResolvedCampaign`."""
+        judge = create_pair_judge(spec.judge.type, **spec.judge.params)
+        candidates = build_candidates(spec, dataset.field_names)
+        _refuse_shared_names(judge, candidates)
+        return cls(
+            spec=spec,
+            dataset=dataset,
+            judge=judge,
+            judge_code=pair_judge_code(spec.judge.type),
+            judge_fingerprints={model.name: fingerprint_model(model) for model in judge.models},
+            candidates=candidates,
+        )
+
+    @property
+    def judge_models(self) -> Sequence[ModelRef]:
+        """See `ResolvedCampaign`."""
+        return self.judge.models
+
+    @property
+    def judge_identity(self) -> dict[str, Any]:
+        """See `ResolvedCampaign`."""
+        return {**self.judge.identity, **super().judge_identity}
+
+    @property
+    def repeats_meetings(self) -> bool:
+        """See `ResolvedCampaign`."""
+        return self.spec.fresh_generations
+
+    @property
+    def grid(self) -> int:
+        """See `ResolvedCampaign`: all pairs of candidates on all examples."""
+        return self._n_pairs * len(self.dataset.examples)
+
+    @property
+    def sides(self) -> str:
+        """See `ResolvedCampaign`."""
+        return f"{len(self.candidates)} candidates, {self._n_pairs} pairs"
+
+    def found_params(self) -> dict[str, Any]:
+        """See `ResolvedCampaign`."""
+        found = chosen_features(self.spec, self.candidates)
+        return found | {DETERMINISTIC: np.array(self.deterministic)} if any(self.deterministic) else found
+
+    def particulars(self) -> dict[str, Any]:
+        """See `ResolvedCampaign`: which duels are drawn without replacement."""
+        return {DETERMINISTIC: self.deterministic}
+
+    @property
+    def deterministic(self) -> list[bool]:
+        """By arm, whether a duel with another such arm comes out the same whenever it is fought.
+
+        That takes a judge without chance, and answers that are generated once and read again: greedy ones,
+        and all where no fresh ones are wanted. With features there is none, as the model is of fresh draws.
+        """
+        is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
+        fresh = self.spec.fresh_generations
+        return [is_certain and (each.sampling.temperature == 0.0 or not fresh) for each in self.candidates]
+
+    def judge_texts(
+        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
+    ) -> list[NewComparison]:
+        """See `ResolvedCampaign`."""
+        return judge_duels(campaign, self.judge, round_, texts)
+
+    @property
+    def _n_pairs(self) -> int:
+        return len(self.candidates) * (len(self.candidates) - 1) // 2
+
+
+def _refuse_shared_names(judge: PairJudge, candidates: Sequence[Candidate]) -> None:
+    """A name stands for one model, wherever it is told or asked."""
+    for model in judge.models:
+        if any(each.model.name == model.name and each.model != model for each in candidates):
+            raise JudgeError(f"the name {model.name!r} is a candidate's model; rename one", "judge.models")

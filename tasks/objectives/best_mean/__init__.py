@@ -1,0 +1,1 @@
+"""Campaigns that look for the highest mean score."""

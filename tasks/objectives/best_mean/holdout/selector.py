@@ -1,0 +1,98 @@
+"""A best-mean selector on a part of the examples, and then the winner and the runner-up on the others."""
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.errors import MalformedBatch
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, Selector
+from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
+from winnow.tasks.objectives.best_mean.holdout.split import Split
+
+FINALISTS = 2
+
+
+class HoldoutSelector:
+    """Passes on what concerns selection; once that has stopped, asks for the held-out examples.
+
+    The algorithm is told nothing of these, so that its decision stays what it was, and with it what is
+    claimed. Until all of them are told for both finalists the decision is not to stop, whatever its reason.
+    Where the limit lets no more of them be asked, it is, and the reason for a claimed answer is the budget.
+
+    What it believes follows from what it was told, in order, as for every selector. One batch is in flight.
+
+    Args:
+        inner: The algorithm; it numbers the examples of selection alone.
+        split: Which examples these are.
+        limit: Pairs that may be told in all; None for no limit.
+        batch_size: Pairs in a round on held-out examples, at most.
+    """
+
+    def __init__(self, inner: Selector, split: Split, *, limit: int | None, batch_size: int) -> None:
+        self._inner, self._split = inner, split
+        self._limit, self._batch_size = limit, batch_size
+        self._numbers = np.full(len(split.selection) + len(split.held_out), -1)
+        self._numbers[split.selection] = np.arange(len(split.selection))
+        self._n_told = 0
+        self._held_out_told: set[tuple[int, int]] = set()
+
+    @property
+    def n_arms(self) -> int:
+        """See `Growing`; the algorithm is one."""
+        return cast(Growing, self._inner).n_arms
+
+    def add_arms(self, count: int) -> None:
+        """See `Growing`; the algorithm is one."""
+        cast(Growing, self._inner).add_arms(count)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """See `Selector`."""
+        batch = self._inner.ask(rng)
+        if len(batch) > 0:
+            return Batch(batch.arms, self._split.selection[batch.examples], changes=batch.changes)
+        found = self._inner.decision()
+        pairs = self._missing(found)[: min(self._batch_size, self._room)] if found.stop else []
+        if not pairs:
+            return EMPTY_BATCH
+        arms, examples = zip(*pairs, strict=True)
+        return Batch(np.array(arms), np.array(examples))
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """See `Selector`; a batch is of one part of the examples."""
+        numbers = self._numbers[batch.examples]
+        is_held_out = numbers < 0
+        if not is_held_out.any():
+            self._inner.tell(Batch(batch.arms, numbers, changes=batch.changes), outcomes)
+        elif is_held_out.all():
+            self._held_out_told.update(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
+        else:
+            raise MalformedBatch("examples", "all held out, or none of them", "some of each")
+        self._n_told += len(batch)
+
+    def decision(self) -> Decision:
+        """See `Selector`; the algorithm's own, but for whether and why to stop."""
+        found = self._inner.decision()
+        if not found.stop or not self._missing(found):
+            return found
+        if self._room > 0:
+            return replace(found, stop=False)
+        return found if found.claim.kind == "none" else replace(found, reason="budget")
+
+    @property
+    def _room(self) -> int:
+        everything = FINALISTS * len(self._split.held_out)
+        return everything if self._limit is None else max(0, self._limit - self._n_told)
+
+    def _missing(self, decision: Decision) -> list[tuple[int, int]]:
+        """The pairs that are still to be told, both finalists on one example before the next."""
+        arms = finalists(decision.best, decision.estimates.tolist(), decision.status)
+        pairs = [(arm, example) for example in self._split.held_out.tolist() for arm in arms]
+        return [pair for pair in pairs if pair not in self._held_out_told]
+
+
+def selection_budget(limit: int | None, split: Split) -> int | None:
+    """What the algorithm may ask of a limit, so that the finalists can be scored on what is held out."""
+    return None if limit is None else limit - FINALISTS * len(split.held_out)

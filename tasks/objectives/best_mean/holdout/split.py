@@ -1,0 +1,62 @@
+"""Which examples are held out, and which ones a selector may ask for.
+
+Every example has a number made of the campaign's seed and its own key, and those with the lowest numbers are
+held out. So the split is the same on resume, under every release of every package, and in every campaign with
+this seed on this dataset, in whatever order its rows stand; a fork with another seed holds out others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import IntArray
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.errors import SpecError
+
+LEAST = 2
+"""Examples on either side: of one alone there is no interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """A dataset in two parts; all numbers are example positions."""
+
+    selection: IntArray
+    """Shape (n,), increasing: those that a selector may ask for."""
+    held_out: IntArray
+    """Shape (h,), in an order at random."""
+    fingerprint: str
+    """SHA-256 of the keys of those held out, in their order."""
+
+
+def split_examples(keys: Sequence[str], *, share: float, seed: int) -> Split:
+    """Divide a dataset.
+
+    Args:
+        keys: Of its examples, all different, by position.
+        share: How much of it is held out, in (0, 1).
+        seed: The campaign's.
+
+    Raises:
+        SpecError: If that leaves too few examples on either side.
+    """
+    count = count_held_out(len(keys), share)
+    if not LEAST <= count <= len(keys) - LEAST:
+        raise SpecError(
+            f"holds out {count} of the {len(keys)} examples, and {LEAST} at least are needed on either side; "
+            "change it, or add examples",
+            path="holdout",
+        )
+    order = sorted(range(len(keys)), key=lambda position: sha256(["holdout", seed, keys[position]]))
+    held_out = order[:count]
+    return Split(
+        selection=np.array(sorted(order[count:]), dtype=np.int64),
+        held_out=np.array(held_out, dtype=np.int64),
+        fingerprint=sha256([keys[position] for position in held_out]),
+    )
+
+
+def count_held_out(n_examples: int, share: float) -> int:
+    """How many of so many examples are held out."""
+    return round(share * n_examples)

@@ -1,0 +1,159 @@
+"""How the winner and the runner-up do on the held-out examples, and what follows for new ones.
+
+Selection saw the scores of its own examples and chose the winner by them: the winner's mean on these tends to
+be too high for other examples, as the highest of many noisy means (the winner's curse). The held-out examples
+had no part in the choice. Their mean is exact for these examples. It is an estimate for new ones, and the
+intervals are about these: about the population that the dataset's examples were drawn from at random. Given
+all scores on the examples of selection, and so who the finalists are, the held-out ones are independent draws
+from it, so that no correction for the choice is needed.
+
+They are not about the dataset. Given who won on the rest of it, the held-out examples are no random sample of
+the whole: where the winner was lucky on the rest, it is unlucky on these.
+
+Whoever has seen scores on the held-out examples may add candidates by them: where some joined after that, the
+intervals guarantee nothing, and the standing says who was first.
+
+A comparison without an outcome counts at its worst at either end of an interval, whatever the reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.bounds.mean_interval import mean_interval
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
+from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+
+LEVEL = 0.05
+"""Error probability of the two intervals together."""
+
+Scores = Sequence[float | None]
+"""By held-out example, in the order of the split; None without an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOut:
+    """What is known of the winner on the examples that selection never saw."""
+
+    n_examples: int
+    """h, those held out."""
+    n_selection: int
+    """Those that selection chose from."""
+    winner: str | None
+    runner_up: str | None
+    told: int
+    """How many of the winner's comparisons on them are done."""
+    scored: int
+    """How many of these have an outcome."""
+    is_complete: bool
+    """Whether those of the winner and of the runner-up all are done. Nothing below is known before."""
+    joined: str | None = None
+    """A candidate that joined the campaign after scores on these examples had been seen."""
+    mean: float | None = None
+    """Of the winner on those, in [0, 1]."""
+    lower: float | None = None
+    """Ends of an interval for the winner's mean on new examples."""
+    upper: float | None = None
+    both_scored: int = 0
+    """Held-out examples on which both have an outcome."""
+    difference: float | None = None
+    """Mean score of the winner less that of the runner-up on those, in [-1, 1]; None without a runner-up."""
+    difference_lower: float | None = None
+    """Ends of an interval for the mean difference on new examples."""
+    difference_upper: float | None = None
+
+
+def held_out_of(
+    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
+) -> HeldOut | None:
+    """Where the held-out examples of a campaign stand; None where there are none.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        names: Of its candidates, by position.
+        decision: Its latest, None before the first round is finished.
+    """
+    share = campaign.spec.get("holdout")
+    if share is None:
+        return None
+    keys = dataset_records.example_keys(session, campaign.dataset_id)
+    split = split_examples(keys, share=share, seed=campaign.seed)
+    held_out = [keys[position] for position in split.held_out.tolist()]
+    best = list(names).index(decision.best) if decision and decision.best is not None else None
+    chosen = finalists(best, decision.estimates, decision.status) if decision else []
+    found = [paired_views.outcomes(session, campaign.id, names[arm]) for arm in chosen]
+    told = [[scores[key] for key in held_out if key in scores] for scores in found]
+    standing = HeldOut(
+        n_examples=len(held_out),
+        n_selection=len(keys) - len(held_out),
+        winner=names[chosen[0]] if chosen else None,
+        runner_up=names[chosen[1]] if len(chosen) > 1 else None,
+        told=len(told[0]) if told else 0,
+        scored=_scored(told[0]) if told else 0,
+        is_complete=bool(told) and all(len(scores) == len(held_out) for scores in told),
+        joined=_joined(session, campaign, names, split.held_out.tolist()),
+    )
+    return completed(standing, *told) if standing.is_complete else standing
+
+
+def _joined(
+    session: Session, campaign: CampaignRecord, names: Sequence[str], held_out: Sequence[int]
+) -> str | None:
+    first_rounds = campaign_records.first_rounds(session, campaign.id)
+    if not any(first_rounds):
+        return None
+    seen = round_records.first_round_on(session, campaign.id, frozenset(held_out))
+    late = [(first, name) for first, name in zip(first_rounds, names, strict=True) if first]
+    return min((name for first, name in late if seen is not None and first > seen), default=None)
+
+
+def completed(standing: HeldOut, winner: Scores, runner_up: Scores | None = None) -> HeldOut:
+    """The same with the means and the intervals; scores are by held-out example, as is everything here."""
+    ours = _bounds(winner)
+    standing = replace(
+        standing,
+        mean=_mean(winner),
+        lower=mean_interval(ours[0], LEVEL / 2.0)[0],
+        upper=mean_interval(ours[1], LEVEL / 2.0)[1],
+    )
+    if runner_up is None:
+        return standing
+    theirs = _bounds(runner_up)
+    differences = [
+        None if mine is None or its is None else mine - its
+        for mine, its in zip(winner, runner_up, strict=True)
+    ]
+    # Differences are in [-1, 1], the interval is for values in [0, 1].
+    least, most = (ours[0] - theirs[1] + 1.0) / 2.0, (ours[1] - theirs[0] + 1.0) / 2.0
+    return replace(
+        standing,
+        both_scored=_scored(differences),
+        difference=_mean(differences),
+        difference_lower=2.0 * mean_interval(least, LEVEL / 2.0)[0] - 1.0,
+        difference_upper=2.0 * mean_interval(most, LEVEL / 2.0)[1] - 1.0,
+    )
+
+
+def _bounds(scores: Scores) -> FloatArray:
+    """What each score is at least and at most, shape (2, h)."""
+    unknown = np.array([score is None for score in scores])
+    known = np.array([0.0 if score is None else score for score in scores])
+    return np.array([known, known + unknown])
+
+
+def _scored(values: Scores) -> int:
+    return sum(value is not None for value in values)
+
+
+def _mean(values: Scores) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

@@ -1,0 +1,132 @@
+"""best-mean: which candidate scores highest on a benchmark?"""
+
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from winnow.algorithms.protocols import Growing, Selector
+from winnow.algorithms.registry import takes_more_arms
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
+from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
+from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
+from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.rounds.score import score_outputs
+from winnow.tasks.setup.history import fingerprint_history, load_history
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.candidate_costs import check_costs
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestMean(ResolvedCampaign):
+    """Every output is scored against the targets of its example."""
+
+    judge: Judge
+    history: FloatArray | None
+    """Earlier scores on the examples, shape (M, n), where the spec names some."""
+    split: Split | None
+    """What is held out, where something is."""
+    baseline: int | None
+    """The arm that a gate holds the others against."""
+    costs: FloatArray | None
+    """Of each arm, shape (K,), where the cheapest that is good enough is looked for."""
+
+    @classmethod
+    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+        """See `ResolvedCampaign`."""
+        candidates = build_candidates(spec, dataset.field_names)
+        return cls(
+            spec=spec,
+            dataset=dataset,
+            judge=create_judge(spec.judge.type, **spec.judge.params),
+            judge_code=judge_code(spec.judge.type, **spec.judge.params),
+            candidates=candidates,
+            history=load_history(spec.history, spec.storage, dataset),
+            split=_split(spec, dataset),
+            baseline=check_baseline(spec, candidates),
+            costs=check_costs(spec, candidates),
+        )
+
+    @property
+    def takes_more_candidates(self) -> bool:
+        """See `ResolvedCampaign`: the selector has to say what then holds."""
+        return takes_more_arms(self.spec.selector.name) and self.costs is None
+
+    def at_round(self, selector: Selector, number: int) -> Selector:
+        """See `ResolvedCampaign`: lists of candidates join, each as it was given."""
+        for joined in sorted({each for each in self.first_rounds if 0 < each <= number}):
+            growing = cast(Growing, selector)
+            if (n_arms := sum(each <= joined for each in self.first_rounds)) > growing.n_arms:
+                growing.add_arms(n_arms - growing.n_arms)
+        return selector
+
+    def particulars(self) -> dict[str, Any]:
+        """See `ResolvedCampaign`."""
+        return {
+            "history_fingerprint": fingerprint_history(self.history),
+            "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
+        }
+
+    @property
+    def n_selection_examples(self) -> int:
+        """See `ResolvedCampaign`: those that are not held out."""
+        return len(self.dataset.examples) if self.split is None else len(self.split.selection)
+
+    @property
+    def held_out_words(self) -> str:
+        """See `ResolvedCampaign`."""
+        if self.split is None:
+            return ""
+        return (
+            f"; {len(self.split.held_out)} of the examples are held out for the winner and the runner-up, "
+            f"selection sees the other {len(self.split.selection)}"
+        )
+
+    def create_selector(self, limit: int | None = None) -> Selector:
+        """See `ResolvedCampaign`; what held-out examples take is no part of the algorithm's own limit."""
+        if self.split is None:
+            return super().create_selector(limit)
+        in_all = self.spec.own_budget if limit is None else limit
+        inner = super().create_selector(selection_budget(in_all, self.split))
+        return HoldoutSelector(inner, self.split, limit=in_all, batch_size=self.spec.batch_size)
+
+    def found_params(self) -> dict[str, Any]:
+        """See `ResolvedCampaign`."""
+        history = self.history
+        if history is not None and self.split is not None:
+            history = history[:, self.split.selection]
+        found = {"history": history, "baseline": self.baseline, "costs": self.costs}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def judge_texts(
+        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
+    ) -> list[NewComparison]:
+        """See `ResolvedCampaign`."""
+        return score_outputs(campaign, self.judge, round_, texts)
+
+
+def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
+    if spec.holdout is None:
+        return None
+    if spec.selector.name == GATE:
+        raise SpecError(
+            "gate chooses no winner whose mean could flatter it; leave holdout out", path="holdout"
+        )
+    split = split_examples([each.key for each in dataset.examples], share=spec.holdout, seed=spec.seed)
+    budget = spec.own_budget
+    left = selection_budget(budget, split)
+    if budget is not None and left is not None and left < spec.batch_size:
+        raise SpecError(
+            f"the winner and the runner-up need {budget - left} of the budget of {budget} comparisons for "
+            f"the {len(split.held_out)} held-out examples, which leaves less than one round (batch_size "
+            f"{spec.batch_size}) for selection; raise stopping.budget or lower holdout",
+            path="holdout",
+        )
+    return split

@@ -1,0 +1,78 @@
+"""What a campaign that certifies has to say, from its rows alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.records import labels
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord, DecisionRecord
+
+UNRELIABLE = ("eval", "autoeval")
+"""Selectors that trust a mean and guarantee nothing."""
+
+HUMAN_ONLY = ("eval", "r-eval")
+"""Selectors that read no autoevaluated losses, for which none are made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What is certified, what it took, and what a plain estimate would have said."""
+
+    risk: float
+    """The mean loss that was allowed."""
+    baseline: str | None
+    """What losses are a drop from; None where they are 1 - score."""
+    selector: str
+    costs: Mapping[str, float]
+    """By candidate, in testing order."""
+    labels_used: int
+    waits_for: tuple[str, ...]
+    """Keys of the examples that the planned round needs labels of."""
+    incomplete: int
+    """Comparisons that lack one of the losses that the selector reads, as an engine gave no text for it."""
+    plain: str | None
+    """The cheapest candidate whose mean human loss is low enough: that guarantees nothing."""
+    plain_mean: float | None
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether certificates hold with the stated probability."""
+        return self.selector not in UNRELIABLE
+
+
+def certificate_of(
+    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
+) -> Certificate:
+    """What a campaign that certifies says at this moment.
+
+    Args:
+        session: Reads the results.
+        campaign: One with the objective certify.
+        names: Of its candidates, in testing order.
+        decision: Its latest; None before anything was compared.
+    """
+    section = campaign.spec["certify"]
+    risk = section["alpha"] if section["alpha"] is not None else section["drop"]
+    means = labels.mean_losses(session, campaign.id) if decision else []
+    passing = [arm for arm, mean in enumerate(means) if mean is not None and mean <= risk]
+    return Certificate(
+        risk=risk,
+        baseline=section["baseline"],
+        selector=campaign.spec["selector"]["name"],
+        costs={name: campaign.spec["candidate_costs"][name] for name in names},
+        labels_used=labels.spent(session, campaign.id),
+        waits_for=tuple(waits_for(session, campaign)),
+        incomplete=labels.incomplete(
+            session, campaign.id, reads_auto=campaign.spec["selector"]["name"] not in HUMAN_ONLY
+        ),
+        plain=names[passing[-1]] if passing else None,
+        plain_mean=means[passing[-1]] if passing else None,
+    )
+
+
+def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:
+    """Keys of the examples without a label that the planned round of a campaign needs, as planned."""
+    round_ = round_records.unfinished_round(session, campaign.id)
+    return [] if round_ is None else labels.keys_without(session, campaign.dataset_id, round_.examples)

@@ -1,0 +1,204 @@
+"""The evidence of a campaign that certifies, by telling a fresh selector all that is stored."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import labels
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.labels import LabelRecord
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.objectives.certify.labelling import parts_of
+from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.setup.store import stored_spec
+
+Row = dict[str, Any]
+
+LARGEST_LOG = 700.0
+"""Of a number that a float can hold, rounded down."""
+LOOKS = 8
+"""Columns of a path in a report."""
+
+
+def e_values(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """One row per candidate and label it was tested with, candidates in testing order, labels as told.
+
+    `needed` is what the e-value must reach, once, for the candidate to pass its test. An e-value that is too
+    large for a float is null: its logarithm says more.
+    """
+    selector, names = _fresh(session, campaign)
+    keys = [each.key for each in dataset_records.examples(session, campaign.dataset_id)]
+    _evidence(selector, campaign)
+    needed = _needed(campaign, len(names))
+    counts, rows = [0] * len(names), []
+    for told in round_records.told_rounds(session, campaign.id):
+        for arm, example, losses in zip(told.arms, told.examples, told.losses, strict=True):
+            selector.tell(Batch(np.array([arm]), np.array([example])), as_losses([losses]))
+            logs = _evidence(selector, campaign)[0]
+            counts[arm] += 1
+            rows.append(
+                {
+                    "candidate": names[arm],
+                    "labels": counts[arm],
+                    "e_value": math.exp(logs[arm]) if logs[arm] < LARGEST_LOG else None,
+                    "log_e_value": float(logs[arm]),
+                    "needed": needed,
+                    "example": keys[example],
+                    "human_loss": losses[0],
+                    "auto_loss": losses[1],
+                    "unlabelled_loss": losses[2],
+                    "unlabelled_missing": losses[3],
+                }
+            )
+    order = {name: arm for arm, name in enumerate(names)}
+    return sorted(rows, key=lambda row: order[row["candidate"]])
+
+
+def weights(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """How far each candidate's test relies on the autoevaluator: one row per candidate and factor rho."""
+    selector, names = _told(session, campaign)
+    inner: Any = selector.inner
+    _evidence(selector, campaign)
+    return [
+        {"candidate": name, "rho": float(rho), "weight": float(weight)}
+        for name, shares in zip(names, inner.weights, strict=True)
+        for rho, weight in zip(inner.factors, shares, strict=True)
+    ]
+
+
+def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """One row per candidate in testing order: cost, labels, evidence, and what a plain mean would say."""
+    selector, names = _told(session, campaign)
+    logs, peaks = _evidence(selector, campaign)
+    certified: BoolArray = selector.inner.certified  # type: ignore[attr-defined]
+    counts = dict.fromkeys(names, 0)
+    for told in round_records.told_rounds(session, campaign.id):
+        for arm in told.arms:
+            counts[names[arm]] += 1
+    section = campaign.spec["certify"]
+    risk = section["drop"] if section["alpha"] is None else section["alpha"]
+    return [
+        {
+            "candidate": name,
+            "cost": campaign.spec["candidate_costs"][name],
+            "labels": counts[name],
+            "e_value": _power(logs[arm]),
+            "highest": _power(peaks[arm]),
+            "needed": _needed(campaign, len(names)),
+            "certified": bool(certified[arm]),
+            "mean_loss": mean,
+            "plain_estimate": "" if mean is None else "passes" if mean <= risk else "fails",
+        }
+        for arm, (name, mean) in enumerate(zip(names, labels.mean_losses(session, campaign.id), strict=True))
+    ]
+
+
+def paths(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """E-values against labels for a terminal: one row per candidate, a column for each of some counts."""
+    rows = e_values(session, campaign)
+    most = max((row["labels"] for row in rows), default=0)
+    looks = sorted({round(most * look / LOOKS) for look in range(1, LOOKS + 1)} - {0})
+    found = {(row["candidate"], row["labels"]): row for row in rows}
+    names = list(dict.fromkeys(row["candidate"] for row in rows))
+    return [
+        {
+            "candidate": name,
+            **{str(look): _at(found.get((name, look))) for look in looks},
+        }
+        for name in names
+    ]
+
+
+def weight_table(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The weights with a column for each factor rho."""
+    table: dict[str, Row] = {}
+    for row in weights(session, campaign):
+        table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[
+            "weight"
+        ]
+    return list(table.values())
+
+
+def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """One row per example that may be labelled, those that the campaign waits for first.
+
+    `state` is "wanted" (a round waits for it), "used" (in a stored comparison of this or another campaign),
+    "given", "skipped" (no human can answer it, and its loss counts as 1), or "open".
+    """
+    examples = dataset_records.examples(session, campaign.dataset_id)
+    given = labels.labels(session, campaign.dataset_id)
+    used = labels.used_positions(session, campaign.dataset_id)
+    round_ = round_records.unfinished_round(session, campaign.id)
+    planned = list(dict.fromkeys(round_.examples)) if round_ else []
+    rows = []
+    for position in sorted(parts_of(campaign, examples).labellable.tolist()):
+        example, label = examples[position], given.get(position)
+        targets = list(example.targets) or (list(label.targets) if label else [])
+        rows.append(
+            {
+                "id": example.key,
+                "target": (targets[0] if len(targets) == 1 else targets) if targets else None,
+                "state": _state(targets, label, is_used=position in used, is_planned=position in planned),
+                "source": "dataset" if example.targets else label.source if label else None,
+                "labelled_at": label.labelled_at if label else None,
+                "input": example.fields["input"],
+            }
+        )
+    return sorted(rows, key=lambda row: row["state"] != "wanted")
+
+
+def _state(targets: Sequence[str], label: LabelRecord | None, *, is_used: bool, is_planned: bool) -> str:
+    """In which state an example is that may be labelled; see `label_rows`."""
+    if not targets and label is not None:
+        return "skipped"
+    if targets:
+        return "used" if is_used else "given"
+    return "wanted" if is_planned else "open"
+
+
+def _told(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, list[str]]:
+    selector, names = _fresh(session, campaign)
+    for told in round_records.told_rounds(session, campaign.id):
+        selector.tell(Batch(np.array(told.arms), np.array(told.examples)), as_losses(told.losses))
+    return selector, names
+
+
+def _fresh(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, list[str]]:
+    names = campaign_records.candidate_names(session, campaign.id)
+    parts = parts_of(campaign, dataset_records.examples(session, campaign.dataset_id))
+    return certifying_selector(stored_spec(campaign, ""), len(names), parts, intervals=False), names
+
+
+def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatArray, FloatArray]:
+    """Logarithms of the e-values now and at their highest."""
+    inner: Any = selector.inner
+    if not hasattr(inner, "log_e_values"):
+        name = campaign.spec["selector"]["name"]
+        raise WinnowError(
+            f"{name} keeps no e-values: its answer rests on a plain mean; choose r-autoeval-plus"
+        )
+    return inner.log_e_values, inner.log_peaks
+
+
+def _needed(campaign: CampaignRecord, n_arms: int) -> float:
+    """What an e-value must reach: 1 / delta, or K / delta where all candidates are tested at once."""
+    tests = n_arms if campaign.spec["selector"]["params"].get("procedure") == "bonferroni" else 1
+    return float(tests / campaign.spec["stopping"]["delta"])
+
+
+def _power(log: float) -> float | None:
+    return math.exp(log) if log < LARGEST_LOG else None
+
+
+def _at(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return "huge" if row["e_value"] is None else f"{row['e_value']:.3g}"

@@ -1,0 +1,207 @@
+"""Taking labels from a human: from a file or one by one, for the examples of a campaign's dataset."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.storage import leases
+from winnow.storage.engine.database import Database
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import labels
+from winnow.storage.records.labels import LabelRecord
+from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import is_gone, watch
+from winnow.tasks.data.dataset_files import Row, read_rows
+from winnow.tasks.errors import DatasetError, WinnowError
+from winnow.tasks.objectives.certify.check import divide_dataset
+from winnow.tasks.objectives.certify.split import Parts
+from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.spec.suggestions import did_you_mean
+
+TERMINAL = "terminal"
+ID, TARGET, SKIP = "id", "target", "skip"
+YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
+"""What the column skip may say, in any case."""
+
+Answers = tuple[str, ...] | None
+"""What a human answers to an example: accepted answers; none, if no human can answer it; None if not yet."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Labelled:
+    """What came of some labels."""
+
+    new: int = 0
+    same: int = 0
+    """Were there already, with the same answers."""
+    changed: int = 0
+    skipped: int = 0
+    """Of the new and changed ones, those that say that no human can answer the example."""
+    empty: int = 0
+    """Rows without an answer yet."""
+    idle: list[str] = field(default_factory=list)
+    """Keys of examples that this campaign will ask no label of."""
+
+
+def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
+    """The labels in a .jsonl, .json, .csv or .parquet file with the columns id and target, and maybe skip.
+
+    Returns:
+        Place, example's key and answers of each row; no answer yet where a target is null or empty, unless
+        skip says that no human can give one.
+
+    Raises:
+        DatasetError: If the file cannot be read, a row has no id or target of its own, or says both what the
+            answer is and that there is none.
+    """
+    found: dict[str, tuple[str, Answers]] = {}
+    for place, row in read_rows(path):
+        for column in (ID, TARGET):
+            if column not in row:
+                raise DatasetError(f"{path}, {place}: there is no column {column!r}; add it")
+        key = str(row[ID])
+        if key in found:
+            raise DatasetError(
+                f"{path}, {found[key][0]} and {place}: the id {key!r} stands twice; keep one label"
+            )
+        found[key] = (place, _answers(path, place, row))
+    return [(place, key, answers) for key, (place, answers) in found.items()]
+
+
+def store_labels(
+    database: Database,
+    campaign: CampaignRecord,
+    given: Sequence[tuple[str, str, Answers]],
+    source: str,
+    *,
+    correct: bool = False,
+) -> Labelled:
+    """Store labels of examples, all or none.
+
+    Args:
+        database: Where the campaign lives.
+        campaign: Any that certifies; the labels serve all campaigns on its dataset.
+        given: Place, key and answers, as `read_labels` returns them.
+        source: Where they came from.
+        correct: Whether a label may take the place of another, as long as that one was not used.
+
+    Raises:
+        WinnowError: If an example is unknown, has a target in the dataset, or has another label that stays.
+    """
+    result = Labelled()
+    with database.reading() as session:
+        examples = dataset_records.examples(session, campaign.dataset_id)
+        users = labels.leases_on(session, campaign.dataset_id) if correct else []
+    for _, lease in users:
+        watch(database, lease.campaign_id, now=now())
+    positions = {each.key: position for position, each in enumerate(examples)}
+    labellable = set(parts_of(campaign, examples).labellable.tolist())
+    with database.writing() as session:
+        stored = labels.labels(session, campaign.dataset_id)
+        used = labels.used_positions(session, campaign.dataset_id)
+        for place, key, answers in given:
+            _require_known(place, key, positions)
+            if answers is None:
+                result.empty += 1
+                continue
+            position = positions[key]
+            before = stored.get(position)
+            own = examples[position].targets
+            if (tuple(own) or (before.targets if before else None)) == answers:
+                result.same += 1
+                continue
+            where = f"{place}: the label of example {key!r}"
+            if own:
+                raise WinnowError(f"{where} is {own[0]!r} in the dataset, which stays; leave the row out")
+            if before is not None:
+                if not correct:
+                    raise WinnowError(
+                        f"{where} is {_said(before.targets)} already, from {before.source}; leave the row "
+                        "out, or give --correct if the new one is right"
+                    )
+                _require_changeable(session, campaign, where, is_used=position in used)
+            labels.set_label(session, campaign.dataset_id, position, answers, source, now())
+            stored[position] = LabelRecord(targets=answers, source=source, labelled_at=now())
+            result.changed += before is not None
+            result.new += before is None
+            result.skipped += not answers
+            if position not in labellable:
+                result.idle.append(key)
+    return result
+
+
+def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
+    """The parts of a stored campaign's dataset."""
+    return divide_dataset(
+        stored_spec(campaign, ""),
+        [bool(each.targets) for each in examples],
+        fingerprint=str(campaign.spec["dataset_fingerprint"]),
+    )
+
+
+def require_certifying(campaign: CampaignRecord) -> None:
+    """Refuse a campaign that asks nothing of humans.
+
+    Raises:
+        WinnowError: If it is one.
+    """
+    if campaign.objective != "certify":
+        raise WinnowError(
+            f"'{campaign.name}' is a {campaign.objective} campaign; only certify campaigns take labels"
+        )
+
+
+def _require_known(place: str, key: str, positions: Mapping[str, int]) -> None:
+    if key not in positions:
+        remedy = did_you_mean(key, positions) or "correct the id"
+        raise WinnowError(f"{place}: the dataset has no example {key!r}; {remedy}")
+
+
+def _require_changeable(session: Session, campaign: CampaignRecord, where: str, *, is_used: bool) -> None:
+    """Refuse to replace a label that counts already, or that somebody may be counting just now."""
+    if is_used:
+        raise WinnowError(
+            f"{where} was used in a stored comparison and cannot change any more; leave the row out, "
+            "or begin anew with a corrected dataset"
+        )
+    for name, lease in labels.leases_on(session, campaign.dataset_id):
+        if leases.is_live(lease, is_gone=is_gone):
+            raise WinnowError(
+                f"{where} cannot change while campaign '{name}' is run by {lease.holder}, which may be using "
+                "it; stop that first"
+            )
+
+
+def _said(targets: Sequence[str]) -> str:
+    return repr(targets[0]) if targets else "that no human can answer it"
+
+
+def _answers(path: Path, place: str, row: Row) -> Answers:
+    targets, is_skipped = _targets(path, place, row), _is_skipped(path, place, row)
+    if targets and is_skipped:
+        raise DatasetError(f"{path}, {place}: the row has a target and says skip; leave one of them out")
+    return targets if targets or is_skipped else None
+
+
+def _is_skipped(path: Path, place: str, row: Row) -> bool:
+    value: Any = row.get(SKIP)
+    text = "" if value is None else str(value).strip().lower()
+    if text not in (*YES, *NO):
+        raise DatasetError(f"{path}, {place}: skip is {str(value)[:60]!r}; write true or false")
+    return text in YES
+
+
+def _targets(path: Path, place: str, row: Row) -> tuple[str, ...]:
+    value: Any = row[TARGET]
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    for item in values:
+        if isinstance(item, bool) or not isinstance(item, str | int | float):
+            raise DatasetError(
+                f"{path}, {place}: the target {str(item)[:60]!r} is no label; write text, a number "
+                "or a list of these"
+            )
+    return tuple(str(item) for item in values if str(item).strip())

@@ -1,0 +1,149 @@
+"""From answers to losses: with the human label, with the autoevaluator's answer, and on unlabelled examples.
+
+The loss of an answer is 1 - score, or against a baseline max(0, the baseline's score - score); the judge
+scores both against the same targets. What was answered always has a loss, even if it cannot be read:
+
+* An output that the judge cannot read scores 0.
+* Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
+  loss is 1, whatever the candidate says; so it is where the judge gave what is no score, or failed.
+
+All of these follow from an example and what models say of it. Each text is asked for once, on labelled and
+unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
+losses on the one and the other keep the same mean: nothing is biased, and nothing has to be assumed.
+
+A loss is unknown only where an engine gave no text that it takes. Those behind the mean over a block of
+unlabelled examples are left out of the mean, and their share is told with it: the algorithm counts every
+single unknown loss at its worst.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from winnow.storage.columns import storable
+from winnow.storage.records import labels
+from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.errors import LabelMissing
+from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
+from winnow.tasks.objectives.certify.check import Certification
+from winnow.tasks.objectives.certify.generation import Answer, Author, answers_of
+from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.rounds.score import scored
+
+WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED})
+"""Reasons of verdicts that are about the targets or the judge, not about the output."""
+UNREADABLE_LOSS = 1.0
+UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
+
+
+def score_losses(
+    campaign: CampaignSession, certification: Certification, judge: Judge, round_: RoundRecord, texts: Texts
+) -> list[NewComparison]:
+    """One comparison per planned pair, in planned order, with its losses.
+
+    Raises:
+        LabelMissing: If an example of the round has no label.
+    """
+    places = {answer: place for place, answer in enumerate(answers_of(certification, round_))}
+    scorer = Scorer(
+        certification=certification,
+        judge=judge,
+        answers={answer: texts[place] for answer, place in places.items()},
+    )
+    with campaign.database.reading() as session:
+        targets = labels.targets(session, campaign.record.dataset_id, sorted(set(round_.examples)))
+    comparisons = []
+    for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True)):
+        human = targets[example]
+        if human is None:
+            raise LabelMissing(campaign.checked.dataset.examples[example].key)
+        comparison = scored(campaign, judge, position, arm, example, scorer.answers[arm, example], human)
+        unlabelled = scorer.unlabelled(arm, example)
+        comparisons.append(
+            replace(
+                comparison,
+                detail=comparison.detail or scorer.trouble(arm, example) or (None if human else UNANSWERABLE),
+                human_loss=scorer.loss(arm, example, human),
+                auto_loss=scorer.auto_loss(arm, example),
+                unlabelled_loss=unlabelled.mean,
+                unlabelled_missing=unlabelled.missing,
+            )
+        )
+    return comparisons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockLosses:
+    """The losses on the unlabelled examples that belong to a labelled one."""
+
+    mean: float | None
+    """Of those that are known; None where none is."""
+    missing: float | None
+    """Share of them that are not known, in [0, 1]; None where no examples belong to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scorer:
+    """The losses of answers."""
+
+    certification: Certification
+    judge: Judge
+    answers: Mapping[Answer, StoredText | GenerationFailure]
+    """By author and example; of every text that the losses asked for need."""
+
+    def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
+        """The loss of an arm's answer against targets; None where an engine gave no text."""
+        if not targets:
+            return UNREADABLE_LOSS
+        verdict = self._verdict(arm, example, targets)
+        if verdict is None:
+            return None
+        standard = None
+        if self.certification.baseline is not None:
+            standard = self._verdict(self.certification.baseline, example, targets)
+            if standard is None:
+                return None
+        if verdict.reason in WORST_FOR_ALL or (standard and standard.reason in WORST_FOR_ALL):
+            return UNREADABLE_LOSS
+        return max(0.0, (1.0 if standard is None else standard.score or 0.0) - (verdict.score or 0.0))
+
+    def auto_loss(self, arm: int, example: int) -> float | None:
+        """The same with the autoevaluator's answer for a target; None without one, too."""
+        if self.certification.autoevaluator is None:
+            return None
+        text = self.answers[None, example]
+        if not isinstance(text, StoredText):
+            return None
+        answer = self.certification.autoevaluator.answer(text.text)
+        return self.loss(arm, example, [] if answer is None else [answer])
+
+    def unlabelled(self, arm: int, example: int) -> BlockLosses:
+        """The same on the unlabelled examples that belong to a labelled one."""
+        losses = [self.auto_loss(arm, each) for each in self.certification.parts.block(example)]
+        known = [loss for loss in losses if loss is not None]
+        return BlockLosses(
+            mean=sum(known) / len(known) if known else None,
+            missing=(len(losses) - len(known)) / len(losses) if losses else None,
+        )
+
+    def trouble(self, arm: int, example: int) -> str | None:
+        """Why a loss of a pair is not known: what became of its first text that is missing."""
+        authors: list[tuple[str, Author]] = [("candidate", arm)]
+        block: list[int] = []
+        if self.certification.baseline is not None:
+            authors.append(("baseline", self.certification.baseline))
+        if self.certification.autoevaluator is not None:
+            authors.append(("autoevaluator", None))
+            block = self.certification.parts.block(example)
+        for role, author in authors:
+            for each in (example, *block):
+                text = self.answers[author, each]
+                if isinstance(text, GenerationFailure):
+                    return storable(f"{role}: {text.reason}: {text.detail}")
+        return None
+
+    def _verdict(self, author: Author, example: int, targets: Sequence[str]) -> Verdict | None:
+        text = self.answers[author, example]
+        return self.judge.judge(text.text, targets) if isinstance(text, StoredText) else None

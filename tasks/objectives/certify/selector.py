@@ -1,0 +1,64 @@
+"""A certifying selector that speaks of a dataset's examples; the algorithm numbers labellable ones alone."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import Batch, Selector
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.storage.records.values import Losses
+from winnow.tasks.objectives.certify.split import Parts
+from winnow.tasks.objectives.checked import common_params
+from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.spec.campaign import CampaignSpec
+
+
+class LabelSelector:
+    """Passes everything on, with example positions for numbers of labellable examples.
+
+    Args:
+        inner: The algorithm.
+        labellable: Example position of each of its examples, shape (n,).
+    """
+
+    def __init__(self, inner: Selector, labellable: IntArray) -> None:
+        self.inner = inner
+        self._labellable = labellable
+        self._numbers = {int(position): number for number, position in enumerate(labellable)}
+        self._told: set[int] = set()
+
+    @property
+    def n_labels(self) -> int:
+        """Labels that were used: examples that at least one arm was told of."""
+        return len(self._told)
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """See `Selector`."""
+        batch = self.inner.ask(rng)
+        return Batch(batch.arms, self._labellable[batch.examples])
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """See `Selector`; outcomes are losses, shape (B, 4)."""
+        numbers = [self._numbers[position] for position in batch.examples.tolist()]
+        self.inner.tell(Batch(batch.arms, np.array(numbers, dtype=np.int64)), outcomes)
+        self._told.update(numbers)
+
+    def decision(self) -> Decision:
+        """See `Selector`."""
+        return self.inner.decision()
+
+
+def certifying_selector(spec: CampaignSpec, n_arms: int, parts: Parts, **more: object) -> LabelSelector:
+    """A selector of a campaign that certifies, told nothing yet; `more` takes the place of its parameters."""
+    params = {**common_params(spec), **spec.selector.params, **more}
+    inner = campaign_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
+    return LabelSelector(inner, parts.labellable)
+
+
+def as_losses(losses: Sequence[Losses]) -> FloatArray:
+    """Losses as a selector takes them, shape (B, 4): NaN where one is not known."""
+    known = [[math.nan if loss is None else loss for loss in row] for row in losses]
+    return np.array(known, dtype=np.float64).reshape(-1, 4)

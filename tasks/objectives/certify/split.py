@@ -1,0 +1,65 @@
+"""Which examples a human may label, and which unlabelled ones belong to each of them.
+
+With r unlabelled examples for each labelled one, at most a share of 1 / (1 + r) of a dataset can be labelled.
+Examples that have a target in the dataset come first; where there is none, or where `certify.labellable` asks
+for more, others are drawn at random, and the labels of those arrive later. All the rest is the unlabelled
+pool, dealt out at random in blocks of r. A target of an example in the pool is not read.
+
+The draw depends on the campaign's seed and the dataset's content alone, so that it is the same on resume,
+whichever labels have arrived by then. What a certificate says holds for the population of which labelled and
+unlabelled examples are both random samples: whoever chose the rows with targets must have chosen at random.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import IntArray
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.errors import SpecError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """A dataset divided; all numbers are example positions."""
+
+    labellable: IntArray
+    """Shape (n,)."""
+    blocks: IntArray
+    """Shape (n, r), the unlabelled examples of each labellable one; no example stands twice."""
+
+    def block(self, example: int) -> list[int]:
+        """The unlabelled examples that belong to a labellable one."""
+        found: list[int] = self.blocks[np.flatnonzero(self.labellable == example)[0]].tolist()
+        return found
+
+
+def divide(
+    has_target: Sequence[bool], *, seed: int, fingerprint: str, per_label: int, labellable: int | None
+) -> Parts:
+    """Divide a dataset.
+
+    Args:
+        has_target: Whether each example has a target in the dataset.
+        seed: The campaign's.
+        fingerprint: The dataset's.
+        per_label: r, at least 0.
+        labellable: n; None for all examples with a target, or where there are none, for as many as possible.
+
+    Raises:
+        SpecError: If there are not enough examples.
+    """
+    most = len(has_target) // (1 + per_label)
+    if most < 1 or (labellable is not None and labellable > most):
+        raise SpecError(
+            f"the dataset has {len(has_target)} examples, of which {most} can be labelled with {per_label} "
+            "unlabelled ones for each; lower labellable or unlabelled_per_label, or add examples",
+            path="certify.labellable" if labellable is not None else "certify.unlabelled_per_label",
+        )
+    count = min(most, sum(has_target)) or most if labellable is None else labellable
+    rng = np.random.default_rng(int(sha256(["parts", seed, fingerprint])[:16], 16))
+    order = rng.permutation(len(has_target))
+    order = order[np.argsort(~np.array(has_target)[order], kind="stable")]
+    pool = rng.permutation(order[count:])[: count * per_label]
+    return Parts(labellable=order[:count], blocks=pool.reshape(count, per_label))

@@ -1,0 +1,96 @@
+"""Answering prompts that arrived: chosen, generated, judged and learned from like those of any round."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from winnow.storage.engine.database import Database
+from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.engines.errors import EngineDied, EngineTimeout
+from winnow.tasks.objectives.route.selector import as_router
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.rounds.decide import decide_round
+from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.rounds.plan import plan_new, stored_plan
+from winnow.tasks.rounds.record import record_round
+from winnow.tasks.setup.store import reopen_campaign
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutedAnswer:
+    """What became of one prompt."""
+
+    prompt: str
+    candidate: str
+    text: str | None
+    """None where the candidate gave none."""
+    score: float | None
+    reason: str | None
+    """Why there is no score."""
+
+
+def answer_prompts(
+    database: Database, name: str, storage: str, positions: Sequence[int]
+) -> list[RoutedAnswer]:
+    """Have each of these prompts answered by the candidate that is chosen for it, in rounds of a batch.
+
+    A round that was begun before and not finished is finished first.
+
+    Args:
+        database: Where the campaign lives.
+        name: One that routes.
+        storage: URL of the database.
+        positions: Example positions, none asked before.
+
+    Raises:
+        LeaseHeld: If another live process runs the campaign.
+        EngineDied, EngineTimeout: If an engine keeps failing; what was committed stays.
+    """
+    record, checked = reopen_campaign(database, name, storage)
+    with running(database, record, checked) as campaign:
+        if (begun := stored_plan(campaign)) is not None:
+            _finish(campaign, begun)
+        size = checked.spec.batch_size
+        return [
+            answer
+            for start in range(0, len(positions), size)
+            for answer in _answer(campaign, positions[start : start + size])
+        ]
+
+
+def _answer(campaign: CampaignSession, positions: Sequence[int]) -> list[RoutedAnswer]:
+    round_ = plan_new(campaign, lambda rng: as_router(campaign.selector).ask_about(rng, positions))
+    return [] if round_ is None else _finish(campaign, round_)
+
+
+def _finish(campaign: CampaignSession, round_: RoundRecord) -> list[RoutedAnswer]:
+    texts = _persistently(campaign, lambda: generate_round(campaign, round_))
+    comparisons = _persistently(campaign, lambda: judge_round(campaign, round_, texts))
+    record_round(campaign, round_, comparisons, decide_round(campaign, round_, comparisons))
+    return [_routed(campaign, round_, texts, each) for each in comparisons]
+
+
+def _persistently(campaign: CampaignSession, step: Callable[[], T]) -> T:
+    """What a step gives, once its engines live long enough; each is restarted a bounded number of times."""
+    for _ in range(campaign.most_restarts):
+        try:
+            return step()
+        except (EngineDied, EngineTimeout):
+            continue
+    return step()
+
+
+def _routed(
+    campaign: CampaignSession, round_: RoundRecord, texts: Texts, comparison: NewComparison
+) -> RoutedAnswer:
+    text = texts[comparison.position]
+    return RoutedAnswer(
+        prompt=campaign.checked.dataset.examples[round_.examples[comparison.position]].question,
+        candidate=campaign.checked.candidates[round_.arms[comparison.position]].name,
+        text=text.text if isinstance(text, StoredText) else None,
+        score=comparison.outcome,
+        reason=comparison.reason,
+    )

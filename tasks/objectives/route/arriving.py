@@ -1,0 +1,122 @@
+"""Prompts that arrive while a campaign routes: checked, then stored after all that came before."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from winnow.storage import leases
+from winnow.storage.engine.database import Database
+from winnow.storage.records import arrivals
+from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.data.datasets import Example, load_dataset
+from winnow.tasks.embedding.prompts import GivenVectors
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.setup.store import reopen_campaign
+
+NO_TARGET = "no_target"
+
+
+def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> Example:
+    """A prompt from the command line.
+
+    Args:
+        prompt: Its text, the field `input`.
+        targets: What counts as right.
+        fields: Further fields as "key=value".
+
+    Raises:
+        SpecError: If a field is not written like that, or a text is not Unicode.
+    """
+    for text in (prompt, *targets, *fields):
+        if _is_broken(text):
+            raise SpecError(f"{text!r} holds half a character and cannot be stored; remove it")
+    found: dict[str, Any] = {"input": prompt}
+    for field in fields:
+        key, equals, value = field.partition("=")
+        if not (key and equals):
+            raise SpecError(f"--field {field!r} is not key=value; for example task=sum")
+        found[key] = value
+    return Example(key="", fields=found, targets=tuple(target for target in targets if target))
+
+
+def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
+    """The prompts in a file with the columns of the campaign's dataset; ids are given anew.
+
+    Raises:
+        DatasetError: If the file cannot be read or does not hold what the spec says.
+    """
+    columns: Mapping[str, str | None] = {**campaign.spec["dataset"]["fields"], "id": None}
+    return list(load_dataset(path, columns).examples)
+
+
+def store_arrival(database: Database, name: str, storage: str, examples: Sequence[Example]) -> list[int]:
+    """Store prompts for a campaign that routes, once they are known to be of use: they stay in it for good.
+
+    Returns:
+        Their example positions.
+
+    Raises:
+        WinnowError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
+        LeaseHeld: If another live process runs the campaign.
+    """
+    campaign, checked = reopen_campaign(database, name, storage)
+    if not isinstance(checked, Route):
+        raise WinnowError(
+            f"'{name}' is a {campaign.objective} campaign; only route campaigns answer prompts that arrive"
+        )
+    for example in examples:
+        _require_usable(checked, example)
+    checked.embedding.contexts(database, replace(checked.dataset, examples=tuple(examples)))
+    watch(database, campaign.id, now=now())
+    content = json.dumps([[each.fields, each.targets] for each in examples])
+    with database.writing() as session:
+        leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)
+        number = arrivals.next_number(session, campaign.id)
+        keyed = [
+            NewExample(key=f"arrival-{number + 1}-{place}", fields=each.fields, targets=each.targets)
+            for place, each in enumerate(examples, 1)
+        ]
+        first = arrivals.add_arrival(
+            session,
+            campaign.id,
+            keyed,
+            fingerprint=sha256(["arrival", campaign.id, number, content]),
+            now=now(),
+        )
+    return list(range(first, first + len(examples)))
+
+
+def _require_usable(checked: Route, example: Example) -> None:
+    shown = str(example.fields["input"])[:60]
+    if isinstance(checked.embedding, GivenVectors):
+        raise SpecError(
+            "vectors that were made elsewhere have none of a prompt that arrives; route it by a campaign "
+            "whose embedder reads text",
+            path="embedder.path",
+        )
+    templates = frozenset().union(*(candidate.template.variables for candidate in checked.candidates))
+    for name in sorted((templates | checked.embedding.fields) - set(example.fields)):
+        raise SpecError(
+            f"the prompt {shown!r} has no field {name!r}, which a template uses; give it with "
+            f"--field {name}=VALUE, or as a column of the file"
+        )
+    for candidate in checked.candidates:
+        candidate.prompt(example.fields, shown)
+    if checked.judge.judge("", example.targets).reason == NO_TARGET:
+        raise SpecError(
+            f"the judge {checked.spec.judge.type} scores an answer to {shown!r} against a target: give it "
+            "with --target; to choose without learning, use winnow route NAME --export DIR"
+        )
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

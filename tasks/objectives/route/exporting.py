@@ -1,0 +1,109 @@
+"""What a campaign has learned, in plain files that `tasks.objectives.route.router.Router` serves."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.algorithms.route.advantage import Advantage
+from winnow.storage.engine.database import Database
+from winnow.storage.records import rounds as round_records
+from winnow.tasks.answer.phrases import percent
+from winnow.tasks.campaign.session import restored
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.objectives.route.router import ARRAYS, FORMAT, PARAMETERS, VERSION
+from winnow.tasks.objectives.route.selector import as_router
+from winnow.tasks.objectives.route.status import advantage_of
+from winnow.tasks.setup.store import reopen_campaign
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedPolicy:
+    """What is to be said of a policy that was written."""
+
+    prompts: int
+    """How many it was learned from."""
+    doubt: str | None
+    """Why one candidate for all prompts may be as good; None where routing was shown to score more."""
+
+
+def export_policy(database: Database, name: str, storage: str, folder: Path) -> ExportedPolicy:
+    """Write a policy into a folder, in the place of one that is there.
+
+    Raises:
+        WinnowError: If the campaign does not route, or the folder cannot be written.
+    """
+    record, checked = reopen_campaign(database, name, storage)
+    if not isinstance(checked, Route):
+        raise WinnowError(f"'{name}' is a {record.objective} campaign; only route campaigns have a policy")
+    checked = checked.prepared(database)
+    with database.reading() as session:
+        selector, _, _ = restored(session, record, checked)
+        # Candidates that joined since the last round are in the policy too: nothing is known of them.
+        checked.at_round(selector, round_records.next_round_number(session, record.id))
+        prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))
+        advantage = advantage_of(session, record)
+    policy = as_router(selector).policy()
+    description: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "campaign": name,
+        "prompts": prompts,
+        "selector": checked.spec.selector.model_dump(mode="json"),
+        "embedder": checked.spec.embedder.model_dump(mode="json"),
+        "fields": list(checked.dataset.field_names),
+        "embedder_identity": checked.embedding.identity,
+        "candidates": [
+            {"name": each.name, "model": each.model, "prompt": each.prompt, "sampling": each.sampling}
+            for each in (candidate.as_record() for candidate in checked.candidates)
+        ],
+        "parameters": dict(policy.parameters),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_arrays(folder / ARRAYS, dict(policy.arrays))
+        _write(folder / PARAMETERS, json.dumps(description, indent=2, ensure_ascii=False).encode() + b"\n")
+    except OSError as error:
+        raise WinnowError(f"{folder} cannot be written: {error.strerror}; name another folder") from error
+    return ExportedPolicy(
+        prompts=prompts, doubt=doubt_of(advantage, [each.name for each in checked.candidates])
+    )
+
+
+def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | None:
+    """Why one candidate for all prompts may be as good, in a sentence; None where it was shown not to be.
+
+    Args:
+        advantage: What routing has brought, in scores in [0, 1]; None where nothing says so.
+        candidates: Names, by arm.
+    """
+    if advantage is None:
+        return (
+            "routing was not shown to pay: nothing says what one candidate alone would have scored; "
+            "a campaign whose selector has the parameter explore, for example 0.05, can tell"
+        )
+    if advantage.lower > 0.0:
+        return None
+    verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
+    return (
+        f"{verdict}: its mean score is estimated to be {advantage.estimate:+.3f} above what the best single "
+        f"candidate, {candidates[advantage.single]}, would have had on the same prompts; the "
+        f"{percent(advantage.delta)} interval is {advantage.lower:+.3f} to {advantage.upper:+.3f}"
+    )
+
+
+def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    beside = path.with_suffix(".part.npz")
+    np.savez(beside, allow_pickle=False, **arrays)
+    os.replace(beside, path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    beside = path.with_suffix(".part")
+    beside.write_bytes(content)
+    os.replace(beside, path)

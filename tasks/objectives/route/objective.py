@@ -1,0 +1,103 @@
+"""route: which candidate for this prompt, as prompts stream in?"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+import numpy as np
+
+from winnow.algorithms.protocols import Router, Selector
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.engine.database import Database
+from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.embedding.prompts import Embedding, check_embedder
+from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.objectives.checked import ResolvedCampaign, common_params
+from winnow.tasks.objectives.route.selector import PromptRouter, as_router
+from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.rounds.score import score_outputs
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.suggestions import unknown_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(ResolvedCampaign):
+    """One candidate answers each prompt, and its score is learned from; candidates may join later."""
+
+    judge: Judge
+    embedding: Embedding
+    contexts: FloatArray | None = None
+    """Vector of each prompt, shape (n, d); None until a database is at hand to keep them."""
+
+    @classmethod
+    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+        """See `ResolvedCampaign`."""
+        candidates = build_candidates(spec, dataset.field_names)
+        # Of any example: a prompt that arrives may be of no known type.
+        fields = sorted({name for example in dataset.examples for name in example.fields})
+        if spec.prompt_type is not None and spec.prompt_type not in fields:
+            raise SpecError(unknown_name("field", spec.prompt_type, fields), path="prompt_type")
+        if "dim" in spec.selector.params:
+            raise SpecError(
+                "is the length of the embedder's vectors; leave it out", path="selector.params.dim"
+            )
+        reserved = sorted(spec.selector.params.keys() & {"name", "n_arms", "n_examples"})
+        if reserved:
+            raise SpecError(
+                "is no parameter of a selector; leave it out", path=f"selector.params.{reserved[0]}"
+            )
+        return cls(
+            spec=spec,
+            dataset=dataset,
+            judge=create_judge(spec.judge.type, **spec.judge.params),
+            judge_code=judge_code(spec.judge.type, **spec.judge.params),
+            candidates=candidates,
+            embedding=check_embedder(spec.embedder, dataset),
+        )
+
+    def prepared(self, database: Database) -> Self:
+        """See `ResolvedCampaign`: with the vectors of all prompts."""
+        return replace(self, contexts=self.embedding.contexts(database, self.dataset))
+
+    @property
+    def takes_more_candidates(self) -> bool:
+        """See `ResolvedCampaign`."""
+        return True
+
+    def particulars(self) -> dict[str, Any]:
+        """See `ResolvedCampaign`."""
+        return {"embedder_identity": self.embedding.identity}
+
+    def create_selector(self, limit: int | None = None) -> Selector:
+        """See `ResolvedCampaign`."""
+        inner = campaign_selector(
+            self.spec.selector.name,
+            n_arms=self.n_begun,
+            n_examples=len(self.dataset.examples),
+            **{**common_params(self.spec), "budget": None},
+            **self.spec.selector.params,
+            dim=self.embedding.dim,
+        )
+        contexts = np.empty((0, self.embedding.dim)) if self.contexts is None else self.contexts
+        return PromptRouter(
+            cast(Router, inner),
+            contexts,
+            n_arms=self.n_begun,
+            budget=limit or self.spec.own_budget or len(self.dataset.examples),
+        )
+
+    def at_round(self, selector: Selector, number: int) -> Selector:
+        """See `ResolvedCampaign`: candidates join."""
+        as_router(selector).grow_to(self.n_begun + sum(0 < first <= number for first in self.first_rounds))
+        return selector
+
+    def judge_texts(
+        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
+    ) -> list[NewComparison]:
+        """See `ResolvedCampaign`."""
+        return score_outputs(campaign, self.judge, round_, texts)

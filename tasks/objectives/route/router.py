@@ -1,0 +1,126 @@
+"""An exported policy, served: no database, no vLLM, no Prefect."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.data.array_files import DAMAGED
+from winnow.tasks.embedding.protocol import Embedder, of_unit_length
+from winnow.tasks.embedding.registry import create_embedder
+from winnow.tasks.embedding.sentence_model import Precision
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.spec.campaign import EmbedderSpec
+
+ARRAYS, PARAMETERS = "policy.npz", "policy.json"
+FORMAT, VERSION = "winnow-policy", 1
+
+UNREADABLE = (
+    *DAMAGED,
+    OSError,
+    AttributeError,
+    AlgorithmError,
+)
+"""What files that are missing, cut short, or of another kind may raise."""
+
+Prompt = str | Mapping[str, Any] | np.ndarray
+"""A text, the fields of an example, or a vector of shape (d,)."""
+
+
+class Router:
+    """Chooses a candidate for a prompt as the campaign it was exported from would, without exploring.
+
+        router = Router.load("policy")
+        name = router.choose("What is 17 + 25?")
+
+    Args:
+        policy: What was learned.
+        candidates: Names, by arm.
+        embedder: Makes vectors of texts; None where only vectors can be routed.
+        template: What is embedded of a prompt's fields.
+    """
+
+    def __init__(
+        self, policy: Policy, candidates: Sequence[str], embedder: Embedder | None, template: Template
+    ) -> None:
+        self.candidates = tuple(candidates)
+        self._policy = policy
+        self._embedder = embedder
+        self._template = template
+
+    @classmethod
+    def load(cls, folder: str | Path, precision: Precision = "float32") -> Self:
+        """The router in a folder that `winnow route NAME --export` wrote.
+
+        Args:
+            folder: Holds policy.npz and policy.json.
+            precision: Of the embedder; "bfloat16" answers sooner and may choose otherwise where two
+                candidates are predicted to be all but equal.
+
+        Raises:
+            WinnowError: If there is none, or its embedder is gone or another one.
+        """
+        folder = Path(folder)
+        try:
+            described = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
+            with (folder / ARRAYS).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            if (described["format"], described["version"]) != (FORMAT, VERSION):
+                raise ValueError(
+                    f"it is {described['format']} {described['version']}, not {FORMAT} {VERSION}"
+                )
+            policy = Policy(arrays, described["parameters"])
+            names = [each["name"] for each in described["candidates"]]
+            if not all(isinstance(name, str) for name in names):
+                raise ValueError("a candidate's name is no text")
+            if len(names) != len(arrays["usable"]):
+                raise ValueError(f"it names {len(names)} candidates of {len(arrays['usable'])}")
+            spec = EmbedderSpec.model_validate(described["embedder"])
+            template = compile_template(spec.text, described["fields"])
+            identity = described["embedder_identity"]
+        except UNREADABLE as error:
+            why = " ".join(str(error).split())
+            raise WinnowError(
+                f"{folder} holds no policy that can be read ({why}); export it again with winnow route"
+            ) from error
+        embedder = None if spec.type == "precomputed" else create_embedder(spec, precision)
+        if embedder is not None and {**embedder.identity, "text": spec.text} != identity:
+            raise WinnowError(
+                f"the embedder of {folder} is not the one that its policy was learned with; bring back the "
+                "checkpoint, or export the policy of a campaign with the new one"
+            )
+        return cls(policy, names, embedder, template)
+
+    def choose(self, prompt: Prompt) -> str:
+        """The name of the candidate whose predicted score is highest.
+
+        Raises:
+            WinnowError: If the prompt cannot be embedded.
+        """
+        return self.candidates[self._policy.choose(self._context(prompt))]
+
+    def scores(self, prompt: Prompt) -> dict[str, float]:
+        """The predicted score in [0, 1] of each candidate; NaN for one that nothing is known of."""
+        predicted = (self._policy.scores(self._context(prompt)) + 1.0) / 2.0
+        return dict(zip(self.candidates, predicted.tolist(), strict=True))
+
+    def _context(self, prompt: Prompt) -> FloatArray:
+        if isinstance(prompt, np.ndarray):
+            if prompt.ndim != 1 or prompt.dtype.kind not in "fiu":
+                raise WinnowError(
+                    f"a prompt of shape {prompt.shape} and type {prompt.dtype} is no vector of numbers"
+                )
+            given: FloatArray = of_unit_length(prompt[np.newaxis], ["the prompt"])[0].astype(np.float64)
+            return given
+        if self._embedder is None:
+            raise WinnowError("this policy was learned from vectors that were made elsewhere: give a vector")
+        fields = {"input": prompt} if isinstance(prompt, str) else prompt
+        text = render(self._template, fields)
+        embedded: FloatArray = of_unit_length(self._embedder.embed([text]), [text])[0].astype(np.float64)
+        return embedded

@@ -1,0 +1,96 @@
+"""A router that speaks of a campaign's prompts and scores; the algorithm sees vectors, and [-1, 1]."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.protocols import Batch, RoutedBatch, Router
+from winnow.algorithms.route.advantage import Advantage
+from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.state.arrays import FloatArray
+
+
+class PromptRouter:
+    """Passes everything on, with the vectors of the prompts, and scores in [0, 1] stretched to [-1, 1].
+
+    A score of a judge lies in [0, 1]; the algorithm explores as much as scores in [-1, 1] ask for. The budget
+    ends the stream of prompts, and not those that somebody asks about by name.
+
+    Args:
+        inner: The algorithm; it has no budget of its own.
+        contexts: Vector of each prompt, shape (n, d), of length 1.
+        n_arms: How many arms it has now.
+        budget: Prompts after which the stream ends.
+    """
+
+    def __init__(self, inner: Router, contexts: FloatArray, n_arms: int, budget: int) -> None:
+        self.inner = inner
+        self._contexts = contexts
+        self._n_arms = n_arms
+        self._budget = budget
+        self._taken: set[int] = set()  # prompts asked or told
+        self._n_told = 0
+
+    def ask(self, rng: np.random.Generator) -> Batch:
+        """See `Selector`: the next prompts in order, as far as the budget goes."""
+        room = max(0, self._budget - len(self._taken))
+        return self.ask_about(rng, self.inner.next_examples()[:room].tolist())
+
+    def ask_about(self, rng: np.random.Generator, examples: Sequence[int]) -> Batch:
+        """A candidate for each of these prompts."""
+        chosen = self.inner.ask(rng, self._contexts[list(examples)], list(examples))
+        self._taken.update(chosen.examples.tolist())
+        return Batch(chosen.arms, chosen.examples, propensities=chosen.propensities)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """See `Selector`; scores in [0, 1]."""
+        contexts = self._contexts[batch.examples]
+        routed = RoutedBatch(batch.arms, batch.examples, contexts, propensities=batch.propensities)
+        self.inner.tell(routed, 2.0 * np.asarray(outcomes, dtype=np.float64) - 1.0)
+        self._taken.update(batch.examples.tolist())
+        self._n_told += len(batch)
+
+    def decision(self) -> Decision:
+        """See `Selector`; estimates are mean scores in [0, 1]."""
+        decision = self.inner.decision()
+        decision = replace(decision, estimates=(decision.estimates + 1.0) / 2.0)
+        if decision.stop or self._n_told < self._budget:
+            return decision
+        return replace(decision, stop=True, reason="budget")
+
+    def advantage(self) -> Advantage | None:
+        """What routing has brought over the best single candidate, in scores in [0, 1].
+
+        None where no share of the prompts is explored, or nothing is known yet.
+        """
+        find = getattr(self.inner, "advantage", None)  # a third party's router need not have it
+        found: Advantage | None = None if find is None else find()
+        return None if found is None else in_unit_scores(found)
+
+    def policy(self) -> Policy:
+        """What was learned, for contexts as they are; its scores are in [-1, 1]."""
+        return self.inner.policy()
+
+    def grow_to(self, n_arms: int) -> None:
+        """Let more candidates take part from now on, until there are so many."""
+        while self._n_arms < n_arms:
+            self._n_arms = self.inner.add_arm() + 1
+
+
+def in_unit_scores(advantage: Advantage) -> Advantage:
+    """The same difference between scores in [0, 1] instead of [-1, 1]."""
+    return replace(
+        advantage,
+        estimate=advantage.estimate / 2.0,
+        lower=advantage.lower / 2.0,
+        upper=advantage.upper / 2.0,
+    )
+
+
+def as_router(selector: object) -> PromptRouter:
+    """The selector of a campaign that routes."""
+    return cast(PromptRouter, selector)

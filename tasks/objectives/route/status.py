@@ -1,0 +1,124 @@
+"""How well a campaign routes, from its rows alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
+from winnow.algorithms.route.setting import DEFAULT_DELTA
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries.objective import route as route_views
+from winnow.storage.records import arrivals
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.route.selector import in_unit_scores
+
+Row = dict[str, Any]
+
+LATE = 0.25
+"""The last share of the rounds, by when most has been learned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What choosing a candidate for each prompt has brought."""
+
+    mean: float | None
+    """Of the scores so far."""
+    scored: int
+    late_mean: float | None
+    """Of the scores in the last rounds."""
+    late_scored: int
+    single_scored: int
+    """Scores of the candidate whose own scores are best on average."""
+    prompts: int
+    """All there are to answer, those that arrived included."""
+    unfinished: bool
+    """Whether a round is planned and not finished."""
+    advantage: Advantage | None
+    """What routing has brought over the best single candidate, as differences between scores in [0, 1]; None
+    where no share of the prompts was explored, or no round is finished."""
+    single: str | None
+    """The candidate that is estimated to be the best single one for these prompts; None without an
+    `advantage`. It need not be the one whose own scores are best, as those are on other prompts."""
+
+
+def standing_of(session: Session, campaign: CampaignRecord, best: str | None) -> Standing:
+    """How a campaign that routes does at this moment.
+
+    Args:
+        session: Reads the results.
+        campaign: One with the objective route.
+        best: The candidate whose own scores are best on average.
+    """
+    n_rounds = round_records.next_round_number(session, campaign.id)
+    advantage = advantage_of(session, campaign)
+    names = campaign_records.candidate_names(session, campaign.id)
+    overall = route_views.answered(session, campaign.id)
+    late = route_views.answered(session, campaign.id, from_round=int(n_rounds * (1.0 - LATE)))
+    scored = {row["candidate"]: row["scored"] for row in campaign_views.leaderboard(session, campaign.id)}
+    return Standing(
+        mean=overall.mean,
+        scored=overall.count,
+        late_mean=late.mean,
+        late_scored=late.count,
+        single_scored=scored.get(best, 0),
+        prompts=arrivals.count_examples(session, campaign.id),
+        unfinished=round_records.unfinished_round(session, campaign.id) is not None,
+        advantage=advantage,
+        single=None if advantage is None else names[advantage.single],
+    )
+
+
+def advantage_of(session: Session, campaign: CampaignRecord) -> Advantage | None:
+    """What a campaign's selector would say of its advantage, from the stored rounds alone.
+
+    Neither the prompts' vectors nor what was believed are needed, so that it can be shown at any moment.
+    """
+    explore = campaign.spec["selector"]["params"].get("explore", 0.0)
+    if not explore:
+        return None
+    joined = campaign_records.first_rounds(session, campaign.id)
+    delta = campaign.spec["stopping"]["delta"]
+    record = AdvantageRecord(
+        joined.count(0),
+        explore=explore,
+        delta=DEFAULT_DELTA if delta is None else delta,
+        max_unscored=campaign.spec["fail_on_error"],
+    )
+    n_arms = joined.count(0)
+    for told in round_records.told_rounds(session, campaign.id):
+        while n_arms < sum(first <= told.number for first in joined):
+            record.add_arm()
+            n_arms += 1
+        if told.propensities is not None:
+            scores = 2.0 * np.array(told.outcomes, dtype=np.float64) - 1.0  # None becomes NaN
+            record.tell(np.array(told.arms), scores, np.array(told.propensities))
+    found = record.advantage()
+    return None if found is None else in_unit_scores(found)
+
+
+def picks(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """Who was chosen how often, over time and by type of prompt; see `picks`."""
+    return route_views.picks(session, campaign.id, campaign.spec["prompt_type"])
+
+
+def shares(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """For a terminal: one row per candidate, its share of the prompts of each type in the last rounds."""
+    rows = picks(session, campaign)
+    late = [row for row in rows if row["until"] > (1.0 - LATE) * max(row["until"] for row in rows)]
+    untyped = "all prompts" if campaign.spec["prompt_type"] is None else "no type"
+    totals: dict[str, int] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for row in late:
+        kind = row["prompt_type"] or untyped
+        totals[kind] = totals.get(kind, 0) + row["picks"]
+        counts[row["candidate"], kind] = counts.get((row["candidate"], kind), 0) + row["picks"]
+    return [
+        {"candidate": name, **{kind: counts.get((name, kind), 0) / totals[kind] for kind in sorted(totals)}}
+        for name in campaign_records.candidate_names(session, campaign.id)
+        if any(row["candidate"] == name for row in late)
+    ]

@@ -1,0 +1,163 @@
+"""Code of others that Winnow calls, and what becomes of whatever it raises: a sentence that names it.
+
+A plug-in's own traceback goes to the campaign's log folder and nowhere else. What it raises may be anything:
+a message of many lines or megabytes, `SystemExit`, an exception that cannot be printed. Only Ctrl-C that
+reaches Winnow while a plug-in runs is passed on as it is.
+"""
+
+import linecache
+import signal
+import traceback
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.algorithms.state.strangers import in_words
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.errors import WinnowError
+
+FILE = "plugins.log"
+"""Within a campaign's log folder."""
+
+MOST_TRACEBACK = 65_536
+"""Characters that are kept of one traceback."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """A plug-in, as users know it."""
+
+    kind: str
+    """Such as "judge"."""
+    name: str
+    """What a spec calls it."""
+    location: str
+    """The object that its entry point names, "module:name"."""
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.name!r} ({self.location})"
+
+
+class PluginLog:
+    """The file in which a campaign keeps what its plug-ins raised; each line of code that raises once.
+
+    Args:
+        folder: The campaign's log folder; made when needed.
+        campaign: Its name.
+    """
+
+    def __init__(self, folder: Path, campaign: str) -> None:
+        self._path = folder / FILE
+        self.campaign = campaign
+        self._seen: dict[str, bool] = {}
+
+    def keeps(self, sentence: str, raised_at: str, trace: str) -> bool:
+        """Write a traceback down; say whether it is in the file, or one from the same place is."""
+        if raised_at not in self._seen:
+            self._seen[raised_at] = False
+            with suppress(OSError):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                    file.write(f"{now().isoformat()} {sentence}\n{trace}\n")
+                self._seen[raised_at] = True
+        return self._seen[raised_at]
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+
+_log: ContextVar[PluginLog | None] = ContextVar("plugin_log", default=None)
+
+
+@contextmanager
+def plugin_log(folder: Path, campaign: str) -> Iterator[None]:
+    """Have what plug-ins raise inside the block kept in a campaign's log folder."""
+    token = _log.set(PluginLog(folder, campaign))
+    try:
+        yield
+    finally:
+        _log.reset(token)
+
+
+class PluginFailed(WinnowError):
+    """A plug-in raised an exception.
+
+    Attributes:
+        what: What happened, in words without a remedy.
+        traceback: The plug-in's own.
+    """
+
+    def __init__(self, plugin: Plugin, error: BaseException) -> None:
+        self.traceback = _formatted(error)
+        place = _place(plugin, error)
+        self.what = f"{plugin} raised {in_words(error)}{place and f' ({place})'}"
+        log = _log.get()
+        if log is not None and log.keeps(self.what, f"{type(error).__name__} {place}", self.traceback):
+            self.what += f"; its traceback is in {log}"
+        super().__init__(f"{self.what}; {remedy()}")
+
+
+def remedy() -> str:
+    """What a user can do about a plug-in that fails."""
+    if (log := _log.get()) is None:
+        return "mend it or choose another"
+    return (
+        f"mend what it needs and go on with winnow resume {log.campaign}, or mend its code and begin again "
+        "with winnow run SPEC --fork NEW_NAME, which makes no text a second time"
+    )
+
+
+@contextmanager
+def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, None, None]:
+    """Name the plug-in that raises inside the block.
+
+    Args:
+        plugin: Whose code is called.
+        passed_on: What it may raise by agreement, which is left as it is.
+
+    Raises:
+        PluginFailed: In place of anything else.
+    """
+    try:
+        yield
+    except (PluginFailed, *passed_on):
+        raise
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and _came_from_outside(error):
+            raise
+        # From None: whoever prints this one must not print the plug-in's own as well.
+        raise PluginFailed(plugin, error) from None
+
+
+def _came_from_outside(error: KeyboardInterrupt) -> bool:
+    """Whether a signal's handler raised it: Python's, whose frame is not seen, or one of Winnow's."""
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    if signal.default_int_handler in handlers:
+        return True
+    codes = [getattr(getattr(each, "__func__", each), "__code__", None) for each in handlers]
+    return [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)][-1] in codes
+
+
+def _place(plugin: Plugin, error: BaseException) -> str:
+    """The last line of the plug-in's own module that was reached; empty where none was."""
+    module = plugin.location.partition(":")[0]
+    lines = [
+        f"{Path(frame.f_code.co_filename).name}, line {line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") == module
+    ]
+    return lines[-1] if lines else ""
+
+
+def _formatted(error: BaseException) -> str:
+    linecache.checkcache()
+    try:
+        text = "".join(traceback.format_exception(error))
+    except BaseException:  # its attributes are code of others, too
+        text = "".join(traceback.format_tb(error.__traceback__)) + in_words(error)
+    if len(text) <= MOST_TRACEBACK:
+        return text
+    half = MOST_TRACEBACK // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters are left out ...]\n{text[-half:]}"

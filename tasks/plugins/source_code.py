@@ -1,0 +1,147 @@
+"""What the code of a plug-in is: a digest of each source file that it brings along.
+
+A plug-in may be edited where it stands, so that neither its name nor its version says what it does. So the
+modules that it can import are hashed with it, as far as they are its own: those of its top-level package and
+of its distribution, and whatever else does not lie where installed packages do. Packages of others, Python's
+own and Winnow's are left out; `campaigns.versions` names the most important of them. A module that is
+imported under a computed name, and a file that is read as data, are not seen. What is imported for type
+checkers alone never runs, and is left out.
+"""
+
+import ast
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
+from weakref import WeakKeyDictionary
+
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+PACKAGE = Path(__file__).parents[2]  # not resolved: in a checkout its folders are links to others
+OURS = tuple((PACKAGE / name).resolve() for name in (".", "algorithms", "flows", "infra", "storage", "tasks"))
+
+PYTHONS = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
+
+_digests: "WeakKeyDictionary[ModuleType, dict[str, str]]" = WeakKeyDictionary()
+
+
+def code_digests(entry: EntryPoint) -> dict[str, str]:
+    """SHA-256 of the file of each module of a plug-in, hexadecimal, by the module's name.
+
+    Files are read once for each time that the plug-in is imported: a process that runs for weeks goes on with
+    the code that it imported, whatever becomes of the files.
+
+    Args:
+        entry: By which the plug-in is installed; its module is imported.
+    """
+    module = import_module(entry.module)
+    if module not in _digests:
+        _digests[module] = _read_digests(entry.module, _own_names(entry))
+    return dict(_digests[module])
+
+
+def _read_digests(name: str, own: frozenset[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        # Whoever imports a.b.c runs a and a.b as well.
+        waiting += [name.rpartition(".")[0]] if "." in name else []
+        spec = _found(name)
+        if spec is None or not _is_own(spec, own):
+            continue
+        if (content := _content(spec)) is not None:
+            found[name] = sha256(content).hexdigest()
+            waiting += _imports(spec, content)
+    return dict(sorted(found.items()))
+
+
+def _own_names(entry: EntryPoint) -> frozenset[str]:
+    """The top-level names of a plug-in's distribution, its own module's among them."""
+    files = (entry.dist.files if entry.dist else None) or []
+    names = {file.parts[0].partition(".")[0] for file in files if file.suffix in (".py", ".so", ".pyd")}
+    return frozenset(names | {entry.module.partition(".")[0]})
+
+
+def _found(name: str) -> ModuleSpec | None:
+    """Where a module is, without importing it or any package around it."""
+    loaded = sys.modules.get(name)
+    if loaded is not None and loaded.__spec__ is not None:
+        return loaded.__spec__
+    path: Sequence[str] | None = None
+    if parent := name.rpartition(".")[0]:
+        around = _found(parent)
+        path = None if around is None else around.submodule_search_locations
+        if path is None:
+            return None
+    specs = (finder.find_spec(name, path) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    return next((spec for spec in specs if spec is not None), None)
+
+
+def _is_own(spec: ModuleSpec, own: frozenset[str]) -> bool:
+    top = spec.name.partition(".")[0]
+    if top in own:
+        return True
+    if not spec.has_location or spec.origin is None or top in sys.stdlib_module_names:
+        return False
+    path = Path(spec.origin).resolve()
+    elsewhere = any(path.is_relative_to(folder) for folder in (*OURS, *PYTHONS))
+    return not (elsewhere or INSTALLED & set(path.parts))
+
+
+def _content(spec: ModuleSpec) -> bytes | None:
+    """The bytes of a module's file, source or compiled; None where it has none, as a folder without code."""
+    read = getattr(spec.loader, "get_data", None)
+    if not spec.has_location or spec.origin is None or read is None:
+        return None
+    content: bytes = read(spec.origin)
+    return content
+
+
+def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
+    """The names of all modules that a source file may import, those inside functions included."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):  # an extension, or a file that nobody can import
+        return
+    for node in _run(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, spec)
+            yield base
+            # A module, or a name within one: nobody can tell from here.
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _run(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a syntax tree but those below `if TYPE_CHECKING:`."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        is_for_checkers = isinstance(node, ast.If) and _names_type_checking(node.test)
+        waiting += node.orelse if is_for_checkers else ast.iter_child_nodes(node)
+
+
+def _names_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
+
+
+def _absolute(node: ast.ImportFrom, spec: ModuleSpec) -> str:
+    if not node.level:
+        return node.module or ""
+    is_package = spec.submodule_search_locations is not None
+    package = spec.name if is_package else spec.name.rpartition(".")[0]
+    for _ in range(node.level - 1):
+        package = package.rpartition(".")[0]
+    return f"{package}.{node.module}" if node.module else package

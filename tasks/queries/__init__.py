@@ -1,0 +1,1 @@
+"""What can be asked of campaigns in the database."""

@@ -1,0 +1,236 @@
+"""Whether every recorded comparison is of the texts that it should be of.
+
+A text's key is made from all that determines it. So each comparison's requests are made again from what is
+stored of its campaign, candidates and example, and from the answers that a judge was shown: the prompt and
+the key of each must be those of the text that the comparison refers to. No checkpoint is read for that.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.admin.audit import (
+    RecordedComparison,
+    RecordedExample,
+    RecordedGame,
+    RecordedText,
+    recorded_comparisons,
+)
+from winnow.storage.columns import storable
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.tasks.candidates.candidates import StoredCandidate
+from winnow.tasks.data.datasets import Example
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.judges.pairwise.protocol import GameCall, GameReply, PairJudge, Reply
+from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
+from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
+from winnow.tasks.rounds.generate import PlannedGeneration, plan_text
+from winnow.tasks.setup.store import stored_spec
+
+MOST_CALLS = 10_000
+"""Calls of a judge for one duel, after which it is held to want more for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is the matter with one comparison."""
+
+    campaign: str
+    round_number: int
+    position: int
+    candidate: str
+    """Its name; in a duel that of the side which it is about, or both."""
+    example: str
+    """Its key."""
+    sentence: str
+    is_wrong: bool
+    """False where it could not be checked."""
+
+    def __str__(self) -> str:
+        place = f"campaign '{self.campaign}', round {self.round_number}, position {self.position}"
+        return f"{place} ({self.candidate} on {self.example}): {self.sentence}"
+
+
+class _Unchecked(Exception):
+    """Why something could not be compared."""
+
+
+def findings(session: Session) -> Iterator[Finding]:
+    """All that is wrong with the recorded comparisons of every campaign, and what could not be checked.
+
+    They come as they are found; memory does not grow with the number of comparisons.
+    """
+    for campaign in campaign_records.campaigns(session):
+        auditor = _Auditor(campaign, campaign_records.candidates(session, campaign.id))
+        for comparison in recorded_comparisons(session, campaign.id):
+            yield from auditor.findings(comparison)
+
+
+class _Auditor:
+    """Makes the requests of one campaign again."""
+
+    def __init__(self, campaign: CampaignRecord, candidates: Sequence[NewCandidate]) -> None:
+        self._campaign, self._records = campaign, candidates
+        self._candidates: dict[int, StoredCandidate] = {}
+        self._judge: PairJudge | _Unchecked | None = None
+
+    def findings(self, comparison: RecordedComparison) -> Iterator[Finding]:
+        """What is wrong with a comparison, or could not be checked."""
+        both = " against ".join(comparison.candidates)
+        if (wrong := _unlike_its_plan(comparison)) is not None:
+            yield self._finding(comparison, both, wrong)
+            return
+        for side, text in enumerate(comparison.texts):
+            name = comparison.candidates[side]
+            if text is None:
+                if comparison.is_scored:
+                    yield self._finding(comparison, name, "it is scored, and its text is not there")
+                continue
+            try:
+                wrong = _mismatch(text, self._planned(comparison, side, text), "its text")
+            except _Unchecked as error:
+                yield self._finding(comparison, name, str(error), is_wrong=False)
+                continue
+            if wrong is not None:
+                yield self._finding(comparison, name, wrong)
+        if comparison.games:
+            try:
+                for wrong in self._wrong_games(comparison):
+                    yield self._finding(comparison, both, wrong)
+            except _Unchecked as error:
+                yield self._finding(comparison, both, str(error), is_wrong=False)
+
+    def _planned(self, comparison: RecordedComparison, side: int, text: RecordedText) -> PlannedGeneration:
+        """The request that a side's text should be the answer to."""
+        arm, example = comparison.arms[side], _known(comparison.example)
+        assert arm is not None
+        candidate = self._candidate(arm, example)
+        try:
+            prompt = candidate.prompt(example.fields, example.key)
+        except WinnowError as error:
+            raise _Unchecked(f"its prompt cannot be rendered: {error}") from error
+        return plan_text(
+            candidate.model,
+            candidate.fingerprint,
+            prompt,
+            candidate.sampling,
+            seed=self._campaign.seed,
+            replicate=text.replicate,
+        )
+
+    def _candidate(self, arm: int, example: RecordedExample) -> StoredCandidate:
+        if arm not in self._candidates:
+            record = self._records[arm]
+            try:
+                # Every example has the fields that the templates use.
+                self._candidates[arm] = StoredCandidate.from_record(record, example.fields)
+            except (WinnowError, KeyError, TypeError, ValueError) as error:
+                raise _Unchecked(f"the candidate cannot be read: {_said(error)}") from error
+        return self._candidates[arm]
+
+    def _wrong_games(self, comparison: RecordedComparison) -> Iterator[str]:
+        """What is wrong with the calls of a duel's judge, which is asked for them again."""
+        judge, example = self._pair_judge(), _known(comparison.example)
+        answers = [text.text for text in comparison.texts if text is not None]
+        if len(answers) < 2:
+            yield "it has games, and lacks an answer that they could be about"
+            return
+        seed = duel_seed(self._campaign.seed, comparison.round_number, comparison.position)
+        shown = Example(key=example.key, fields=example.fields, targets=tuple(example.targets))
+        try:
+            duel = duel_on(shown, *answers, seed=seed)
+        except KeyError as error:
+            raise _Unchecked(f"its example lacks {error}") from error
+        left = {(game.judge, game.placement, game.repeat, game.attempt): game for game in comparison.games}
+        replies: dict[GameCall, Reply] = {}
+        while (wanted := judge.calls(duel, replies)) and len(replies) < MOST_CALLS:
+            for call in wanted:
+                game = left.pop((call.judge, call.placement, call.repeat, call.attempt), None)
+                if game is None:
+                    raise _Unchecked(f"judge {call.judge} wants a call that is not stored")
+                if (wrong := self._wrong_reply(game, call)) is not None:
+                    yield wrong
+                replies[call] = _as_reply(game)
+        for judge_id, placement, *_ in left:
+            yield f"the game of judge {judge_id} ({placement}) is one that the judge does not ask for"
+
+    def _wrong_reply(self, game: RecordedGame, call: GameCall) -> str | None:
+        if game.reply is None:
+            return None if game.reason else f"the reply of judge {game.judge} is not there"
+        planned = plan_call(self._judge_fingerprints, call)
+        return _mismatch(game.reply, planned, f"the reply of judge {game.judge}")
+
+    @property
+    def _judge_fingerprints(self) -> Mapping[str, str]:
+        identity = self._campaign.spec.get("judge_identity") or {}
+        fingerprints: Mapping[str, str] = identity.get("fingerprints", {})
+        return fingerprints
+
+    def _pair_judge(self) -> PairJudge:
+        if self._judge is None:
+            self._judge = self._made_judge()
+        if isinstance(self._judge, _Unchecked):
+            raise self._judge
+        return self._judge
+
+    def _made_judge(self) -> PairJudge | _Unchecked:
+        try:
+            spec = stored_spec(self._campaign, storage="").judge
+            judge = create_pair_judge(spec.type, **spec.params)
+        except (WinnowError, KeyError, ValueError) as error:
+            return _Unchecked(f"its judge cannot be made: {_said(error)}")
+        identity = {**(self._campaign.spec.get("judge_identity") or {})}
+        identity.pop("fingerprints", None)
+        if identity != {"code": pair_judge_code(spec.type), **judge.identity}:
+            return _Unchecked("its judge is not the one any more that the campaign began with")
+        return judge
+
+    def _finding(
+        self, comparison: RecordedComparison, candidate: str, sentence: str, *, is_wrong: bool = True
+    ) -> Finding:
+        return Finding(
+            campaign=self._campaign.name,
+            round_number=comparison.round_number,
+            position=comparison.position,
+            candidate=candidate,
+            example="?" if comparison.example is None else comparison.example.key,
+            sentence=sentence,
+            is_wrong=is_wrong,
+        )
+
+
+def _unlike_its_plan(comparison: RecordedComparison) -> str | None:
+    if list(comparison.arms) != list(comparison.planned_arms):
+        return "its round planned another candidate here"
+    example = comparison.example
+    if example is not None and example.position != comparison.planned_example:
+        return "its round planned another example here"
+    return None
+
+
+def _mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
+    """How a stored text is not the answer to a request; None where it is."""
+    if text.prompt != storable(planned.request.prompt):
+        return f"{which} answers another prompt"
+    if text.request_key != planned.key:
+        return f"{which} was made by another model, sampling or seed"
+    return None
+
+
+def _known(example: RecordedExample | None) -> RecordedExample:
+    if example is None:
+        raise _Unchecked("its example is not there any more")
+    return example
+
+
+def _as_reply(game: RecordedGame) -> Reply:
+    if game.reply is None:
+        return GenerationFailure(reason=str(game.reason), detail="")
+    return GameReply(text=game.reply.text, choice_logprobs=game.reply.choice_logprobs)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)

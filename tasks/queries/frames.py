@@ -1,0 +1,135 @@
+"""What a campaign found as pandas frames, for notebooks.
+
+    from winnow.tasks.queries.frames import campaigns, family, frame, sql_frame
+
+    campaigns("sqlite:///winnow.db")
+    family("sqlite:///winnow.db", "sum-prompts")
+    frame("sqlite:///winnow.db", "sum-prompts", "leaderboard")
+    frame("sqlite:///winnow.db", "sum-prompts", "comparisons", candidate="adder-m/direct", limit=100)
+    sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
+
+Columns have the same types whatever they hold, also where they hold nothing: whole numbers are `Int64`, other
+numbers `float64`, truths `boolean`, texts `string`, and times `datetime64[us, UTC]`. What is missing is
+missing (NA, NaN or NaT), never zero or empty. A frame without rows has no columns.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from winnow.tasks.errors import SpecError
+from winnow.tasks.queries.columns import Kind, cell, guessed_kind, kinds_of
+from winnow.tasks.queries.views import VIEWS, ask
+from winnow.tasks.spec.suggestions import unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sqlalchemy.orm import Session
+
+DTYPES: dict[Kind, str] = {
+    "integer": "Int64",
+    "real": "float64",
+    "truth": "boolean",
+    "time": "datetime64[us, UTC]",
+    "text": "string",
+}
+
+
+def frame(
+    storage: str, name: str, view: str, *, candidate: str | None = None, limit: int | None = None
+) -> "pd.DataFrame":
+    """The rows of a view, as `winnow query` prints them.
+
+    Args:
+        storage: URL of the results database; it is only read.
+        name: Of the campaign.
+        view: What to ask of it, such as "leaderboard"; the keys of `tasks.queries.views.VIEWS`.
+        candidate: Only comparisons of this one.
+        limit: Only the first so many comparisons.
+
+    Raises:
+        StorageError: If the database cannot be read, or has no such campaign.
+        SpecError: If there is no such view or candidate, or the campaign cannot answer it.
+    """
+    from winnow.storage.records import campaigns as campaign_records
+
+    if view not in VIEWS:
+        raise SpecError(unknown_name("view", view, VIEWS))
+    with _reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, name)
+        rows = list(ask(session, campaign, view, candidate=candidate, limit=limit))
+    return _typed(rows, view)
+
+
+def campaigns(storage: str) -> "pd.DataFrame":
+    """Where every campaign of a database stands, oldest first.
+
+    Raises:
+        StorageError: If the database cannot be read.
+    """
+    from winnow.storage.queries.history import campaigns
+
+    with _reading(storage) as session:
+        return _typed(campaigns(session), "history")
+
+
+def family(storage: str, name: str) -> "pd.DataFrame":
+    """The campaigns that a schedule began, oldest first, as `winnow query --family` prints them.
+
+    Raises:
+        StorageError: If the database cannot be read, or has no such family.
+    """
+    from winnow.tasks.queries.schedule_history import family_rows
+
+    with _reading(storage) as session:
+        return _typed(family_rows(session, name), "history")
+
+
+def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
+    """The rows of a SELECT of one's own; the connection only reads.
+
+    Columns in which all values are of one kind have its type, all others are `object`. SQLite keeps times as
+    texts, so its times are `string` here: `pandas.to_datetime(column, utc=True)` reads them.
+
+    Raises:
+        StorageError: If the database cannot be read, or refuses the statement.
+    """
+    import pandas as pd
+
+    from winnow.storage.engine.statements import run_sql
+
+    with _reading(storage) as session:
+        columns, found = run_sql(session, statement)
+        rows = list(found)
+    series = [_series([row[number] for row in rows], None) for number in range(len(columns))]
+    made = pd.concat(series, axis=1) if series else pd.DataFrame()
+    made.columns = pd.Index(columns)
+    return made
+
+
+def _typed(rows: Sequence[dict[str, Any]], view: str) -> "pd.DataFrame":
+    import pandas as pd
+
+    kinds = kinds_of(view, rows[0] if rows else ())
+    return pd.DataFrame({name: _series([row[name] for row in rows], kind) for name, kind in kinds.items()})
+
+
+def _series(values: list[Any], kind: Kind | None) -> "pd.Series[Any]":
+    """A column of a kind, or of the one that its values have."""
+    import pandas as pd
+
+    kind = kind or guessed_kind(values)
+    if kind is None:
+        return pd.Series(values, dtype=object)
+    return pd.Series([cell(value, kind) for value in values], dtype=DTYPES[kind])
+
+
+@contextmanager
+def _reading(storage: str) -> "Generator[Session, None, None]":
+    from winnow.storage.admin.schema import require_schema
+    from winnow.storage.engine.database import open_database
+
+    with closing(open_database(storage, read_only=True)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            yield session

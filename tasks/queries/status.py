@@ -1,0 +1,173 @@
+"""Where a campaign stands: derived from its rows and its lease each time it is asked, stored nowhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from winnow.storage import leases
+from winnow.storage.queries import campaign_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, reason_of
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
+from winnow.tasks.campaign.budget_kinds import limits_of, own_kind
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import how_left, seems_gone
+from winnow.tasks.objectives.certify.certificate import Certificate, certificate_of
+from winnow.tasks.objectives.route.status import Standing, standing_of
+from winnow.tasks.queries.warnings import CampaignWarning, campaign_warnings
+
+State = Literal["running", "ended", "waiting", "interrupted", "new"]
+"""What a campaign is doing; how it ended is its answer's outcome:
+
+* running: a process holds its lease, seems to live (see `tasks.campaign.liveness`), and there is more to do.
+* ended: nothing more is to be asked, or nothing more may be spent.
+* waiting: it needs labels that a human has not given yet; then `winnow resume` goes on.
+* interrupted: it was begun and nobody runs it; `winnow resume` goes on.
+* new: it was stored and no round is finished; `winnow resume` begins.
+"""
+
+
+AT_REST = ("ended", "waiting")
+"""The states in which a campaign has nothing to do, unless its budget was raised or prompts arrived."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignStatus:
+    """A campaign's progress and present answer."""
+
+    name: str
+    objective: str
+    state: State
+    answer: Answer
+    """What is known, and how surely."""
+    budget: int | None
+    """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
+    budgets: tuple[Spending, ...]
+    """Every limit and what is spent of it, after the last finished round."""
+    stopped_by: Spending | None
+    """The limit that is spent and lets no further round begin; None where that is the algorithm's own."""
+    totals: Mapping[str, Any]
+    """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
+    and the size of the full grid."""
+    warnings: tuple[CampaignWarning, ...]
+    """What may be wrong with it though nothing failed; looked for where the answer is given in full."""
+    holder: str | None
+    """The process that runs it."""
+    left: str | None = None
+    """Where nobody runs it and it is to go on: which process did last, and how that ended."""
+
+    @property
+    def share_of_grid(self) -> float:
+        """Comparisons spent over those of an exhaustive evaluation."""
+        grid: int = self.totals["grid"]
+        return self.totals["answered"] / grid if grid else 0.0
+
+    @property
+    def share_of_loading(self) -> float:
+        """Seconds that models took to load, over those and the ones that they took to answer."""
+        loading: float = self.totals["load_seconds"]
+        return loading / (loading + self.totals["engine_seconds"]) if loading else 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has ended and running it again would ask nothing more."""
+        if self.state not in AT_REST:
+            return False
+        return self.stopped_by is not None or not _has_room(
+            self.answer.reason, self.budget, self.budgets, self.answer.standing, self.totals
+        )
+
+
+def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool = False) -> CampaignStatus:
+    """Where a campaign stands at this moment.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        in_full: Whether to say as well what follows for new examples and what may be wrong: that reads every
+            comparison of two candidates.
+    """
+    decision = outcome_records.latest_decision(session, campaign.id)
+    lease = leases.find(session, campaign.id)
+    live = lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now()))
+    names = campaign_records.candidate_names(session, campaign.id)
+    certifies, routes = campaign.objective == "certify", campaign.objective == "route"
+    certificate = certificate_of(session, campaign, names, decision) if certifies else None
+    budgets = BudgetTracker(campaign).look(session)
+    stopped_by = None
+    if decision and round_records.unfinished_round(session, campaign.id) is None:
+        # Where candidates joined, the selector was not asked yet whether its own budget is spent.
+        own = None if decision.n_joined and not routes else own_kind(campaign.objective)
+        stopped_by = overspent(budgets, own)
+    totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)
+    standing = standing_of(session, campaign, decision.best if decision else None) if routes else None
+    reason = reason_of(decision, stopped_by)
+    state = _state(decision, reason, certificate)
+    # A decided campaign that another process has just taken, to find it decided, has ended all the same.
+    has_room = stopped_by is None and _has_room(reason, own_budget, budgets, standing, totals)
+    if live and (has_room or state not in AT_REST):
+        state = "running"
+    answer = answer_of(
+        session,
+        campaign,
+        names=names,
+        decision=decision,
+        has_ended=state == "ended",
+        waits=state == "waiting",
+        stopped_by=stopped_by,
+        budgets=budgets,
+        n_examples=totals["examples"],
+        certificate=certificate,
+        standing=standing,
+    )
+    if in_full:
+        answer = replace(answer, beyond=beyond_the_benchmark(session, campaign, answer))
+    return CampaignStatus(
+        name=campaign.name,
+        objective=campaign.objective,
+        state=state,
+        answer=answer,
+        budget=own_budget,
+        budgets=budgets,
+        stopped_by=stopped_by,
+        totals=totals,
+        warnings=tuple(campaign_warnings(session, campaign)) if in_full else (),
+        holder=str(lease.holder) if lease and live else None,
+        left=how_left(lease) if lease and state in ("interrupted", "new") else None,
+    )
+
+
+def _own_budget(campaign: CampaignRecord) -> int | None:
+    limits = limits_of(campaign.execution["budget"], campaign.objective)
+    limit = limits.get(own_kind(campaign.objective))
+    return None if limit is None else int(limit)
+
+
+def _has_room(
+    reason: str,
+    budget: int | None,
+    budgets: Sequence[Spending],
+    standing: Standing | None,
+    totals: Mapping[str, Any],
+) -> bool:
+    """Whether a campaign that ended for this reason would ask more now."""
+    raised = reason == "budget" and not any(each.is_spent for each in budgets)
+    if standing is None:
+        return raised
+    prompts = min(budget or standing.prompts, standing.prompts)
+    return raised or standing.unfinished or (reason == "exhausted" and totals["comparisons"] < prompts)
+
+
+def _state(decision: DecisionRecord | None, reason: str, certificate: Certificate | None) -> State:
+    """What a campaign would be doing if no process ran it."""
+    if reason == "running":
+        waits = certificate is not None and certificate.waits_for
+        return "waiting" if waits else "interrupted" if decision is not None else "new"
+    return "ended"

@@ -1,0 +1,113 @@
+"""What can be asked of a campaign: each view by name, and who answers it for which objective."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.suggestions import did_you_mean
+
+if TYPE_CHECKING:  # the command line reads the names alone
+    from sqlalchemy.orm import Session
+
+    from winnow.storage.records.values import CampaignRecord
+
+Row = dict[str, Any]
+
+ANY = "any objective"
+
+VIEWS: dict[str, dict[str, str]] = {
+    "leaderboard": {
+        ANY: "winnow.storage.queries.campaign_views:leaderboard",
+        "certify": "winnow.storage.queries.objective.certify:leaderboard",
+    },
+    "comparisons": {
+        ANY: "winnow.storage.queries.campaign_views:comparisons",
+        "best-duel": "winnow.storage.queries.objective.duels:comparisons",
+        "certify": "winnow.storage.queries.objective.certify:comparisons",
+    },
+    "rounds": {ANY: "winnow.storage.queries.campaign_views:rounds"},
+    "curve": {ANY: "winnow.storage.queries.campaign_views:curve"},
+    "eliminations": {"best-mean": "winnow.storage.queries.campaign_views:eliminations"},
+    "coverage": {ANY: "winnow.storage.queries.campaign_views:coverage"},
+    "costs": {ANY: "winnow.storage.queries.costs:costs"},
+    "reuse": {ANY: "winnow.storage.queries.reuse:reuse"},
+    "history": {ANY: "winnow.storage.queries.history:history"},
+    "head-to-head": {"best-duel": "winnow.storage.queries.objective.duels:head_to_head"},
+    "strengths": {"best-duel": "winnow.tasks.objectives.best_duel.strengths:strengths"},
+    "games": {"best-duel": "winnow.storage.queries.objective.duels:games"},
+    "judges": {"best-duel": "winnow.storage.queries.objective.duels:judges"},
+    "verdicts": {"best-duel": "winnow.storage.queries.objective.duels:verdicts"},
+    "agreement": {
+        "best-duel": "winnow.tasks.objectives.best_duel.agreement:agreement",
+        "certify": "winnow.storage.queries.objective.agreement:human_agreement",
+    },
+    "e-values": {"certify": "winnow.tasks.objectives.certify.evidence:e_values"},
+    "weights": {"certify": "winnow.tasks.objectives.certify.evidence:weights"},
+    "labels": {"certify": "winnow.tasks.objectives.certify.evidence:label_rows"},
+    "picks": {"route": "winnow.tasks.objectives.route.status:picks"},
+}
+"""Functions of a session and a campaign, imported when they are asked: some need more than the others."""
+
+FILTERED = "comparisons"
+"""The view that can be asked of one candidate, and for the first rows alone."""
+
+
+def answered_by(objective: str) -> list[str]:
+    """The views that campaigns of an objective answer."""
+    return [view for view, by_objective in VIEWS.items() if ANY in by_objective or objective in by_objective]
+
+
+def ask(
+    session: "Session",
+    campaign: "CampaignRecord",
+    view: str,
+    *,
+    candidate: str | None = None,
+    limit: int | None = None,
+) -> Iterable[Row]:
+    """The rows of a view.
+
+    Args:
+        session: Reads the results.
+        campaign: Whose.
+        view: One of `VIEWS`.
+        candidate: Only comparisons of this one.
+        limit: Only the first so many comparisons.
+
+    Raises:
+        SpecError: If campaigns of this objective cannot answer it, it cannot be limited, or there is no such
+            candidate.
+    """
+    if candidate is not None:
+        _require_candidate(session, campaign, candidate)
+    by_objective = VIEWS[view]
+    path = by_objective.get(campaign.objective, by_objective.get(ANY))
+    if path is None:
+        raise SpecError(
+            f"{view} is asked of {' and '.join(by_objective)} campaigns, and '{campaign.name}' is a "
+            f"{campaign.objective} campaign"
+        )
+    filters = {"candidate": candidate, "limit": limit}
+    if view != FILTERED:
+        if any(value is not None for value in filters.values()):
+            raise SpecError(f"{view} cannot be limited to a candidate or a number; only {FILTERED} can")
+        filters = {}
+    module, _, name = path.partition(":")
+    # Storage knows campaigns by their ids.
+    subject = campaign.id if module.startswith("winnow.storage.") else campaign
+    rows: Iterable[Row] = getattr(import_module(module), name)(session, subject, **filters)
+    return rows
+
+
+def _require_candidate(session: "Session", campaign: "CampaignRecord", candidate: str) -> None:
+    # Imported here: the names of the views alone need no database.
+    from winnow.storage.records.campaigns import candidate_names
+
+    names = candidate_names(session, campaign.id)
+    if candidate not in names:
+        question = did_you_mean(candidate, names)
+        raise SpecError(
+            f"'{campaign.name}' has no candidate {candidate!r}; {question}{' ' * bool(question)}"
+            f"winnow show {campaign.name} lists all {len(names)}"
+        )

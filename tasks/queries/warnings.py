@@ -1,0 +1,180 @@
+"""What may be wrong with a campaign though nothing failed, each in a sentence that says what to check."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.queries import warnings as warning_views
+from winnow.storage.queries.warnings import Counts
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import CampaignRecord, DecisionRecord
+
+Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example"]
+"""What a warning is about:
+
+* all-zero: no output got any point.
+* all-equal: every output got the same score.
+* truncated: texts were ended by max_tokens or the context window.
+* no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
+* one-example: without one of the examples, the best and the second would be much closer, or change places.
+"""
+
+MOST_FLAGGED = 0.02
+"""Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""
+
+MOST_OF_THE_GAP = 1 / 3
+"""Share of the gap between the two best candidates beyond which one example is worth a warning."""
+
+OUT = ("dropped", "removed")
+"""The status of a candidate that is no rival of the best."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignWarning:
+    """One thing that may be wrong."""
+
+    kind: Kind
+    sentence: str
+    """What was found and what to check."""
+
+
+def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[CampaignWarning]:
+    """What may be wrong with a campaign, after its last finished round.
+
+    All of it is read from the candidates' tallies, but for what one example is worth: that is looked up in
+    the scores of two candidates, and only where a best-mean campaign has ended with a best one.
+    """
+    counts = warning_views.counts(session, campaign.id)
+    decision = outcome_records.latest_decision(session, campaign.id)
+    found = [_equal_scores(counts, campaign.objective), _truncated(counts), _no_answer(counts, campaign)]
+    if decision is not None and decision.stop and campaign.objective == "best-mean":
+        found.append(_one_example(session, campaign, decision))
+    return [warning for warning in found if warning is not None]
+
+
+def _equal_scores(counts: Counts, objective: str) -> CampaignWarning | None:
+    if counts.scored < 2 or counts.lowest is None or counts.lowest != counts.highest:
+        return None
+    if objective == "best-duel":
+        return CampaignWarning(
+            kind="all-equal",
+            sentence=f"all {counts.scored // 2} scored duels are ties: check the judge's replies and whether "
+            "the candidates' answers differ at all",
+        )
+    if counts.lowest == 0.0:
+        return CampaignWarning(
+            kind="all-zero",
+            sentence=f"all {counts.scored} scores are 0: check some outputs against their targets, the judge "
+            "and its parameters, and whether the prompts ask for the answer in the form that it reads",
+        )
+    return CampaignWarning(
+        kind="all-equal",
+        sentence=f"all {counts.scored} scores are {counts.lowest:g}: check whether the judge can tell right "
+        "from wrong, and whether the examples are hard enough to tell candidates apart",
+    )
+
+
+def _truncated(counts: Counts) -> CampaignWarning | None:
+    if counts.truncated <= MOST_FLAGGED * counts.texts:
+        return None
+    return CampaignWarning(
+        kind="truncated",
+        sentence=f"{_share(counts.truncated, counts.texts)} were cut off by max_tokens or the context window "
+        "and are judged as they stand: check whether answers are missing at their ends, and raise max_tokens",
+    )
+
+
+def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | None:
+    if counts.no_answer <= MOST_FLAGGED * counts.texts:
+        return None
+    are_unscored = campaign.spec.get("judge", {}).get("no_answer") == "unscored"
+    return CampaignWarning(
+        kind="no-answer",
+        sentence=f"{_share(counts.no_answer, counts.texts)} hold no answer that the judge can read and are "
+        f"{'left unscored' if are_unscored else 'counted as wrong'}: check some of them, the prompt's "
+        "instructions, and the judge's extract",
+    )
+
+
+def _share(part: int, texts: int) -> str:
+    return f"{part} of {texts} texts ({part / texts:.1%})"
+
+
+def _one_example(
+    session: Session, campaign: CampaignRecord, decision: DecisionRecord
+) -> CampaignWarning | None:
+    """Whether one example is worth more than a third of the gap between the best and the second."""
+    names = campaign_records.candidate_names(session, campaign.id)
+    if decision.best is None:
+        return None
+    best = names.index(decision.best)
+    second = _second(decision, best)
+    if second is None:
+        return None
+    ids = campaign_records.candidate_ids(session, campaign.id)
+    gap = Gap.of((a, b) for _, a, b in warning_views.score_pairs(session, ids[best], ids[second]))
+    if gap.size <= 0.0 or min(gap.counts) < 2:
+        return None
+    worth, key = max(
+        (gap.size - gap.without(a, b), key)
+        for key, a, b in warning_views.score_pairs(session, ids[best], ids[second])
+    )
+    if worth <= MOST_OF_THE_GAP * gap.size:
+        return None
+    return CampaignWarning(
+        kind="one-example",
+        sentence=f"without example {key!r}, {names[best]} would be {_ahead(gap.size - worth)} "
+        f"{names[second]} in the mean of the scored examples, and not {_ahead(gap.size)} it: check that "
+        "example and its target, and use more examples",
+    )
+
+
+def _ahead(gap: float) -> str:
+    if round(gap, 4) == 0.0:
+        return "level with"
+    return f"{abs(gap):.4f} {'ahead of' if gap > 0 else 'behind'}"
+
+
+def _second(decision: DecisionRecord, best: int) -> int | None:
+    """The candidate with the highest estimate beside the best; None where there is no rival."""
+    rivals: Sequence[tuple[float, int]] = [
+        (estimate, -arm)
+        for arm, (estimate, status) in enumerate(zip(decision.estimates, decision.status, strict=True))
+        if arm != best and estimate is not None and status not in OUT
+    ]
+    return -max(rivals)[1] if rivals else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """How far the mean of one candidate's scores is above another's."""
+
+    sums: tuple[float, float]
+    counts: tuple[int, int]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[float | None, float | None]]) -> "Gap":
+        """From both scores on each example, None where there is none; they are read once and not kept."""
+        sums, counts = [0.0, 0.0], [0, 0]
+        for pair in pairs:
+            for side, score in enumerate(pair):
+                if score is not None:
+                    sums[side] += score
+                    counts[side] += 1
+        return cls(sums=(sums[0], sums[1]), counts=(counts[0], counts[1]))
+
+    @property
+    def size(self) -> float:
+        """In score units, positive where the first is ahead; 0 where one of them has no score."""
+        return self.without(None, None) if min(self.counts) else 0.0
+
+    def without(self, first: float | None, second: float | None) -> float:
+        """What it would be without an example on which they have these scores; each has others."""
+        ahead, behind = (
+            (total - (score or 0.0)) / (count - (score is not None))
+            for total, count, score in zip(self.sums, self.counts, (first, second), strict=True)
+        )
+        return ahead - behind

@@ -1,0 +1,244 @@
+"""Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import closing
+from dataclasses import dataclass
+
+from winnow.storage.columns import storable
+from winnow.storage.leases import writing_under
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import loads
+from winnow.storage.records.values import NewGeneration, NewLoad, RoundRecord, StoredText
+from winnow.tasks.campaign.canaries.asking import meet_servers
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.reuse import reusable_texts
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
+from winnow.tasks.engines.pool.load_times import LoadTime
+from winnow.tasks.engines.pool.request_scheduler import RequestGroup
+from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.objectives.best_duel.replicates import meetings_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedGeneration:
+    """One text a round needs, of a candidate or of a judge."""
+
+    key: str
+    """What its text is stored under."""
+    model: ModelRef
+    fingerprint: str
+    """What the model's weights are."""
+    request: Request
+    replicate: int = 0
+    request_key: str | None = None
+    """SHA-256 over all that determines the text; None where that is `key`."""
+    unasked: GenerationFailure | None = None
+    """Why there is nothing that a model could be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """What became of planned generations, in their order."""
+
+    planned: Sequence[PlannedGeneration]
+    texts: Mapping[str, StoredText]
+    """Stored generations by key."""
+    failures: Mapping[str, GenerationFailure]
+    """Why there is none, by key."""
+
+    def __getitem__(self, position: int) -> StoredText | GenerationFailure:
+        key = self.planned[position].key
+        return self.texts[key] if key in self.texts else self.failures[key]
+
+
+def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> Texts:
+    """Have the text of every meeting of the round, in the order of `meetings_of`; see `have_texts`."""
+    meetings = meetings_of(round_.arms, round_.examples)
+    replicates = campaign.meetings.replicates(meetings)
+    planned = [
+        plan_generation(campaign, arm, example, replicate)
+        for (arm, example), replicate in zip(meetings, replicates, strict=True)
+    ]
+    return have_texts(campaign, round_, planned)
+
+
+def have_texts(campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]) -> Texts:
+    """Have every planned text stored, or know why one cannot be made.
+
+    Safe to call again: it generates only what is not stored. Requests are grouped by model, and a group's
+    make-up follows from the plan alone, so that a resumed round sends the engine the same groups. In which
+    order groups are asked, and which of them at once, is up to the engines: each is stored when it is done.
+
+    Raises:
+        EngineDied, EngineTimeout: Transient; what was committed stays, and so does what other engines
+            were asked meanwhile.
+        ServedModelDiffers: If a server that took another's place does not serve the same.
+        LeaseLost: If another process took the campaign over.
+    """
+    meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
+    planned, texts = _reused(campaign, round_, planned)
+    failures = {each.key: each.unasked for each in planned if each.unasked is not None}
+    groups = _missing(planned, campaign.checked.spec.execution.group_size, texts.keys() | failures.keys())
+    asks = [RequestGroup(model=group[0].model, requests=[each.request for each in group]) for group in groups]
+    with closing(campaign.engines.answers(asks, later=campaign.checked.judge_models)) as answered:
+        for number, answers in answered:
+            made, failed = _told_apart(campaign, groups[number], answers)
+            failures |= failed
+            texts |= _stored(campaign, round_, made)
+    campaign.texts_in_use.update({text.id: key for key, text in texts.items()})
+    return Texts(planned=planned, texts=texts, failures=failures)
+
+
+def _reused(
+    campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
+    """The texts that are stored already, which nobody deletes from now on, and all keys."""
+    with campaign.database.reading() as session:
+        planned, found = reusable_texts(session, campaign, round_, planned)
+        own = generation_records.own_or_since(
+            session, list(found), campaign_id=campaign.record.id, since=None
+        )
+    if found.keys() <= own:
+        # As in most rounds, which then need not wait until they may write: nobody deletes a campaign's own
+        # texts while it is run. A round that is killed again and again so gets on with every process.
+        return planned, found
+    with writing_under(campaign.database, campaign.lease) as session:
+        return planned, generation_records.take_texts(session, round_.id, list(found))
+
+
+def _stored(
+    campaign: CampaignSession, round_: RoundRecord, made: Sequence[NewGeneration]
+) -> dict[str, StoredText]:
+    """Commit the texts of a group, and what it took to load models since the last one."""
+    loaded = [_new_load(each) for each in campaign.engines.take_loads()]
+    with writing_under(campaign.database, campaign.lease) as session:
+        loads.add_loads(session, campaign.record.id, loaded)
+        return generation_records.add_generations(session, round_.id, made, now())
+
+
+def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate: int) -> PlannedGeneration:
+    """The request of one meeting, and the key it is stored under."""
+    candidate = campaign.checked.candidates[arm]
+    row = campaign.checked.dataset.examples[example]
+    if not campaign.checked.spec.fresh_generations:
+        replicate = 0
+    return plan_text(
+        candidate.model,
+        candidate.fingerprint,
+        rendered(lambda: candidate.prompt(row.fields, row.key)),
+        candidate.sampling,
+        seed=campaign.record.seed,
+        replicate=replicate,
+    )
+
+
+def rendered(prompt: Callable[[], str]) -> str | GenerationFailure:
+    """A prompt, or why it cannot be made: not every example was tried when the campaign was checked."""
+    try:
+        return prompt()
+    except TemplateError as error:
+        return GenerationFailure(reason="not_rendered", detail=str(error))
+
+
+def plan_text(
+    model: ModelRef,
+    fingerprint: str,
+    prompt: str | GenerationFailure,
+    sampling: Sampling,
+    *,
+    seed: int,
+    replicate: int = 0,
+) -> PlannedGeneration:
+    """A request whose seed follows from the campaign's, and the key it is stored under.
+
+    Where there is no prompt, nothing is asked, looked for or stored.
+    """
+    if isinstance(prompt, GenerationFailure):
+        return PlannedGeneration(
+            key=sha256({"unasked": prompt.detail, "model": fingerprint}),
+            model=model,
+            fingerprint=fingerprint,
+            request=Request(prompt="", sampling=sampling, seed=0),
+            unasked=prompt,
+        )
+    # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
+    greedy = sampling.temperature == 0.0
+    replicate = 0 if greedy else replicate
+    content = request_content(model, fingerprint, prompt, sampling, replicate)
+    drawn = 0 if greedy else request_seed(seed, content)
+    return PlannedGeneration(
+        key=generation_key(content, drawn),
+        model=model,
+        fingerprint=fingerprint,
+        request=Request(prompt=prompt, sampling=sampling, seed=drawn),
+        replicate=replicate,
+    )
+
+
+def _missing(
+    planned: Sequence[PlannedGeneration], size: int, known: Set[str]
+) -> list[list[PlannedGeneration]]:
+    """What is not known of each group, each text once; groups of which all is known are left out."""
+    seen = set(known)
+    groups: list[list[PlannedGeneration]] = []
+    for group in _groups(planned, size):
+        missing = {each.key: each for each in group if each.key not in seen}
+        seen |= missing.keys()
+        groups.append(list(missing.values()))
+    return [group for group in groups if group]
+
+
+def _groups(planned: Sequence[PlannedGeneration], size: int) -> list[list[PlannedGeneration]]:
+    by_model: dict[str, list[PlannedGeneration]] = {}
+    for generation in planned:
+        by_model.setdefault(generation.model.name, []).append(generation)
+    return [
+        wanted[start : start + size] for wanted in by_model.values() for start in range(0, len(wanted), size)
+    ]
+
+
+def _told_apart(
+    campaign: CampaignSession, group: Sequence[PlannedGeneration], answers: Sequence[Answer]
+) -> tuple[list[NewGeneration], dict[str, GenerationFailure]]:
+    """What can be stored of a group's answers, and what there is in place of the rest, by key."""
+    made: list[NewGeneration] = []
+    failures: dict[str, GenerationFailure] = {}
+    for generation, answer in zip(group, answers, strict=True):
+        if isinstance(answer, GenerationFailure):
+            failures[generation.key] = answer
+        else:
+            made.append(_new_generation(campaign, generation, answer))
+    return made, failures
+
+
+def _new_generation(
+    campaign: CampaignSession, generation: PlannedGeneration, completion: Completion
+) -> NewGeneration:
+    return NewGeneration(
+        key=generation.key,
+        request_key=generation.request_key,
+        model=generation.model.name,
+        prompt=storable(generation.request.prompt),
+        seed=generation.request.seed,
+        replicate=generation.replicate,
+        text=storable(completion.text),
+        choice_logprobs=completion.choice_logprobs,
+        finish_reason=completion.finish_reason,
+        input_tokens=completion.input_tokens,
+        output_tokens=completion.output_tokens,
+        seconds=completion.seconds,
+        engine=campaign.engines.identity(generation.model),
+        canary_id=campaign.contacts.canary_id(generation.model.name),
+    )
+
+
+def _new_load(load: LoadTime) -> NewLoad:
+    return NewLoad(
+        model=load.model,
+        devices=load.devices,
+        kind=load.kind,
+        seconds=load.seconds,
+        ended_at=load.ended_at,
+    )

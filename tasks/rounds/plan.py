@@ -1,0 +1,54 @@
+"""What to run next: the algorithm asks, and the plan is stored before anything is generated."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.storage.leases import writing_under
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.session import CampaignSession
+
+RequestGroup = Callable[[np.random.Generator], Batch]
+
+
+def plan_round(campaign: CampaignSession) -> RoundRecord | None:
+    """The plan of the next round: the stored one if it is unfinished, else what the selector asks for.
+
+    Returns:
+        None when the selector wants nothing more.
+    """
+    return stored_plan(campaign) or plan_new(campaign, campaign.selector.ask)
+
+
+def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
+    """The plan that is stored and not finished, if there is one."""
+    with campaign.database.reading() as session:
+        stored = round_records.unfinished_round(session, campaign.record.id)
+    if stored is not None:
+        campaign.checked.at_round(campaign.selector, stored.number)
+    return stored
+
+
+def plan_new(campaign: CampaignSession, ask: RequestGroup) -> RoundRecord | None:
+    """Store what is asked as the next round; None where that is nothing."""
+    with campaign.database.reading() as session:
+        number = round_records.next_round_number(session, campaign.record.id)
+    campaign.checked.at_round(campaign.selector, number)
+    batch = ask(round_rng(campaign.record.seed, number))
+    if len(batch) == 0:
+        return None
+    arms, examples = batch.arms.tolist(), batch.examples.tolist()
+    propensities = None if batch.propensities is None else batch.propensities.tolist()
+    with writing_under(campaign.database, campaign.lease) as session:
+        return round_records.add_round(
+            session,
+            campaign.record.id,
+            number=number,
+            arms=arms,
+            examples=examples,
+            propensities=propensities,
+            now=now(),
+        )

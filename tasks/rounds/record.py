@@ -1,0 +1,82 @@
+"""Making a round final: its outcomes and its decision, in one transaction."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from winnow.algorithms.decision import Bets, Decision, Differences
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.leases import writing_under
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewComparison, NewDecision, RoundRecord
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.best_duel.replicates import meetings_of
+
+LARGEST = 1e300
+"""JSON has no infinity, which is what a wealth becomes that is larger than any float."""
+
+
+def record_round(
+    campaign: CampaignSession,
+    round_: RoundRecord,
+    comparisons: Sequence[NewComparison],
+    decision: Decision,
+) -> None:
+    """Store what a round found and what is decided from it, or neither.
+
+    Raises:
+        LeaseLost: If another process took the campaign over; nothing is stored.
+        TextsLost: If a text that the round uses is not the one it was any more; nothing is stored.
+    """
+    decided = _new_decision(campaign, decision)
+    with writing_under(campaign.database, campaign.lease) as session:
+        generation_records.require_texts(session, campaign.texts_in_use)
+        outcome_records.add_outcomes(session, round_.id, comparisons, decided, now())
+    campaign.texts_in_use.clear()
+    if campaign.checked.repeats_meetings:
+        campaign.meetings.add(meetings_of(round_.arms, round_.examples))
+
+
+def _new_decision(campaign: CampaignSession, decision: Decision) -> NewDecision:
+    return NewDecision(
+        best_candidate_id=None if decision.best is None else campaign.candidate_ids[decision.best],
+        estimates=_known(decision.estimates),
+        lower=_known(decision.lower),
+        upper=_known(decision.upper),
+        status=decision.status,
+        claim=asdict(decision.claim),
+        stop=decision.stop,
+        ranking=None if decision.ranking is None else _known(decision.ranking),
+        reason=decision.reason,
+        differences=None if decision.differences is None else _fields(decision.differences),
+        bets=None if decision.bets is None else _of_bets(decision.bets),
+    )
+
+
+def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
+    """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out."""
+    wealths = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
+    levels = [None if math.isinf(each) else each for each in bets.levels.tolist()]
+    out_in_round, out_at = (
+        [None if each < 0 else each for each in values.tolist()]
+        for values in (bets.out_in_round, bets.out_at)
+    )
+    return {"wealths": wealths, "levels": levels, "out_in_round": out_in_round, "out_at": out_at}
+
+
+def _fields(differences: Differences) -> dict[str, Any]:
+    return {
+        "against": differences.against,
+        "delta": differences.delta,
+        "estimates": _known(differences.estimates),
+        "lower": _known(differences.lower),
+        "upper": _known(differences.upper),
+    }
+
+
+def _known(values: FloatArray) -> list[float | None]:
+    """JSON has no NaN: what is not known is null."""
+    return [None if math.isnan(value) else value for value in values.tolist()]

@@ -1,0 +1,115 @@
+"""Checking a campaign: all it refers to is found, read and understood before the first row is written."""
+
+from dataclasses import replace
+from functools import partial
+
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.registry import describe, third_party
+from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.data.datasets import Dataset, Example, load_dataset
+from winnow.tasks.engines.pool.sharing import devices_wanted
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.checked import ResolvedCampaign, common_params
+from winnow.tasks.objectives.registry import CLASSES
+from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.setup.trial_renders import try_templates
+from winnow.tasks.spec.campaign import CampaignSpec, DatasetSpec
+from winnow.tasks.spec.suggestions import unknown_name
+
+
+def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> ResolvedCampaign:
+    """Read and check all that a campaign refers to; nothing is written.
+
+    Args:
+        spec: The campaign.
+        dataset: Its data where they are known already, as on resume; else its file is read.
+
+    Raises:
+        SpecError: With the key, what is wrong and what to do.
+    """
+    checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
+    _check_devices(checked)
+    _check_selector(checked)
+    checked = replace(checked, selector_code=_selector_code(spec))
+    _check_prices(checked)
+    _try_templates(checked)
+    return checked
+
+
+def read_dataset(spec: DatasetSpec) -> Dataset:
+    """The examples a spec points to.
+
+    Raises:
+        DatasetError: If the file cannot be read or does not hold what the spec says.
+    """
+    return load_dataset(spec.path, spec.fields.model_dump(), spec.limit)
+
+
+def _check_devices(checked: ResolvedCampaign) -> None:
+    """Refuse a model that would wait for ever for devices that there are not."""
+    devices = checked.spec.execution.devices
+    for model in checked.models:
+        try:
+            wanted = devices_wanted(model)
+        except ValueError as error:
+            raise SpecError(f"model '{model.name}': {error}", path="models") from error
+        if devices and wanted > len(devices):
+            raise SpecError(
+                f"model '{model.name}' wants {wanted} devices (tensor_parallel_size x "
+                f"pipeline_parallel_size) and there are {len(devices)}; name more, or lower its model_args",
+                path="execution.devices",
+            )
+
+
+def _check_selector(checked: ResolvedCampaign) -> None:
+    spec = checked.spec
+    for clash in sorted(spec.selector.params.keys() & common_params(spec).keys()):
+        raise SpecError(
+            f"{clash} is set for every selector by the spec's own keys "
+            "(batch_size, stopping, fail_on_error, certify); set it there",
+            path=f"selector.params.{clash}",
+        )
+    try:
+        objective = describe(spec.selector.name).objective
+        if objective != spec.objective:
+            raise SpecError(
+                f"{spec.selector.name} answers {objective}, the campaign asks for {spec.objective}; "
+                "`winnow selectors` lists what fits",
+                path="selector.name",
+            )
+        checked.create_selector()
+    except (AlgorithmError, PluginFailed) as error:
+        raise SpecError(str(error), path="selector") from error
+
+
+def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
+    """A plug-in's: what it decides in the middle of a campaign must be what it decided before."""
+    entry = third_party(spec.selector.name)
+    return None if entry is None else code_digests(entry)
+
+
+def _check_prices(checked: ResolvedCampaign) -> None:
+    execution, names = checked.spec.execution, [model.name for model in checked.models]
+    for name in execution.prices:
+        if name not in names:
+            raise SpecError(unknown_name("model", name, names), path=f"execution.prices.{name}")
+    if "cost" not in checked.spec.limits or execution.price_per_hour is not None:
+        return
+    if missing := [name for name in names if name not in execution.prices]:
+        raise SpecError(
+            f"nobody said what tokens of {missing[0]} cost; add execution.prices.{missing[0]}, as "
+            "{input: X, output: Y} for a million of each, or execution.price_per_hour",
+            path="stopping.budget.cost",
+        )
+
+
+def _try_templates(checked: ResolvedCampaign) -> None:
+    """A template that fails on an example fails before anything runs; see `tasks.setup.trial_renders`."""
+    different = {each.names[1:3]: each for each in checked.candidates}.values()
+    renders = [partial(_render, candidate) for candidate in different]
+    try_templates(renders, checked.dataset.examples)
+
+
+def _render(candidate: Candidate, example: Example) -> str:
+    return candidate.prompt(example.fields, example.key)

@@ -1,0 +1,69 @@
+"""What earlier campaigns or score tables say about the examples of a campaign."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.score_tables import ScoreTable, load_ended_table
+from winnow.tasks.errors import SpecError
+
+
+def load_history(sources: Sequence[str], storage: str, dataset: Dataset) -> FloatArray | None:
+    """Earlier scores on a campaign's examples, one row per candidate of every source.
+
+    Args:
+        sources: Score tables as `load_ended_table` takes them: files, or `campaign:NAME`.
+        storage: URL of the results database that campaigns are looked up in.
+        dataset: The examples. A table that names its examples is matched by their ids; one that does not
+            must have as many columns, in the same order.
+
+    Returns:
+        Shape (M, n), in [0, 1], NaN where there is no score; None without sources.
+
+    Raises:
+        SpecError: If a source cannot be read or shares no example with the dataset.
+    """
+    if not sources:
+        return None
+    rows = []
+    for index, source in enumerate(sources):
+        path = f"history[{index}]"
+        try:
+            table = load_ended_table(source, storage)
+        except SpecError as error:
+            raise SpecError(error.message, path) from error
+        rows.append(_aligned(table, dataset, path))
+    return np.concatenate(rows)
+
+
+def fingerprint_history(history: FloatArray | None) -> str | None:
+    """SHA-256 of a history, hexadecimal; None without one."""
+    if history is None:
+        return None
+    return hashlib.sha256(str(history.shape).encode() + np.ascontiguousarray(history).tobytes()).hexdigest()
+
+
+def _aligned(table: ScoreTable, dataset: Dataset, path: str) -> FloatArray:
+    keys = [example.key for example in dataset.examples]
+    if table.examples is None:
+        if table.scores.shape[1] != len(keys):
+            raise SpecError(
+                f"{table.source} has {table.scores.shape[1]} examples, {dataset.path} has {len(keys)}; "
+                "give a table of the same examples in the same order, or one that names them by their ids",
+                path,
+            )
+        return table.scores
+    columns = {key: column for column, key in enumerate(table.examples)}
+    shared = [position for position, key in enumerate(keys) if key in columns]
+    if not shared:
+        raise SpecError(
+            f"{table.source} has no example of {dataset.path}: their ids have nothing in common; "
+            "give scores on the same examples",
+            path,
+        )
+    aligned = np.full((len(table.scores), len(keys)), np.nan)
+    aligned[:, shared] = table.scores[:, [columns[keys[position]] for position in shared]]
+    return aligned

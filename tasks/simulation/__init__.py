@@ -1,0 +1,1 @@
+"""Selectors replayed on tables of scores."""

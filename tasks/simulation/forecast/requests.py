@@ -1,0 +1,124 @@
+"""How many comparisons a campaign asks for: its selector is played on a table that stands in for scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.tasks.objectives.best_mean.holdout.selector import FINALISTS, selection_budget
+from winnow.tasks.objectives.best_mean.objective import BestMean
+from winnow.tasks.objectives.checked import common_params
+from winnow.tasks.simulation.simulate import KNOWLEDGE, Contestant, simulate
+from winnow.tasks.simulation.worlds import ScoreWorld
+
+DECIDED = ("confident", "exhausted")
+"""Reasons to stop with an answer; of a full table, where everything has a score, exhausted is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Played:
+    """What R runs came to."""
+
+    comparisons: IntArray
+    """Shape (R,), those on held-out examples included."""
+    by_arm: FloatArray
+    """Shape (K,), the mean of each arm's."""
+    decided: int
+    """Runs that ended with an answer before the budget did."""
+    right: int
+    """Runs, decided or not, that name an arm whose mean is the highest, or within epsilon of it."""
+    decided_right: int
+    """Runs that are both."""
+
+    @property
+    def runs(self) -> int:
+        """R."""
+        return len(self.comparisons)
+
+
+class Player:
+    """Plays a checked campaign's selector on tables.
+
+    Args:
+        checked: The campaign.
+        seeds: One run for each.
+        workers: Processes; one per core if None.
+    """
+
+    def __init__(self, checked: BestMean, *, seeds: Sequence[int], workers: int | None) -> None:
+        self._checked, self._seeds, self._workers = checked, seeds, workers
+        self.n_arms = len(checked.candidates)
+        self.n_examples = checked.n_selection_examples
+        self._contestant = _contestant(checked)
+
+    @property
+    def grid(self) -> int:
+        """Pairs that selection may ask for at most."""
+        return self.n_arms * self.n_examples
+
+    @property
+    def n_held_out(self) -> int:
+        """Examples that selection does not see."""
+        return 0 if self._checked.split is None else len(self._checked.split.held_out)
+
+    @property
+    def held_out_comparisons(self) -> int:
+        """Pairs that are asked once selection has ended."""
+        return FINALISTS * self.n_held_out
+
+    @property
+    def limit(self) -> int:
+        """Pairs that selection may ask for within its budget."""
+        budget, split = self._checked.spec.own_budget, self._checked.split
+        own = budget if split is None else selection_budget(budget, split)
+        return self.grid if own is None else min(own, self.grid)
+
+    def play(self, scores: FloatArray) -> Played:
+        """Run every seed on a table of scores, shape (K, n), n being the examples of selection."""
+        history = self._checked.found_params().get("history")
+        world = ScoreWorld(scores=scores, history=history)
+        runs = list(
+            simulate(
+                world, [self._contestant], budgets=[self.limit], seeds=self._seeds, workers=self._workers
+            )
+        )
+        right = arms_within_gap(true_means(scores), self._checked.spec.stopping.epsilon + ROUNDING)
+        is_right = hits(np.array([run.best[-1] for run in runs]), right)
+        is_decided = np.array([run.reason in DECIDED for run in runs])
+        counts = np.array([np.bincount(run.told.arms, minlength=self.n_arms) for run in runs])  # (R, K)
+        counts = counts + self._held_out_counts([int(run.best[-1]) for run in runs], true_means(scores))
+        return Played(
+            comparisons=counts.sum(axis=1),
+            by_arm=counts.mean(axis=0),
+            decided=int(is_decided.sum()),
+            right=int(is_right.sum()),
+            decided_right=int((is_decided & is_right).sum()),
+        )
+
+    def _held_out_counts(self, winners: Sequence[int], means: FloatArray) -> IntArray:
+        """What the held-out examples add, shape (R, K), the second best taken for the runner-up."""
+        found = np.zeros((len(winners), self.n_arms), dtype=np.int64)
+        for row, winner in zip(found, winners, strict=True):
+            if winner != NOBODY:
+                others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
+                row[[winner, int(others.argmax())]] += self.n_held_out
+        return found
+
+
+def _contestant(checked: BestMean) -> Contestant:
+    """The campaign's selector with all that the campaign has found for it, by which it was checked."""
+    spec = checked.spec
+    params = {**common_params(spec), **spec.selector.params, **checked.found_params()}
+    if params["delta"] is None:
+        del params["delta"]  # a contestant that does not stop by intervals needs none
+    set_by_simulation = {"budget", *KNOWLEDGE}
+    return Contestant(
+        label=spec.selector.name,
+        selector=spec.selector.name,
+        objective=spec.objective,
+        params={key: value for key, value in params.items() if key not in set_by_simulation},
+        uses=frozenset(KNOWLEDGE),
+    )

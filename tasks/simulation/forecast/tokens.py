@@ -1,0 +1,70 @@
+"""Tokens of prompts, estimated by rendering them for some examples."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.data.datasets import Example
+from winnow.tasks.extras import missing_for
+
+SAMPLE = 50
+"""Examples whose prompts are rendered."""
+CHARACTERS_PER_TOKEN = 4.0
+"""Where no tokenizer is at hand; English prose has about so many, code and other languages fewer."""
+TOKENIZER = "tokenizer.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PromptTokens:
+    """What a request shows its model, on average."""
+
+    by_arm: FloatArray
+    """Shape (K,)."""
+    examples: int
+    """How many prompts of a candidate were counted."""
+    guessed: tuple[str, ...]
+    """Models without a tokenizer at hand: of theirs a token is taken for four characters."""
+
+
+def prompt_tokens(candidates: Sequence[Candidate], examples: Sequence[Example], seed: int) -> PromptTokens:
+    """Count the tokens of each candidate's prompts for a random sample of examples.
+
+    A chat template's own tokens are not counted.
+    """
+    count = min(SAMPLE, len(examples))
+    drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
+    counters = {each.model.name: tokenizer_of(each.model.model) for each in candidates}
+    known: dict[tuple[str | None, ...], float] = {}
+    for each in candidates:
+        if each.names[:3] not in known:
+            prompts = [each.prompt(examples[at].fields, examples[at].key) for at in drawn.tolist()]
+            known[each.names[:3]] = _mean_tokens(prompts, counters[each.model.name])
+    return PromptTokens(
+        by_arm=np.array([known[each.names[:3]] for each in candidates]),
+        examples=count,
+        guessed=tuple(name for name, counter in counters.items() if counter is None),
+    )
+
+
+def tokenizer_of(model: str) -> Callable[[str], int] | None:
+    """What counts the tokens of a text for a checkpoint in a folder; None where no tokenizer is at hand."""
+    path = Path(model) / TOKENIZER
+    if not path.is_file() or missing_for("local", "a tokenizer"):
+        return None
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception:  # the package raises bare exceptions for any damage
+        return None
+    return lambda text: len(tokenizer.encode(text).ids)
+
+
+def _mean_tokens(prompts: Sequence[str], counter: Callable[[str], int] | None) -> float:
+    if counter is None:
+        return float(np.mean([len(prompt) / CHARACTERS_PER_TOKEN for prompt in prompts]))
+    return float(np.mean([counter(prompt) for prompt in prompts]))

@@ -1,0 +1,86 @@
+"""Of which type each example of a score table is, for metrics of selectors that route.
+
+Types come from
+
+* `FILE.csv`, `FILE.jsonl`, `FILE.json`, `FILE.parquet`  the columns id and type
+* `FILE.npy`, `FILE.npz`, `FILE.npz:KEY`                 an array of shape (n,) in the order of the table
+* a name                                                 a field of the examples of the table's campaign
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import IntArray
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import datasets as dataset_records
+from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
+from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
+from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.spec.suggestions import unknown_name
+
+ROWS = (".csv", ".json", ".jsonl", ".parquet")
+
+
+class PromptTypes(NamedTuple):
+    """Of which type each example is."""
+
+    names: tuple[str, ...]
+    """G different ones."""
+    of_examples: IntArray
+    """Shape (n,), 0..G-1."""
+
+
+def read_types(source: str, table: ScoreTable, storage: str) -> PromptTypes:
+    """Of which type each example of a table is.
+
+    Args:
+        source: A file, or a field of the examples, as above.
+        table: Its examples have names unless the source is an array.
+        storage: URL of the results database that the table's campaign is looked up in.
+
+    Raises:
+        WinnowError: One sentence: the source cannot be read, or an example has no type.
+    """
+    place = f"--types {source}"
+    if is_array(source):
+        values: Sequence[Any] = array_of(place, source, table, 1).tolist()
+    elif Path(source).suffix.lower() in ROWS:
+        values = in_order(_typed_rows(source), table, place, "type")
+    else:
+        values = _field(source, table, storage)
+    names, of_examples = np.unique([str(value) for value in values], return_inverse=True)
+    return PromptTypes(names=tuple(names.tolist()), of_examples=of_examples)
+
+
+def _typed_rows(source: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    try:
+        for place, row in read_rows(Path(source)):
+            for column in ("id", "type"):
+                if column not in row:
+                    raise SpecError(f"--types {source}, {place}: there is no column {column!r}; add it")
+            if str(row["id"]) in found:
+                problem = f"the id {row['id']!r} stands twice; keep one type"
+                raise SpecError(f"--types {source}, {place}: {problem}")
+            found[str(row["id"])] = row["type"]
+    except DatasetError as error:
+        raise SpecError(f"--types: {error.message}") from error
+    return found
+
+
+def _field(name: str, table: ScoreTable, storage: str) -> list[Any]:
+    require_campaign(table, f"--types {name}", "give a file with the columns id and type")
+    with closing(open_database(storage, read_only=True)) as database:
+        campaign = stored_campaign(database, table.source.removeprefix(CAMPAIGN))
+        with database.reading() as session:
+            examples = dataset_records.examples(session, campaign.dataset_id)
+    for example in examples:
+        if name not in example.fields:
+            unknown = unknown_name("field", name, example.fields)
+            raise SpecError(f"--types: example {example.key!r}: {unknown}")
+    return [example.fields[name] for example in examples]

@@ -1,0 +1,157 @@
+"""What runs of a simulation come to: a metric per run and budget, and its average over seeds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from winnow.algorithms.best_duel.evidence import worst_preferences
+from winnow.algorithms.metrics import (
+    arms_not_worse,
+    arms_within_gap,
+    best_arms,
+    budget_to_reach,
+    hits,
+    ndcg,
+    true_means,
+)
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation.route_results import optimal_picks_by, outscore_by, regret_by
+from winnow.tasks.simulation.route_worlds import RouteWorld
+from winnow.tasks.simulation.simulate import Run
+from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld, World
+
+Metric = Literal[
+    "accuracy",
+    "top1-eps",
+    "top1-mcnemar",
+    "ndcg",
+    "outscore-the-best",
+    "optimal-pick-ratio",
+    "regret",
+    "coverage",
+]
+"""What is measured of a run, in [0, 1] and 1 at best:
+
+* accuracy: whether the recommended arm has the highest mean, or of duels does best against its best rival.
+* top1-eps: whether its mean is at most a gap below the highest.
+* top1-mcnemar: whether it is not significantly worse than the best one.
+* ndcg: how much of the ten best arms the ranking puts first.
+* optimal-pick-ratio: the share of the prompts that went to the arm of which most is expected there.
+
+Or in score units:
+
+* outscore-the-best: how far the mean score is above that of the arm that is best over all examples.
+* regret: what was lost in all to giving each prompt to the arm of which most is expected there.
+
+Or, where a campaign asked about some pairs only, so that nothing can be said of how good a selector is:
+
+* coverage: the share of the pairs asked that have a score; 0 where none was asked.
+"""
+
+METRICS: Mapping[str, tuple[Metric, ...]] = {
+    "best-mean": ("accuracy", "top1-eps", "top1-mcnemar", "ndcg"),
+    "best-duel": ("accuracy",),
+    "route": ("outscore-the-best", "optimal-pick-ratio", "regret"),
+}
+"""What can be measured where, by objective; the first is the default."""
+
+KINDS = {"best-mean": "tables of scores", "best-duel": "duels", "route": "routes"}
+"""What a user calls the worlds of an objective."""
+
+RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
+"""Metrics that say of a recommended arm whether it is right."""
+
+IN_SCORE_UNITS = ("outscore-the-best", "regret")
+"""Metrics that have no best value which a run could reach."""
+
+TARGET = 0.95
+"""The level of the "budget to reach": that of the PULSE paper."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curve:
+    """The average of a metric over runs, at each of T budgets."""
+
+    label: str
+    runs: int
+    means: FloatArray
+    """Shape (T,)."""
+    errors: FloatArray
+    """Shape (T,), standard errors of the means; NaN for a single run."""
+
+    def budget_to_target(self, budgets: Sequence[int]) -> int | None:
+        """The first budget at which the average reaches `TARGET`, or None."""
+        reached = budget_to_reach(budgets, self.means, TARGET)
+        return int(reached) if np.isfinite(reached) else None
+
+
+def metric_for(objective: str, chosen: Metric | None) -> Metric:
+    """The chosen metric, or the objective's own.
+
+    Raises:
+        SpecError: If the objective has no such metric.
+    """
+    if chosen is None or chosen in METRICS[objective]:
+        return chosen or METRICS[objective][0]
+    where = " and ".join(kind for key, kind in KINDS.items() if chosen in METRICS[key])
+    known = ", ".join(METRICS[objective])
+    raise SpecError(f"--metric {chosen} is for {where}; {KINDS[objective]} have {known}")
+
+
+def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Callable[[Run], FloatArray]:
+    """A function that gives the metric of a run at each of its T budgets, shape (T,).
+
+    Args:
+        metric: What to measure, one of `METRICS` for the world's objective.
+        world: What was simulated.
+        gap: Of top1-eps, in score units.
+        level: Of top1-mcnemar, in (0, 1).
+
+    Raises:
+        InvalidParameter: If the gap or the level is out of range, or an arm has no score.
+    """
+    if isinstance(world, RouteWorld):
+        return _ROUTE_METRICS[metric](world)
+    if isinstance(world, DuelWorld):
+        best = best_arms(
+            worst_preferences(world.preferences, np.ones(len(world.preferences), dtype=np.bool_))
+        )
+        return lambda run: hits(run.best, best).astype(np.float64)
+    assert isinstance(world, ScoreWorld)
+    if metric == "coverage":
+        return lambda run: coverage(run, world.scores)
+    means = true_means(world.scores)
+    if metric == "ndcg":
+        return lambda run: np.array([ndcg(ranking, means) for ranking in run.ranking])
+    if metric == "accuracy":
+        right = best_arms(means)
+    elif metric == "top1-eps":
+        right = arms_within_gap(means, gap)
+    else:
+        right = arms_not_worse(world.scores, level)
+    return lambda run: hits(run.best, right).astype(np.float64)
+
+
+def coverage(run: Run, scores: FloatArray) -> FloatArray:
+    """The share of the pairs asked by each budget that have a score, shape (T,); 0 where none was asked."""
+    found = np.cumsum(~np.isnan(scores[run.told.arms, run.told.examples]))
+    counts = np.concatenate([[0], found])[run.spent]
+    return counts / np.maximum(run.spent, 1)
+
+
+_ROUTE_METRICS: Mapping[Metric, Callable[[RouteWorld], Callable[[Run], FloatArray]]] = {
+    "outscore-the-best": outscore_by,
+    "optimal-pick-ratio": optimal_picks_by,
+    "regret": regret_by,
+}
+
+
+def average(label: str, values: Sequence[FloatArray]) -> Curve:
+    """The curve of one contestant, from what `measure_by` gave for each of its runs."""
+    per_run = np.array(values)  # (R, T)
+    runs = len(per_run)
+    errors = per_run.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(per_run.shape[1], np.nan)
+    return Curve(label=label, runs=runs, means=per_run.mean(axis=0), errors=errors)

@@ -1,0 +1,102 @@
+"""What a simulated route comes to: metrics at each budget, and who was given which type of prompt."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from winnow.algorithms.route.metrics import cumulative_regret, optimal_pick_ratio, pick_shares
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.simulation.route_worlds import RouteWorld
+from winnow.tasks.simulation.simulate import Run
+
+WINDOWS = 10
+"""Parts of a stream whose shares of picks are shown."""
+
+
+def outscore_by(world: RouteWorld) -> Callable[[Run], FloatArray]:
+    """How far a run's mean score is above the one-arm oracle's on the same prompts, shape (T,), in [-1, 1].
+
+    Unlike `algorithms.route.metrics.outscore_the_best` at an early round, it does not depend on whether easy
+    prompts came first; after the whole stream the two are the same. Unscored prompts are left out of each
+    mean; before the first score it is 0.
+    """
+    best = world.best_arm
+
+    def lead(run: Run) -> FloatArray:
+        examples = world.order(run.seed)[run.told.examples]  # (t,)
+        scores, alone = world.scores[run.told.arms, examples], world.scores[best, examples]
+        return np.array([_mean(scores[:count]) - _mean(alone[:count]) for count in run.spent])
+
+    return lead
+
+
+def optimal_picks_by(world: RouteWorld) -> Callable[[Run], FloatArray]:
+    """The share of a run's prompts given to an arm of which most is expected there, shape (T,), in [0, 1].
+
+    0 before the first prompt.
+    """
+    expected = world.expected()
+    return lambda run: _at_budgets(run, optimal_pick_ratio(run.told.arms, _seen(run, world, expected)))
+
+
+def regret_by(world: RouteWorld) -> Callable[[Run], FloatArray]:
+    """What a run lost in all to giving each prompt to the arm of which most is expected there, shape (T,).
+
+    In score units, at least 0 and at most the number of prompts.
+    """
+    expected = world.expected()
+    return lambda run: _at_budgets(run, cumulative_regret(run.told.arms, _seen(run, world, expected)))
+
+
+def parts(budget: int) -> list[int]:
+    """Where the parts of a stream end, shape (W,), W at most `WINDOWS`; all but the last are equally long."""
+    window = -(-budget // WINDOWS)
+    return [min(end, budget) for end in range(window, budget + window, window)]
+
+
+def picks_by(world: RouteWorld, budget: int) -> Callable[[Run], FloatArray] | None:
+    """The share of the prompts of each type that a run gave to each arm, part by part of the budget.
+
+    Args:
+        world: Of G types; where there are none, there is no such function.
+        budget: Prompts.
+
+    Returns:
+        A function from a run to shares of shape (W, G, K), W as in `parts`; NaN where a type did not come.
+    """
+    if world.types is None:
+        return None
+    types, n_arms, ends = world.types, world.shape[0], parts(budget)
+
+    def shares(run: Run) -> FloatArray:
+        of_prompts = types[world.order(run.seed)[run.told.examples]]  # (t,)
+        found = pick_shares(run.told.arms, of_prompts, n_arms, ends[0])
+        padded = np.full((len(ends), int(types.max()) + 1, n_arms), np.nan)
+        padded[: found.shape[0], : found.shape[1]] = found
+        return padded
+
+    return shares
+
+
+def average_picks(shares: Sequence[FloatArray]) -> FloatArray:
+    """The average over R runs of shares of shape (W, G, K) each, NaN where a type came in none of them."""
+    found = np.array(shares)  # (R, W, G, K)
+    counts = (~np.isnan(found)).sum(axis=0)
+    means = np.full(found.shape[1:], np.nan)
+    np.divide(np.nansum(found, axis=0), counts, out=means, where=counts > 0)
+    return means
+
+
+def _seen(run: Run, world: RouteWorld, expected: FloatArray) -> FloatArray:
+    """The expected scores of the prompts that were told, shape (t, K)."""
+    return expected[:, world.order(run.seed)[run.told.examples]].T
+
+
+def _at_budgets(run: Run, values: FloatArray) -> FloatArray:
+    """From values after every prompt, shape (t,), to those at the budgets; 0 before the first prompt."""
+    return np.concatenate([[0.0], values])[run.spent]
+
+
+def _mean(scores: FloatArray) -> float:
+    scored = scores[~np.isnan(scores)]
+    return float(scored.mean()) if scored.size else 0.0

@@ -1,0 +1,122 @@
+"""A table of scores as a stream of prompts, each of which is given to one arm."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+
+from winnow.algorithms.metrics import true_means
+from winnow.algorithms.protocols import Batch, Router, Selector
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.tasks.objectives.route.selector import PromptRouter
+from winnow.tasks.simulation.simulate import Run
+
+ORDER = 2
+"""Tells the generator of a stream's order from those of `tasks.simulation.worlds.NOISE` and of a round."""
+ORACLE = "oracle"
+"""How the one-arm oracle is called in results."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RouteWorld:
+    """A table of scores: each example comes once, as a prompt, and the arm it is given to gets its score.
+
+    Prompts come one by one, unless a selector asks for larger batches, in an order that depends on the seed.
+    In batches and runs, example t is the one that comes at place t of the stream.
+    """
+
+    scores: FloatArray
+    """Shape (K, n), in [0, 1]; a pair whose score is NaN comes back unscored."""
+    contexts: FloatArray
+    """Shape (n, d), vectors of length 1."""
+    types: IntArray | None = None
+    """Shape (n,), of which type each example is, 0..G-1; for metrics alone."""
+    objective: str = "route"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Arms and examples."""
+        n_arms, n_examples = self.scores.shape
+        return n_arms, n_examples
+
+    @property
+    def knowledge(self) -> Mapping[str, FloatArray]:
+        """Nothing that is known beforehand: contexts come with the prompts."""
+        return {}
+
+    @property
+    def best_arm(self) -> int:
+        """The arm with the highest mean over all examples, the first of equals."""
+        return int(true_means(self.scores).argmax())
+
+    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The length of contexts, and batches of one prompt."""
+        return {"dim": self.contexts.shape[1]} | ({} if "batch_size" in chosen else {"batch_size": 1})
+
+    def entrant(self, selector: Selector, seed: int) -> Selector:
+        """The selector, to which the prompts are shown as they come."""
+        n_arms, n_examples = self.shape
+        contexts = self.contexts[self.order(seed)]
+        return PromptRouter(cast(Router, selector), contexts, n_arms=n_arms, budget=n_examples)
+
+    def referee(self) -> Callable[[Batch], None]:
+        """Refuses pairs outside the table, and prompts that were asked about before."""
+        taken = np.zeros(self.shape[1], dtype=np.bool_)  # (n,)
+
+        def check(batch: Batch) -> None:
+            np.ravel_multi_index((batch.arms, batch.examples), self.shape)  # raises where outside
+            if taken[batch.examples].any() or np.unique(batch.examples).size < len(batch):
+                raise ValueError("it asked about a prompt that it had asked about before")
+            taken[batch.examples] = True
+
+        return check
+
+    def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
+        """The scores."""
+        return self.scores[batch.arms, self.order(seed)[batch.examples]]
+
+    def order(self, seed: int) -> IntArray:
+        """The example, a column of the table, at each place of the stream, shape (n,)."""
+        return _order(self.shape[1], seed)
+
+    def expected(self) -> FloatArray:
+        """What each arm is expected to score on each example, shape (K, n).
+
+        The arm's mean over the examples of the same type; without types the score in the table itself.
+        Where that is missing, the arm's mean over all examples.
+
+        Raises:
+            InvalidParameter: If an arm has no score.
+        """
+        means = true_means(self.scores)[:, np.newaxis]  # (K, 1)
+        if self.types is None:
+            return np.where(np.isnan(self.scores), means, self.scores)
+        is_of = self.types == np.arange(self.types.max() + 1)[:, np.newaxis]  # (G, n)
+        is_scored = ~np.isnan(self.scores)  # (K, n)
+        counts = is_scored.astype(np.float64) @ is_of.T  # (K, G)
+        by_type = np.broadcast_to(means, counts.shape).copy()
+        np.divide(np.nan_to_num(self.scores) @ is_of.T, counts, out=by_type, where=counts > 0)
+        return by_type[:, self.types]
+
+
+@lru_cache(maxsize=8)
+def _order(n_examples: int, seed: int) -> IntArray:
+    order = np.random.default_rng([seed, 0, ORDER]).permutation(n_examples)
+    order.setflags(write=False)
+    return order
+
+
+def one_arm_oracle(world: RouteWorld, *, budgets: Sequence[int], seed: int) -> Run:
+    """The run of one that knows which arm is best over all examples and gives it every prompt."""
+    best, count = world.best_arm, budgets[-1]
+    return Run(
+        label=ORACLE,
+        seed=seed,
+        spent=np.array(budgets),
+        told=Batch(np.full(count, best), np.arange(count)),
+        best=np.full(len(budgets), best),
+        ranking=np.tile(true_means(world.scores), (len(budgets), 1)),
+        reason="exhausted" if count == world.shape[1] else "budget",
+    )

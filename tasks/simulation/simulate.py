@@ -1,0 +1,262 @@
+"""Replaying selectors on a table whose scores are all known, many times over, on several processes."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from winnow.algorithms.decision import Decision, Reason
+from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.metrics import NOBODY
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
+from winnow.algorithms.registry import create_selector, describe
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.algorithms.state.strangers import in_words
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.simulation.worlds import World
+
+THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""How many threads a process's matrix products take; read once, when numpy is imported."""
+
+SET_BY_SIMULATION = {
+    "budget": "--budgets",
+    "history": "--history or --history-share",
+    "features": "the table",
+    "dim": "--contexts or --embed",
+}
+"""Parameters a contestant may not set itself, and what sets them."""
+
+KNOWLEDGE = ("history", "features")
+"""Parameters that a world may have something for; a contestant can decline it with None."""
+
+
+class SelectorFailed(WinnowError):
+    """A selector broke off a run, or broke the promises of `algorithms.protocols.Selector`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """A selector with its parameters."""
+
+    label: str
+    """How it is called in results; unique in a simulation."""
+    selector: str
+    objective: str
+    params: Mapping[str, Any]
+    uses: frozenset[str]
+    """Which of `KNOWLEDGE` it learns from, where there is some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """What one contestant with one seed believed at each of T budgets."""
+
+    label: str
+    seed: int
+    spent: IntArray
+    """Shape (T,), pairs told by then: the most whole batches that the budget paid for."""
+    told: Batch
+    """Those pairs, in the order they were told."""
+    best: IntArray
+    """Shape (T,), the recommended arm; `NOBODY` where there is none."""
+    ranking: FloatArray
+    """Shape (T, K), what arms are ranked by, NaN where unknown."""
+    reason: Reason
+    """Why it ended."""
+
+
+def contestant(label: str, selector: str, params: Mapping[str, Any]) -> Contestant:
+    """A contestant whose parameters were checked; `history: None` among them does without the history.
+
+    Raises:
+        SpecError: If there is no such selector, or it does not take these parameters.
+    """
+    declined = {name for name in KNOWLEDGE if name in params and params[name] is None}
+    own = {name: value for name, value in params.items() if name not in declined}
+    for name in own.keys() & SET_BY_SIMULATION.keys():
+        raise SpecError(f"--selector {label}: {name} is set by {SET_BY_SIMULATION[name]}; leave it out")
+    try:
+        description = describe(selector)
+        accepted = {parameter.name for parameter in description.parameters}
+        # Some need features or contexts; the table's are not at hand here, and any will do to check the rest.
+        stand_ins: dict[str, object] = {"features": np.eye(2), "dim": 1}
+        given = {name: value for name, value in stand_ins.items() if name in accepted - declined}
+        campaign_selector(selector, n_arms=2, n_examples=2, **own, **given)
+    except (AlgorithmError, PluginFailed) as error:
+        raise SpecError(f"--selector {label}: {error}") from error
+    for name in sorted(declined - accepted):
+        raise SpecError(f"--selector {label}: {selector} takes no {name}; leave {name}=none out")
+    return Contestant(
+        label=label,
+        selector=selector,
+        objective=description.objective,
+        params=own,
+        uses=frozenset(KNOWLEDGE) & accepted - declined,
+    )
+
+
+def simulate(
+    world: World,
+    contestants: Sequence[Contestant],
+    *,
+    budgets: Sequence[int],
+    seeds: Sequence[int],
+    workers: int | None = None,
+) -> Iterator[Run]:
+    """Let every contestant run with every seed; yield the runs by seed, then in the contestants' order.
+
+    A run depends on its contestant and seed only: not on the number of workers, nor on the other runs. Each
+    worker is a process with one thread for matrix products, as the order of their sums may depend on it.
+
+    Args:
+        world: What they are run on.
+        contestants: Whom to run; of the world's objective.
+        budgets: Comparisons after which a run is looked at, increasing; the last one ends it.
+        seeds: Non-negative; one run of each contestant per seed.
+        workers: Processes; one per core if None.
+
+    Raises:
+        SelectorFailed: If a selector raises, asks for what it may not, or its process dies.
+    """
+    jobs = [(each, seed) for seed in seeds for each in contestants]
+    pool = ProcessPoolExecutor(
+        min(workers or os.cpu_count() or 1, len(jobs)),
+        multiprocessing.get_context("spawn"),
+        initializer=_begin_worker,
+        initargs=(world, tuple(budgets)),
+    )
+    try:
+        with _one_thread_each():
+            runs = pool.map(_run_job, jobs)
+        yield from runs
+    except BrokenProcessPool as error:
+        cause = "a simulating process died, most likely for want of memory; use fewer --workers"
+        raise SelectorFailed(cause) from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed: int) -> Run:
+    """One run, in this process; see `simulate`.
+
+    Raises:
+        SelectorFailed: If the selector raises or asks for what it may not.
+    """
+    where = f"selector {contestant.label!r} with seed {seed}"
+    given = {name: value for name, value in world.knowledge.items() if name in contestant.uses}
+    spent, best, ranking = [], [], []
+    batches: list[Batch] = []
+    referee = world.referee()
+    told = round_ = 0
+    with _failures_named(where, "at the start"):
+        n_arms, n_examples = world.shape
+        selector = create_selector(
+            contestant.selector,
+            n_arms=n_arms,
+            n_examples=n_examples,
+            budget=budgets[-1],
+            **given,
+            **world.settings(contestant.params),
+            **contestant.params,
+        )
+        selector = world.entrant(selector, seed)
+    batch = _ask(selector, seed, round_, referee, where)
+    for budget in budgets:
+        while len(batch) and told + len(batch) <= budget:
+            with _failures_named(where, f"in round {round_}"):
+                selector.tell(batch, world.outcomes(batch, seed, round_))
+            told += len(batch)
+            batches.append(batch)
+            round_ += 1
+            batch = _ask(selector, seed, round_, referee, where)
+        with _failures_named(where, f"after round {round_}"):
+            decision = _checked(selector.decision(), n_arms)
+        spent.append(told)
+        best.append(NOBODY if decision.best is None else decision.best)
+        ranking.append(decision.ranked_by)
+    return Run(
+        label=contestant.label,
+        seed=seed,
+        spent=np.array(spent),
+        told=_joined(batches),
+        best=np.array(best),
+        ranking=np.array(ranking),
+        reason=decision.reason,
+    )
+
+
+def _ask(selector: Selector, seed: int, round_: int, referee: Callable[[Batch], None], where: str) -> Batch:
+    """The batch of a round, which the referee has let pass."""
+    with _failures_named(where, f"in round {round_}"):
+        batch = selector.ask(round_rng(seed, round_))
+        if len(batch):
+            referee(batch)
+    return batch
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    if not batches:
+        return EMPTY_BATCH
+    return Batch(
+        np.concatenate([batch.arms for batch in batches]),
+        np.concatenate([batch.examples for batch in batches]),
+    )
+
+
+def _checked(decision: Decision, n_arms: int) -> Decision:
+    if decision.best is not None and not 0 <= decision.best < n_arms:
+        raise ValueError(f"it recommends arm {decision.best} of {n_arms}")
+    if decision.ranked_by.shape != (n_arms,):
+        raise ValueError(f"its ranking has shape {decision.ranked_by.shape} for {n_arms} arms")
+    return decision
+
+
+@contextmanager
+def _failures_named(where: str, when: str) -> Iterator[None]:
+    """A selector may be anybody's, so that anything may go wrong in it: who and when, in one sentence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise SelectorFailed(f"{where} failed {when}: {in_words(error)}; mend it or leave it out") from error
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started in this block use one thread for matrix products."""
+    before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
+    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+_given: tuple[World, tuple[int, ...]]
+"""In a worker: what all its runs share, sent once."""
+
+
+def _begin_worker(world: World, budgets: tuple[int, ...]) -> None:
+    global _given
+    _given = (world, budgets)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once and without a traceback
+
+
+def _run_job(job: tuple[Contestant, int]) -> Run:
+    world, budgets = _given
+    each, seed = job
+    return replay(each, world, budgets=budgets, seed=seed)

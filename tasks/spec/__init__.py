@@ -1,0 +1,1 @@
+"""What a campaign's file may say, and what is read from one."""

@@ -1,0 +1,63 @@
+"""What candidates cost, as a number for each in the file."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.suggestions import unknown_name
+
+CHAMPION = "champion"
+"""The selector that can look for the cheapest candidate that is good enough."""
+PLACE = "selector.params.costs"
+
+
+def costs_of(selector: Mapping[str, Any]) -> dict[str, float] | None:
+    """What each candidate costs, where a selector, as it is stored, prefers the cheaper; None elsewhere."""
+    params = selector["params"]
+    is_thrifty = selector["name"] == CHAMPION and params.get("prefer") == "cost"
+    return dict(params["costs"]) if is_thrifty else None
+
+
+def check_costs(spec: CampaignSpec, candidates: Sequence[Candidate]) -> FloatArray | None:
+    """The cost of each arm for a selector that prefers the cheaper, shape (K,); None for any other one.
+
+    Raises:
+        SpecError: If it is not a mapping from every candidate to a number of at least 0.
+    """
+    params = spec.selector.params
+    if spec.selector.name != CHAMPION or not {"prefer", "costs"} & params.keys():
+        return None
+    costs = params.get("costs")
+    if params.get("prefer") != "cost":
+        if costs is None:
+            return None
+        raise SpecError("costs is for prefer: cost; add that, or leave it out", path=PLACE)
+    if not isinstance(costs, dict) or not all(map(_is_cost, costs.values())):
+        raise SpecError("must give each candidate a number of at least 0, by name", path=PLACE)
+    found = given_costs(costs, [each.name for each in candidates], PLACE)
+    return np.array(list(found.values()), dtype=np.float64)
+
+
+def given_costs(costs: Mapping[str, float], names: Sequence[str], path: str) -> dict[str, float]:
+    """The costs that a file gives, in the order of the names.
+
+    Raises:
+        SpecError: If it names somebody else, or not everybody.
+    """
+    for name in costs:
+        if name not in names:
+            raise SpecError(unknown_name("candidate", str(name), names), path=path)
+    if missing := [name for name in names if name not in costs]:
+        raise SpecError(f"there is no cost for {', '.join(missing)}; add it", path=path)
+    return {name: costs[name] for name in names}
+
+
+def _is_cost(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0.0

@@ -1,0 +1,72 @@
+"""How a campaign is run: the part of its file that may change from one run to the next."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from winnow.tasks.spec.budget import PriceSpec
+from winnow.tasks.spec.spec_model import SpecModel
+
+
+class ExecutionSpec(SpecModel):
+    """How a campaign is run; none of it changes which pairs are chosen or what they score."""
+
+    max_loaded: int = Field(default=1, ge=1)
+    """Models held in memory at once; where there are `devices`, on each of them."""
+    devices: list[Annotated[int, Field(ge=0)]] = []
+    """GPUs to spread models over, one at work on each; empty leaves it to the engines, one at a time."""
+    sleep: bool = False
+    """Let a model that makes room move its weights to the machine's memory, where its device can."""
+    max_asleep: int = Field(default=4, ge=1)
+    """Models that may sleep at once."""
+    group_size: int = Field(default=64, ge=1)
+    """Generations committed together: the most that a crash can lose."""
+    max_restarts: int = Field(default=2, ge=0)
+    """How often the engine of one model is restarted before its candidates fail."""
+    load_timeout: float = Field(default=600.0, gt=0.0)
+    """Seconds."""
+    batch_timeout: float = Field(default=600.0, gt=0.0)
+    """Seconds one group of generations may take."""
+    max_connections: int = Field(default=64, ge=1)
+    """Requests that one server is sent at once, at the most; fewer while it refuses them as too many."""
+    request_timeout: float = Field(default=120.0, gt=0.0)
+    """Seconds a server may take to answer one request."""
+    max_retries: int = Field(default=5, ge=0)
+    """How often one request to a server is sent again."""
+    log_folder: str = ".winnow/logs"
+    prices: dict[str, PriceSpec] = {}
+    """By the name of a model, judges and the autoevaluator included."""
+    price_per_hour: float | None = Field(default=None, ge=0.0)
+    """What an hour of one device costs, in the same currency."""
+    cluster: Literal["ray"] | None = None
+    """Where engines run: on the machines of a Ray cluster, or on this one."""
+    ray_address: str = Field(default="auto", min_length=1)
+    """"auto" joins the cluster that this machine belongs to, "ray://host:port" another one; "local" starts
+    one on this machine alone."""
+    ray_gpus: float | Literal["auto"] = "auto"
+    """GPUs of one engine; "auto" is as many as its model is spread over, or none in a cluster without any."""
+
+    @field_validator("devices")
+    @classmethod
+    def _different_devices(cls, devices: list[int]) -> list[int]:
+        if len(set(devices)) < len(devices):
+            raise ValueError("names a device twice; every number must be different")
+        return devices
+
+    @field_validator("ray_gpus")
+    @classmethod
+    def _is_a_number_of_gpus(cls, gpus: float | Literal["auto"]) -> float | Literal["auto"]:
+        if gpus != "auto" and (gpus < 0.0 or (gpus > 1.0 and gpus != int(gpus))):
+            raise ValueError(f"must be auto, a part of one GPU or a whole number, got {gpus:g}")
+        return gpus
+
+    @model_validator(mode="after")
+    def _names_its_cluster(self) -> Self:
+        # A stored spec has every key, so that a default is as good as nothing.
+        if self.cluster is None and (self.ray_address, self.ray_gpus) != ("auto", "auto"):
+            raise ValueError("ray_address and ray_gpus are for cluster: ray; add it")
+        if self.cluster == "ray" and (self.devices or self.sleep):
+            raise ValueError(
+                "devices and sleep are for engines of this machine; Ray places its own: leave them out"
+            )
+        return self

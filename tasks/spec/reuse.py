@@ -1,0 +1,47 @@
+"""Which texts of other campaigns a campaign may use, as its file says it."""
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
+
+from winnow.tasks.spec.spec_model import SpecModel
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+_AGE = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
+
+
+def _age(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+    if isinstance(value, str) and _AGE.fullmatch(value):
+        return value
+    raise ValueError("must be a number of minutes, hours, days or weeks, such as 30m, 12h, 7d or 8w")
+
+
+class MaxAge(SpecModel):
+    """Texts that are not older than this when a round is planned."""
+
+    max_age: Annotated[str, BeforeValidator(_age)]
+
+    @property
+    def age(self) -> dt.timedelta:
+        """The same as a length of time."""
+        return dt.timedelta(**{UNITS[self.max_age[-1]]: int(self.max_age[:-1])})
+
+
+def _word_or_mapping(
+    value: Any,  # noqa: ANN401 -- whatever stands in the file
+    union: ValidatorFunctionWrapHandler,
+) -> Any:  # noqa: ANN401
+    """One complaint in place of one per type of the union, which is not asked."""
+    if isinstance(value, Mapping | MaxAge):
+        return MaxAge.model_validate(value)
+    if value in ("all", "campaign", "none"):
+        return value
+    raise ValueError("must be all, campaign, none or {max_age: 7d}")
+
+
+Reuse = Annotated[MaxAge | Literal["all", "campaign", "none"], WrapValidator(_word_or_mapping)]
+"""See `tasks.campaign.reuse`."""

@@ -1,0 +1,260 @@
+"""Reading a campaign's YAML file, so that every complaint names the file, the line and the key."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from winnow.tasks.candidates.server_keys import SECRET
+from winnow.tasks.errors import SpecError, SpecMistakes
+from winnow.tasks.queries.printable import one_line
+from winnow.tasks.spec.campaign import CampaignSpec
+
+MOST_BYTES = 16 * 2**20
+"""Of a campaign's file, and of what it comes to once every alias is written out."""
+
+MOST_MISTAKES = 50
+"""That are told at once."""
+
+BYTES_OF_A_VALUE = 64
+"""What a value counts beside its text: so many short ones are as much work as a long one."""
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A parsed file: its values, and where each key stands."""
+
+    path: Path
+    values: Any
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    overridden: frozenset[KeyPath] = frozenset()
+    """Keys whose values came from `--set`, not from the file."""
+
+    def locate(self, key: str) -> str:
+        """`FILE:LINE: KEY` of a dotted key, or of the nearest enclosing key that stands in the file.
+
+        `--set KEY` where the value does not come from the file.
+        """
+        parts = parse_key(key)
+        if self.is_overridden(key):
+            return f"--set {key}"
+        while parts and parts not in self.lines:
+            parts = parts[:-1]
+        line = self.lines.get(parts)
+        where = f"{self.path}:{line}" if line else str(self.path)
+        return f"{where}: {key}" if key else where
+
+    def is_overridden(self, key: str) -> bool:
+        """Whether the value of a dotted key came from `--set`."""
+        parts = parse_key(key)
+        return any(parts[: len(path)] == path for path in self.overridden)
+
+
+def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> CampaignSpec:
+    """The campaign a file describes, after `key=value` overrides.
+
+    Raises:
+        SpecError: With one line per mistake, each naming the file, the line, the key and the remedy.
+    """
+    return parse_spec(read_spec_file(path, overrides))
+
+
+def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
+    """The values of a file and their lines, after `key=value` overrides.
+
+    Raises:
+        SpecError: If the file cannot be read or is not YAML, or an override is not `key=value`.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        text = content.decode("utf-8")
+    except FileNotFoundError:
+        raise SpecError(f"there is no file {path} (looked in {Path.cwd()})") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path} cannot be read as text: {error}") from error
+    if len(content) > MOST_BYTES:
+        raise SpecError(f"{path} is larger than {MOST_BYTES >> 20} MiB; put data into files that it names")
+    lines: dict[KeyPath, int] = {}
+    try:
+        values = _parse(text, path, lines)
+    except yaml.YAMLError as error:
+        raise SpecError(_yaml_complaint(path, error)) from error
+    except RecursionError:
+        raise SpecError(f"{path}: the values are nested too deeply; write them out flat") from None
+    if values is None:
+        raise SpecError(f"{path} is empty; write a campaign into it, `winnow init` gives one to begin with")
+    if not isinstance(values, dict):
+        raise SpecError(f"{path}: a campaign file is a mapping of keys to values, this is {_kind(values)}")
+    overridden = frozenset(_apply(values, override) for override in overrides)
+    return SpecFile(path, values, lines, overridden)
+
+
+def parse_spec(file: SpecFile) -> CampaignSpec:
+    """The campaign a parsed file describes.
+
+    Raises:
+        SpecError: With one line per mistake.
+    """
+    try:
+        return CampaignSpec.model_validate(file.values)
+    except ValidationError as error:
+        mistakes = error.errors()
+        complaints = [one_line(_complaint(file, detail)) for detail in mistakes[:MOST_MISTAKES]]
+        if len(mistakes) > MOST_MISTAKES:
+            complaints.append(f"{file.path}: and {len(mistakes) - MOST_MISTAKES} mistakes more")
+        raise SpecMistakes("\n".join(complaints)) from error
+
+
+def parse_key(key: str) -> KeyPath:
+    """`models[0].model` as a path of keys and positions."""
+    return tuple(
+        int(part) if part.isdigit() else part for part in re.split(r"[.\[\]]+", key.strip()) if part != ""
+    )
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's numbers: 1e-3 is one, in YAML 1.1 it is text."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> Any:  # noqa: ANN401
+    root = yaml.compose(text, Loader=_Loader)
+    if root is None:
+        return None
+    if _written_out(root, {}) > MOST_BYTES:
+        raise SpecError(
+            f"{file}: with every alias written out, its values come to more than {MOST_BYTES >> 20} MiB; "
+            "repeat less, or put data into files that it names"
+        )
+    return _value(root, (), lines, file)
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """Bytes that a node comes to with every alias in it written out; RecursionError if it holds itself."""
+    if id(node) not in known:
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        else:
+            inner = node.value if isinstance(node, yaml.SequenceNode) else []
+        size = BYTES_OF_A_VALUE + (0 if isinstance(node, yaml.CollectionNode) else len(node.value))
+        known[id(node)] = size + sum(_written_out(part, known) for part in inner)
+    return known[id(node)]
+
+
+def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path | str) -> Any:  # noqa: ANN401
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        values: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key, line = key_node.value, key_node.start_mark.line + 1
+            if not isinstance(key, str):
+                raise SpecError(
+                    f"{file}:{line}: {format_key(path)}: a key must be plain text; "
+                    "put a value that begins with '{{' in quotes"
+                )
+            if key in values:
+                first = lines[(*path, key)]
+                raise SpecError(
+                    f"{file}:{line}: {key}: the key stands twice (first in line {first}); keep one"
+                )
+            lines[(*path, key)] = line
+            values[key] = _value(value_node, (*path, key), lines, file)
+        return values
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(child, (*path, index), lines, file) for index, child in enumerate(node.value)]
+    try:
+        value = _Loader("").construct_object(node)
+    except ValueError:  # such as a date in month 13
+        return node.value
+    # A date or binary scalar is text to us: nothing in a campaign is either.
+    return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
+
+
+def _apply(values: dict[str, Any], override: str) -> KeyPath:
+    key, equals, text = override.partition("=")
+    path = parse_key(key)
+    if not equals or not path:
+        raise SpecError(f"--set {override}: write key=value, for example --set stopping.budget=2000")
+    try:
+        value = _parse(text, f"--set {override}", {})
+    except (yaml.YAMLError, RecursionError) as error:
+        raise SpecError(f"--set {override}: the value is not YAML; put text in quotes") from error
+    target: Any = values
+    try:
+        for part in path[:-1]:
+            target = target.setdefault(part, {}) if isinstance(target, dict) else target[part]
+        target[path[-1]] = value
+    except (AttributeError, IndexError, KeyError, TypeError):
+        raise SpecError(f"--set {override}: there is no place '{key}' in the file") from None
+    return path
+
+
+def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
+    parts = detail["loc"]
+    where = file.locate(format_key(parts))
+    if detail["type"] == "extra_forbidden":
+        known = _known_keys(parts[:-1])
+        close = get_close_matches(str(parts[-1]), known, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"known here: {', '.join(known)}"
+        return f"{where}: unknown key; {hint}"
+    if detail["type"] == "missing":
+        return f"{where}: is missing; add it"
+    message = detail["msg"].removeprefix("Value error, ")
+    message = "must be a mapping of keys to values" if detail["type"] == "model_type" else message
+    message = message[0].lower() + message[1:]
+    given = detail.get("input")
+    is_shown = detail["type"] != SECRET and (isinstance(given, (str, int, float, bool)) or given is None)
+    shown = f" (got {given!r})" if is_shown else ""
+    quotes = "; put it in quotes" if detail["type"] == "string_type" and shown else ""
+    return f"{where}: {message}{shown}{quotes}"
+
+
+def format_key(parts: Sequence[str | int]) -> str:
+    """A path of keys and positions as `models[0].model`."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _known_keys(parts: KeyPath) -> list[str]:
+    model: Any = CampaignSpec
+    is_name = False
+    for part in parts:
+        if isinstance(part, str) and not is_name:
+            annotation = model.model_fields[part].annotation
+            model, is_name = _section_of(annotation), get_origin(annotation) is dict
+        else:
+            is_name = False
+    return sorted(model.model_fields)
+
+
+def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    # Of a mapping, the values; of what may be more than one thing, the section comes first.
+    return _section_of(annotation.__args__[1 if get_origin(annotation) is dict else 0])
+
+
+def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"{path}:{mark.line + 1}: not YAML: {problem}" if mark else f"{path}: not YAML: {problem}"
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401
+    return "a list" if isinstance(value, list) else f"the value {value!r}"
