@@ -12,9 +12,7 @@ from winnow.tasks.spec.yaml_file import load_spec
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
-UNTRAINED = [
-    Recipe(name="only", hidden_size=32, layers=1, heads=2, steps=1, batch_size=4, mix={"letter": 1.0})
-]
+TINY = Recipe(name="only", hidden_size=32, layers=1, heads=2, steps=1, batch_size=4, mix={"letter": 1.0})
 
 
 @pytest.fixture
