@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -29,9 +31,9 @@ MAY_IMPORT = {
 ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm/worker.py"}
 
 ONE_FOLDER_ONLY = {
-    "ray": "tasks/engines/on_ray",
-    "starlette": "flows/dashboard",
-    "streamlit": "flows/dashboard",
+    "ray": "tasks/engines/ray",
+    "starlette": "flows/reports/dashboard",
+    "streamlit": "flows/reports/dashboard",
 }
 """Extras: whoever does without them can still use everything outside of their folders."""
 
@@ -78,6 +80,43 @@ def test_is_imported_in_one_folder_only(package):
     assert importers == {ONE_FOLDER_ONLY[package]}
 
 
+MOST_ROOMS = 15
+"""Files and folders in one folder, so that an eye takes it in."""
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_no_folder_holds_more_than_an_eye_takes_in(folder):
+    rooms = Counter(
+        str(path.parent.relative_to(ROOT))
+        for path in (ROOT / folder).rglob("*")
+        if path.name not in ("__pycache__", "__init__.py") and "__pycache__" not in path.parts
+    )
+    assert not {name: count for name, count in rooms.items() if count > MOST_ROOMS}
+
+
+def test_no_file_imports_itself_on_a_way_round():
+    # Imports inside functions, and those for type checkers, count as well.
+    modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}
+    graph = {name: imported_modules(path, modules) - {name} for name, path in modules.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the way
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(["winnow", *(parts[:-1] if parts[-1] == "__init__" else parts)])
+
+
+def imported_modules(path, modules):
+    """Those of the project's modules that are imported anywhere in a file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found & set(modules)
+
+
 IMPORT_EVERYTHING = """
 import importlib, pkgutil, sys
 from pathlib import Path
@@ -90,7 +129,7 @@ files = [Path(path).resolve() for path in paths if path]
 ours = [file for file in files if file.is_relative_to(ROOT) and ".venv" not in file.parts]
 print(len(ours), len(set(ours)))
 """
-SCRIPTS = (".migrations.env", ".engines.vllm_worker", ".dashboard.app")
+SCRIPTS = (".migrations.env", ".engines.vllm.worker", ".dashboard.app")
 """Modules that are run, by Alembic, Streamlit or as a process, and not imported."""
 
 

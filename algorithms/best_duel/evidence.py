@@ -2,14 +2,8 @@
 
 from typing import Protocol
 
-import numpy as np
-
-from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.decision import Claim
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
-
-INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
 
 class Evidence(Protocol):
@@ -83,45 +77,3 @@ class Evidence(Protocol):
     def update(self) -> None:
         """Follow the record, which has just been told a batch."""
         ...
-
-
-def evidence_of(setting: Setting, record: DuelRecord) -> Evidence:
-    """The evidence of a record: by the Bradley-Terry model where the arms have features, else by counts."""
-    if setting.features is None:
-        from winnow.algorithms.best_duel.counts.evidence import CountEvidence
-
-        return CountEvidence(setting, record)
-    from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
-
-    return BradleyTerryEvidence(setting, record)
-
-
-def in_force(evidence: Evidence) -> Evidence:
-    """What to go by after a tell: the evidence, or that by counts once the duels refute its model."""
-    from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
-
-    if isinstance(evidence, BradleyTerryEvidence) and evidence.is_refuted:
-        return evidence.by_counts
-    return evidence
-
-
-def evidence_delta(setting: Setting) -> float:
-    """The error probability of a campaign's tests and intervals."""
-    return INTERVAL_DELTA if setting.delta is None else setting.delta
-
-
-def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
-    """How each arm does against the active arm that does best against it.
-
-    Args:
-        preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.
-        active: Shape (K,), not dropped.
-
-    Returns:
-        Shape (K,), min over active j other than i of the preference of i over j; NaN where nothing is known
-        of an arm against active ones.
-    """
-    others = active & ~np.eye(len(active), dtype=np.bool_)  # (K, K)
-    known = others & ~np.isnan(preferences)
-    worst = np.where(known, preferences, np.where(others, 0.5, np.inf)).min(axis=1)
-    return np.where(known.any(axis=1), worst, np.nan)

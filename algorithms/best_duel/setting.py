@@ -7,6 +7,8 @@ import numpy as np
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
+INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Setting:
@@ -88,3 +90,8 @@ def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
     copied = deterministic.copy()
     copied.setflags(write=False)
     return copied
+
+
+def evidence_delta(setting: Setting) -> float:
+    """The error probability of a campaign's tests and intervals."""
+    return INTERVAL_DELTA if setting.delta is None else setting.delta

@@ -3,7 +3,6 @@
 import numpy as np
 
 from winnow.algorithms.best_duel.counts.divergence import bernoulli_kl
-from winnow.algorithms.best_duel.evidence import worst_preferences
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -77,3 +76,20 @@ class Standings:
         self.estimates[row] = contested[opponent]
         if self._active[row]:
             self._ranked[row] = contested[opponent]
+
+
+def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
+    """How each arm does against the active arm that does best against it.
+
+    Args:
+        preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.
+        active: Shape (K,), not dropped.
+
+    Returns:
+        Shape (K,), min over active j other than i of the preference of i over j; NaN where nothing is known
+        of an arm against active ones.
+    """
+    others = active & ~np.eye(len(active), dtype=np.bool_)  # (K, K)
+    known = others & ~np.isnan(preferences)
+    worst = np.where(known, preferences, np.where(others, 0.5, np.inf)).min(axis=1)
+    return np.where(known.any(axis=1), worst, np.nan)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.evidence import evidence_of, in_force
+from winnow.algorithms.best_duel.evidence_choice import evidence_of, in_force
 from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.decision import (
     HEURISTIC,

@@ -13,26 +13,23 @@ for what was compared is stored and stays, and each text says which round paid f
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import RoundRecord, StoredText
+from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.spec.reuse import MaxAge, Reuse
-
-if TYPE_CHECKING:  # it asks here what is stored
-    from winnow.tasks.campaign.session import CampaignSession
-    from winnow.tasks.rounds.generate import PlannedGeneration
 
 
 def reusable_texts(
     session: Session,
-    campaign: "CampaignSession",
+    campaign: CampaignSession,
     round_: RoundRecord,
-    planned: Sequence["PlannedGeneration"],
-) -> tuple[list["PlannedGeneration"], dict[str, StoredText]]:
+    planned: Sequence[PlannedGeneration],
+) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
     """Planned generations with the keys that their texts are or will be stored under, and those stored.
 
     The key of a text that may not be taken any more is followed by another one, and that by the next: the
@@ -59,24 +56,22 @@ def _kept_apart(reuse: Reuse, name: str, number: int) -> dict[str, str | int]:
     return {"campaign": name, "round": number} if reuse == "none" else {}
 
 
-def _with_key(
-    planned: "PlannedGeneration", kept_apart: dict[str, str | int], epoch: int
-) -> "PlannedGeneration":
+def _with_key(planned: PlannedGeneration, kept_apart: dict[str, str | int], epoch: int) -> PlannedGeneration:
     """Under the key of all that determines the text, where that is all that there is to tell it by."""
     if not (kept_apart or epoch):
         return planned
     return _rekeyed(planned, sha256({"key": planned.key, "epoch": epoch, **kept_apart}))
 
 
-def _rekeyed(planned: "PlannedGeneration", key: str) -> "PlannedGeneration":
+def _rekeyed(planned: PlannedGeneration, key: str) -> PlannedGeneration:
     return replace(planned, key=key, request_key=planned.request_key or planned.key)
 
 
 def _refused(
     session: Session,
-    campaign: "CampaignSession",
+    campaign: CampaignSession,
     round_: RoundRecord,
-    stored: Sequence["PlannedGeneration"],
+    stored: Sequence[PlannedGeneration],
 ) -> set[str]:
     """The keys of stored texts that the campaign may not take."""
     reuse = campaign.checked.spec.reuse
@@ -89,6 +84,6 @@ def _refused(
 
 
 def _own_or_since(
-    session: Session, campaign: "CampaignSession", keys: Sequence[str], since: dt.datetime | None
+    session: Session, campaign: CampaignSession, keys: Sequence[str], since: dt.datetime | None
 ) -> set[str]:
     return generation_records.own_or_since(session, keys, campaign_id=campaign.record.id, since=since)

@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -24,10 +23,8 @@ from winnow.tasks.campaign.lease import holding
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
-
-if TYPE_CHECKING:  # it knows the steps of a campaign that runs
-    from winnow.tasks.objectives.checked import ResolvedCampaign
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -37,7 +34,7 @@ class CampaignSession:
     database: Database
     lease: LeaseRecord
     record: CampaignRecord
-    checked: "ResolvedCampaign"
+    checked: ResolvedCampaign
     candidate_ids: Sequence[int]
     """Database id of each arm."""
     example_ids: Sequence[int]
@@ -106,7 +103,7 @@ class CampaignSession:
 
 @contextmanager
 def running(
-    database: Database, record: CampaignRecord, checked: "ResolvedCampaign"
+    database: Database, record: CampaignRecord, checked: ResolvedCampaign
 ) -> Generator[CampaignSession, None, None]:
     """Take the lease, tell a fresh selector all that is stored, and have engines at hand.
 
@@ -160,7 +157,7 @@ def running(
 
 
 def restored(
-    session: Session, record: CampaignRecord, checked: "ResolvedCampaign"
+    session: Session, record: CampaignRecord, checked: ResolvedCampaign
 ) -> tuple[Selector, Allowance, ReplicateCounter]:
     """A selector that may take part in the next round, what it may ask, and the meetings of those before."""
     allowance, meetings = (
@@ -179,7 +176,7 @@ def restored(
 
 
 def _retold(
-    session: Session, record: CampaignRecord, checked: "ResolvedCampaign", selector: Selector
+    session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> Iterator[ToldRound]:
     """Every finished round, once the selector was told it."""
     for told in round_records.told_rounds(session, record.id):

@@ -3,7 +3,7 @@
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify
-from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.spec.campaign import Objective
 

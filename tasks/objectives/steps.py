@@ -3,8 +3,18 @@
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.judges.broken import require_sound_judge
-from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.objectives.best_duel.judging import judge_duels
+from winnow.tasks.objectives.best_duel.objective import BestDuel
+from winnow.tasks.objectives.best_mean.objective import BestMean
+from winnow.tasks.objectives.certify.generation import generate_answers
+from winnow.tasks.objectives.certify.objective import Certify
+from winnow.tasks.objectives.certify.scoring import score_losses
+from winnow.tasks.objectives.certify.waiting import lacks_labels
+from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.rounds.generate import generate_meetings
+from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.rounds.score import score_outputs
 
 
 def can_begin(campaign: CampaignSession) -> bool:
@@ -15,20 +25,24 @@ def can_begin(campaign: CampaignSession) -> bool:
 
 def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
     """Whether a planned round cannot go on before a human has done something."""
-    return campaign.checked.awaits_humans(campaign, round_)
+    return isinstance(campaign.checked, Certify) and lacks_labels(campaign, round_)
 
 
-def generate_round(campaign: CampaignSession, round_: RoundRecord) -> Texts:
+def generate_round(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
     """Have every text that the round needs stored, or know why one cannot be made; see `have_texts`.
 
     Raises:
         EngineDied, EngineTimeout: Transient; what was committed stays.
         LeaseLost: If another process took the campaign over.
     """
-    return campaign.checked.generate(campaign, round_)
+    if isinstance(campaign.checked, Certify):
+        return generate_answers(campaign, campaign.checked.certification, round_)
+    return generate_meetings(campaign, round_)
 
 
-def judge_round(campaign: CampaignSession, round_: RoundRecord, texts: Texts) -> list[NewComparison]:
+def judge_round(
+    campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
+) -> list[NewComparison]:
     """One comparison per planned pair or duel, in planned order; an unscored one says why.
 
     Raises:
@@ -37,6 +51,18 @@ def judge_round(campaign: CampaignSession, round_: RoundRecord, texts: Texts) ->
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
         LeaseLost: If another process took the campaign over.
     """
-    comparisons = campaign.checked.judge_texts(campaign, round_, texts)
+    comparisons = _judged(campaign, round_, texts)
     require_sound_judge(campaign, comparisons)
     return comparisons
+
+
+def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> list[NewComparison]:
+    match campaign.checked:
+        case BestMean(judge=judge) | Route(judge=judge):
+            return score_outputs(campaign, judge, round_, texts)
+        case BestDuel(judge=pair_judge):
+            return judge_duels(campaign, pair_judge, round_, texts)
+        case Certify(judge=judge, certification=certification):
+            return score_losses(campaign, certification, judge, round_, texts)
+        case other:
+            raise TypeError(f"no step judges the texts of {type(other).__name__}")

@@ -27,7 +27,8 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.pairwise.protocol import GameCall, GameReply, PairJudge, Reply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
-from winnow.tasks.rounds.generate import PlannedGeneration, plan_text
+from winnow.tasks.rounds.generate import plan_text
+from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.setup.store import stored_spec
 
 MOST_CALLS = 10_000

@@ -1,8 +1,7 @@
 """Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import closing
-from dataclasses import dataclass
 
 from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
@@ -19,41 +18,10 @@ from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.objectives.best_duel.replicates import meetings_of
+from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedGeneration:
-    """One text a round needs, of a candidate or of a judge."""
-
-    key: str
-    """What its text is stored under."""
-    model: ModelRef
-    fingerprint: str
-    """What the model's weights are."""
-    request: Request
-    replicate: int = 0
-    request_key: str | None = None
-    """SHA-256 over all that determines the text; None where that is `key`."""
-    unasked: GenerationFailure | None = None
-    """Why there is nothing that a model could be asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """What became of planned generations, in their order."""
-
-    planned: Sequence[PlannedGeneration]
-    texts: Mapping[str, StoredText]
-    """Stored generations by key."""
-    failures: Mapping[str, GenerationFailure]
-    """Why there is none, by key."""
-
-    def __getitem__(self, position: int) -> StoredText | GenerationFailure:
-        key = self.planned[position].key
-        return self.texts[key] if key in self.texts else self.failures[key]
-
-
-def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> Texts:
+def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
     """Have the text of every meeting of the round, in the order of `meetings_of`; see `have_texts`."""
     meetings = meetings_of(round_.arms, round_.examples)
     replicates = campaign.meetings.replicates(meetings)
@@ -64,7 +32,9 @@ def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> Texts:
     return have_texts(campaign, round_, planned)
 
 
-def have_texts(campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]) -> Texts:
+def have_texts(
+    campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+) -> GenerationBatch:
     """Have every planned text stored, or know why one cannot be made.
 
     Safe to call again: it generates only what is not stored. Requests are grouped by model, and a group's
@@ -88,7 +58,7 @@ def have_texts(campaign: CampaignSession, round_: RoundRecord, planned: Sequence
             failures |= failed
             texts |= _stored(campaign, round_, made)
     campaign.texts_in_use.update({text.id: key for key, text in texts.items()})
-    return Texts(planned=planned, texts=texts, failures=failures)
+    return GenerationBatch(planned=planned, texts=texts, failures=failures)
 
 
 def _reused(

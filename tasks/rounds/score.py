@@ -7,11 +7,11 @@ from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge
-from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.rounds.generation_batch import GenerationBatch
 
 
 def score_outputs(
-    campaign: CampaignSession, judge: Judge, round_: RoundRecord, texts: Texts
+    campaign: CampaignSession, judge: Judge, round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
     """One comparison per planned pair, in planned order."""
     return [

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from winnow.storage.records.values import NewCandidate
-from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 
 GROWING = (
     "models",

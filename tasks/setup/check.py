@@ -9,8 +9,8 @@ from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example, load_dataset
 from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.checked import ResolvedCampaign, common_params
 from winnow.tasks.objectives.registry import CLASSES
+from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.trial_renders import try_templates

@@ -5,7 +5,7 @@ and seed, so that it takes over every text the first one made.
 """
 
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.queries.same_scores import exhaustive_name
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import SelectorSpec, StoppingSpec

@@ -10,7 +10,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file

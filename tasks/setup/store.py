@@ -20,7 +20,7 @@ from winnow.tasks.campaign.liveness import is_gone, this_process, watch
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.add_candidates import joining_candidates
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec

@@ -32,7 +32,7 @@ from pathlib import Path
 
 from tests.benchmarks.lm_eval_runs import evaluate
 from tests.benchmarks.tables import Row, told, write
-from winnow.infra.demo.campaign import BUDGET_SHARE, campaign_text
+from winnow.infra.demo.campaigns.best_mean import BUDGET_SHARE, campaign_text
 from winnow.infra.demo.data import EVALUATION_SEED, EXAMPLES_PER_TASK
 from winnow.infra.demo.problems import TASKS
 from winnow.infra.demo.recipes import RECIPES

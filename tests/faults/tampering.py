@@ -245,9 +245,9 @@ def _embedder() -> Any:
 
 
 def _texts() -> Any:
-    from winnow.tasks.rounds.generate import Texts
+    from winnow.tasks.rounds.generation_batch import GenerationBatch
 
-    return Texts
+    return GenerationBatch
 
 
 def _commits(moment: str) -> Callable[[Callable[[], None]], None]:

@@ -1,5 +1,6 @@
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
-from winnow.tasks.rounds.generate import PlannedGeneration, _missing
+from winnow.tasks.rounds.generate import _missing
+from winnow.tasks.rounds.generation_batch import PlannedGeneration
 
 
 def planned(key, name):

@@ -18,8 +18,8 @@ from winnow.algorithms.best_duel.bradley_terry.mixture import laplace_log_mixtur
 from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, fit_bradley_terry, log_likelihood
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.evidence import evidence_delta, worst_preferences
-from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.setting import Setting, evidence_delta
+from winnow.algorithms.best_duel.standings import worst_preferences
 from winnow.algorithms.decision import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.logistic import sigmoid

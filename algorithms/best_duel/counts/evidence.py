@@ -14,8 +14,7 @@ from winnow.algorithms.best_duel.counts.winner_tests import (
     product_level,
 )
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.evidence import evidence_delta
-from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.setting import Setting, evidence_delta
 from winnow.algorithms.best_duel.standings import Standings
 from winnow.algorithms.decision import EXACT, Assumption, Claim, Raise
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.protocols import unit_rows
+from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.route.policy import Policy
 from winnow.algorithms.route.posteriors.posteriors import Beliefs
 from winnow.algorithms.route.routing import Routing

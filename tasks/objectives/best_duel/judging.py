@@ -25,7 +25,8 @@ from winnow.tasks.judges.pairwise.protocol import (
 )
 from winnow.tasks.judges.scores import JUDGE_FAILED
 from winnow.tasks.plugins.entry_points import PluginFailed
-from winnow.tasks.rounds.generate import PlannedGeneration, Texts, have_texts
+from winnow.tasks.rounds.generate import have_texts
+from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
 
 
 @dataclass(slots=True)
@@ -55,7 +56,7 @@ class _Match:
 
 
 def judge_duels(
-    campaign: CampaignSession, judge: PairJudge, round_: RoundRecord, texts: Texts
+    campaign: CampaignSession, judge: PairJudge, round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
     """One comparison per planned duel, in planned order; raises like `judge_round`."""
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]

@@ -6,8 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from winnow.storage.records.values import NewComparison, RoundRecord
-from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
@@ -16,9 +14,7 @@ from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.pairwise.protocol import PairJudge
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.features import chosen_features
-from winnow.tasks.objectives.best_duel.judging import judge_duels
-from winnow.tasks.objectives.checked import ResolvedCampaign
-from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.spec.campaign import CampaignSpec
 
 DETERMINISTIC = "deterministic"
@@ -89,12 +85,6 @@ class BestDuel(ResolvedCampaign):
         is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
         fresh = self.spec.fresh_generations
         return [is_certain and (each.sampling.temperature == 0.0 or not fresh) for each in self.candidates]
-
-    def judge_texts(
-        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
-    ) -> list[NewComparison]:
-        """See `ResolvedCampaign`."""
-        return judge_duels(campaign, self.judge, round_, texts)
 
     @property
     def _n_pairs(self) -> int:

@@ -6,8 +6,6 @@ from typing import Any, Self, cast
 from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.records.values import NewComparison, RoundRecord
-from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
@@ -16,9 +14,7 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
-from winnow.tasks.objectives.checked import ResolvedCampaign
-from winnow.tasks.rounds.generate import Texts
-from winnow.tasks.rounds.score import score_outputs
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.history import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
@@ -104,12 +100,6 @@ class BestMean(ResolvedCampaign):
             history = history[:, self.split.selection]
         found = {"history": history, "baseline": self.baseline, "costs": self.costs}
         return {name: value for name, value in found.items() if value is not None}
-
-    def judge_texts(
-        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
-    ) -> list[NewComparison]:
-        """See `ResolvedCampaign`."""
-        return score_outputs(campaign, self.judge, round_, texts)
 
 
 def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:

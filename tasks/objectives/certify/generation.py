@@ -3,14 +3,8 @@
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.certify.check import Certification
-from winnow.tasks.rounds.generate import (
-    PlannedGeneration,
-    Texts,
-    have_texts,
-    plan_generation,
-    plan_text,
-    rendered,
-)
+from winnow.tasks.rounds.generate import have_texts, plan_generation, plan_text, rendered
+from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
 
 Author = int | None
 """Who answers: an arm, or None for the autoevaluator."""
@@ -18,7 +12,9 @@ Answer = tuple[Author, int]
 """An author and an example position."""
 
 
-def generate_answers(campaign: CampaignSession, certification: Certification, round_: RoundRecord) -> Texts:
+def generate_answers(
+    campaign: CampaignSession, certification: Certification, round_: RoundRecord
+) -> GenerationBatch:
     """Have every answer of `answers_of`, in that order; raises like `have_texts`."""
     planned = [
         _planned(campaign, certification, author, example)

@@ -7,8 +7,7 @@ from typing import Any, Self
 from winnow.algorithms.certify.setting import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.records.values import Losses, NewComparison, RoundRecord
-from winnow.tasks.campaign.session import CampaignSession
+from winnow.storage.records.values import Losses
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
@@ -16,12 +15,8 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.certify.check import Certification, check_certification
-from winnow.tasks.objectives.certify.generation import generate_answers
-from winnow.tasks.objectives.certify.scoring import score_losses
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
-from winnow.tasks.objectives.certify.waiting import lacks_labels
-from winnow.tasks.objectives.checked import ResolvedCampaign
-from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.spec.campaign import CampaignSpec
 
 
@@ -103,17 +98,3 @@ class Certify(ResolvedCampaign):
         """See `ResolvedCampaign`."""
         assert isinstance(selector, LabelSelector)
         return selector.n_labels
-
-    def awaits_humans(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
-        """See `ResolvedCampaign`: labels may be missing."""
-        return lacks_labels(campaign, round_)
-
-    def generate(self, campaign: CampaignSession, round_: RoundRecord) -> Texts:
-        """See `ResolvedCampaign`."""
-        return generate_answers(campaign, self.certification, round_)
-
-    def judge_texts(
-        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
-    ) -> list[NewComparison]:
-        """See `ResolvedCampaign`."""
-        return score_losses(campaign, self.certification, self.judge, round_, texts)

@@ -29,7 +29,7 @@ from winnow.tasks.judges.protocol import Judge, Verdict
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.objectives.certify.generation import Answer, Author, answers_of
-from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.score import scored
 
 WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED})
@@ -39,7 +39,11 @@ UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 
 
 def score_losses(
-    campaign: CampaignSession, certification: Certification, judge: Judge, round_: RoundRecord, texts: Texts
+    campaign: CampaignSession,
+    certification: Certification,
+    judge: Judge,
+    round_: RoundRecord,
+    texts: GenerationBatch,
 ) -> list[NewComparison]:
     """One comparison per planned pair, in planned order, with its losses.
 

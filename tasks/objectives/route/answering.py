@@ -11,7 +11,7 @@ from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.decide import decide_round
-from winnow.tasks.rounds.generate import Texts
+from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.plan import plan_new, stored_plan
 from winnow.tasks.rounds.record import record_round
 from winnow.tasks.setup.store import reopen_campaign
@@ -84,7 +84,7 @@ def _persistently(campaign: CampaignSession, step: Callable[[], T]) -> T:
 
 
 def _routed(
-    campaign: CampaignSession, round_: RoundRecord, texts: Texts, comparison: NewComparison
+    campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch, comparison: NewComparison
 ) -> RoutedAnswer:
     text = texts[comparison.position]
     return RoutedAnswer(

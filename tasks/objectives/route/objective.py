@@ -8,19 +8,15 @@ import numpy as np
 from winnow.algorithms.protocols import Router, Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
-from winnow.storage.records.values import NewComparison, RoundRecord
-from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.embedding.prompts import Embedding, check_embedder
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.judges.registry import create_judge, judge_code
-from winnow.tasks.objectives.checked import ResolvedCampaign, common_params
+from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.rounds.generate import Texts
-from winnow.tasks.rounds.score import score_outputs
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -95,9 +91,3 @@ class Route(ResolvedCampaign):
         """See `ResolvedCampaign`: candidates join."""
         as_router(selector).grow_to(self.n_begun + sum(0 < first <= number for first in self.first_rounds))
         return selector
-
-    def judge_texts(
-        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
-    ) -> list[NewComparison]:
-        """See `ResolvedCampaign`."""
-        return score_outputs(campaign, self.judge, round_, texts)

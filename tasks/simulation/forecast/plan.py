@@ -17,7 +17,7 @@ from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, dev
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.objectives.checked import ResolvedCampaign
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.simulation.forecast.assumed import Assumption, StandIn, stand_in
 from winnow.tasks.simulation.forecast.gaps import LEVEL, POWER, smallest_separated
 from winnow.tasks.simulation.forecast.requests import Played, Player

@@ -10,7 +10,7 @@ from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.best_mean.holdout.selector import FINALISTS, selection_budget
 from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.objectives.checked import common_params
+from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.simulation.simulate import KNOWLEDGE, Contestant, simulate
 from winnow.tasks.simulation.worlds import ScoreWorld
 

@@ -136,7 +136,7 @@ def test_regex_finds_the_target_or_compares_what_it_captures_last(
     monkeypatch, output, targets, params, expected
 ):
     for module in ("patterns", "regex"):
-        monkeypatch.setattr(f"winnow.tasks.judges.{module}.TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr(f"winnow.tasks.judges.rules.{module}.TIMEOUT_SECONDS", 0.1)
     assert score_or_reason("regex", output, targets, **params) == expected
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from winnow.infra.demo.campaign import MODEL_ARGS, common_sections
+from winnow.infra.demo.campaigns.best_mean import MODEL_ARGS, common_sections
 from winnow.infra.demo.pairs import FIRST, NEITHER, SECOND
 from winnow.infra.demo.prompts import JUDGE_TEMPLATE
 from winnow.infra.demo.recipes import Recipe

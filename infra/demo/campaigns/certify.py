@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from string import Template
 
-from winnow.infra.demo.campaign import MAX_TOKENS, MODEL_ARGS, common_sections
+from winnow.infra.demo.campaigns.best_mean import MAX_TOKENS, MODEL_ARGS, common_sections
 from winnow.infra.demo.data import evaluation_examples
 from winnow.infra.demo.prompts import TEMPLATES
 from winnow.infra.demo.recipes import Recipe

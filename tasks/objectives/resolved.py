@@ -1,4 +1,4 @@
-"""A campaign that was checked: what all objectives share, and the steps in which each has its own way."""
+"""A campaign that was checked: all that follows from its file and its data, before and apart from any run."""
 
 import math
 from abc import ABC, abstractmethod
@@ -11,10 +11,9 @@ import numpy as np
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
-from winnow.storage.records.values import Losses, NewComparison, RoundRecord
+from winnow.storage.records.values import Losses
 from winnow.tasks.campaign.budget import WORDS, amount
 from winnow.tasks.campaign.budget_kinds import own_kind
-from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
@@ -22,7 +21,6 @@ from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.rounds.generate import Texts, generate_meetings
 from winnow.tasks.spec.campaign import CampaignSpec
 
 
@@ -230,20 +228,6 @@ class ResolvedCampaign(ABC):
     def labels_used(self, selector: Selector) -> int | None:
         """Human labels that were spent; None where the campaign uses none."""
         return None
-
-    def awaits_humans(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
-        """Whether a planned round cannot go on before a human has done something."""
-        return False
-
-    def generate(self, campaign: CampaignSession, round_: RoundRecord) -> Texts:
-        """Have every text that the round needs stored, or know why one cannot be made; see `have_texts`."""
-        return generate_meetings(campaign, round_)
-
-    @abstractmethod
-    def judge_texts(
-        self, campaign: CampaignSession, round_: RoundRecord, texts: Texts
-    ) -> list[NewComparison]:
-        """One comparison per planned pair or duel, in planned order; see `judge_round`."""
 
 
 def common_params(spec: CampaignSpec) -> dict[str, Any]:

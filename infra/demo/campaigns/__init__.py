@@ -1,0 +1,1 @@
+"""Campaigns that the demo runs, one file an objective."""
