@@ -59,13 +59,11 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
         return _answer(storage, name)
     if trust is not None:
         require_stored_trust(storage, name, trust)
-    _require_free(storage, name)
+    require_free(storage, name)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {shown_url(storage)}"
     try:
-        with prefect_server(PREFECT_LOG), interrupts.caught():
-            mark_zombies(storage)
-            run_flow(storage, name, interrupts)
+        run_to_the_end(storage, name, interrupts)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return interrupts.exit_code
@@ -81,6 +79,18 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
         return _answer(storage, name)
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
+
+
+def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:
+    """Run a stored campaign until it ends or is asked to stop; progress is all that may be shown.
+
+    Raises:
+        KeyboardInterrupt: If it was stopped at once, in the main thread.
+        PrefectServerFailed: If there is no Prefect server; then nothing was begun.
+    """
+    with prefect_server(PREFECT_LOG), interrupts.caught():
+        mark_zombies(storage)
+        run_flow(storage, name, interrupts, shown=shown)
 
 
 def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
@@ -122,8 +132,12 @@ def _require_extras(checked: ResolvedCampaign) -> None:
         require_provider(model)
 
 
-def _require_free(storage: str, name: str) -> None:
-    """Refuse a campaign that another process runs before any server is started."""
+def require_free(storage: str, name: str) -> None:
+    """Refuse a campaign that another process runs before any server is started.
+
+    Raises:
+        LeaseHeld: If one does.
+    """
     with closing(open_database(storage)) as database:
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
