@@ -8,7 +8,7 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.resume import status_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.extras import require
+from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries import frames
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
 from winnow.tasks.engines.providers import require_provider
-from winnow.tasks.extras import require
 from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.plugins.extras import require
 from winnow.tasks.setup.store import open_campaign
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"

@@ -17,7 +17,7 @@ from winnow.flows.simulate.stops_plot import Stops, save_stops
 from winnow.tasks.data.preference_tables import PreferenceTable
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.extras import missing_for
+from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.simulation.results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
 from winnow.tasks.simulation.route_results import average_picks, parts
 from winnow.tasks.simulation.route_worlds import ORACLE, RouteWorld

@@ -11,11 +11,11 @@ from winnow.infra.demo.artefacts import fingerprint_of, is_current, replacing
 from winnow.infra.demo.campaigns.best_duel import duel_text
 from winnow.infra.demo.campaigns.best_mean import campaign_text
 from winnow.infra.demo.campaigns.certify import certificate_text, label_lines, unlabelled_lines
+from winnow.infra.demo.campaigns.quick import quick_lines, quick_text
 from winnow.infra.demo.campaigns.route import route_text, stream_lines
 from winnow.infra.demo.data import evaluation_examples
-from winnow.infra.demo.processes import Job, train_in_processes
-from winnow.infra.demo.quick import QUICK, quick_lines, quick_text, train_here
-from winnow.infra.demo.recipes import CERTIFIED, DUELLISTS, JUDGE, RECIPES, ROUTED, Recipe
+from winnow.infra.demo.processes import Job, train_here, train_in_processes
+from winnow.infra.demo.recipes import CERTIFIED, DUELLISTS, JUDGE, QUICK, RECIPES, ROUTED, Recipe
 
 Report = Callable[[str], None]
 Train = Callable[[Sequence[Job], Callable[[Job], None]], None]

@@ -14,7 +14,7 @@ from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
-from winnow.tasks.extras import require
+from winnow.tasks.plugins.extras import require
 
 if TYPE_CHECKING:
     import torch

@@ -15,7 +15,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
 from winnow.tasks.errors import SpecError
-from winnow.tasks.extras import require
+from winnow.tasks.plugins.extras import require
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
 LOAD_TIMEOUT = 600.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.protocol import Engine, ModelRef
-from winnow.tasks.extras import Extra, require
+from winnow.tasks.plugins.extras import Extra, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

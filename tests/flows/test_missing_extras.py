@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_command_line import one_message, winnow
 
-from winnow.tasks.extras import PACKAGES
+from winnow.tasks.plugins.extras import PACKAGES
 
 SPEC = """\
 name: far
@@ -26,7 +26,7 @@ stopping: {{budget: 10, delta: 0.05}}
 
 @pytest.fixture(autouse=True)
 def _base_only(monkeypatch):
-    monkeypatch.setattr("winnow.tasks.extras.find_spec", lambda module: None)
+    monkeypatch.setattr("winnow.tasks.plugins.extras.find_spec", lambda module: None)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from test_command_line import one_message, winnow
 
 from winnow.infra.demo import prepare
-from winnow.infra.demo.quick import QUICK, quick_lines, quick_text
-from winnow.infra.demo.recipes import Recipe
+from winnow.infra.demo.campaigns.quick import quick_lines, quick_text
+from winnow.infra.demo.recipes import QUICK, Recipe
 from winnow.tasks.spec.yaml_file import load_spec
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
@@ -33,7 +33,9 @@ def test_the_quick_demo_ends_with_an_answer_a_page_and_what_shows_more(demo, tmp
     assert [command[1] for command in shown] == ["report", "query", "list", "view"]
     for command in shown[:3]:
         assert winnow(tmp_path, *command[1:]).returncode == 0
-    monkeypatch.setattr("winnow.tasks.extras.find_spec", lambda name: None if name == "plotly" else name)
+    monkeypatch.setattr(
+        "winnow.tasks.plugins.extras.find_spec", lambda name: None if name == "plotly" else name
+    )
     again = demo("--quick")
     assert again.returncode == ran.returncode
     assert "trained" not in again.stdout

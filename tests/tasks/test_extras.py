@@ -10,7 +10,7 @@ import pytest
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings, require_provider, start_engine
-from winnow.tasks.extras import NAMES, PACKAGES, ExtraMissing, require
+from winnow.tasks.plugins.extras import NAMES, PACKAGES, ExtraMissing, require
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
@@ -45,7 +45,7 @@ def without(monkeypatch):
     def hide(*modules):
         found = importlib.util.find_spec
         monkeypatch.setattr(
-            "winnow.tasks.extras.find_spec", lambda name: None if name in modules else found(name)
+            "winnow.tasks.plugins.extras.find_spec", lambda name: None if name in modules else found(name)
         )
 
     return hide

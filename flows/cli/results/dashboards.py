@@ -16,7 +16,7 @@ import typer
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.extras import require
+from winnow.tasks.plugins.extras import require
 
 FIRST_PORT, PORTS = 8501, 20
 """Where a free port is looked for when none is named, and how many are tried."""

@@ -120,7 +120,7 @@ def report(
 ) -> None:
     """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.extras import require
+    from winnow.tasks.plugins.extras import require
 
     if html is not None or png is not None:
         require("report", "a report with figures")

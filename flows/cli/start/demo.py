@@ -33,7 +33,7 @@ def demo(
     """Train small models, run a campaign on them, print the winner and what shows more; again: resume."""
     if quick and objective is not ObjectiveChoice.best_mean:
         raise SpecError("--quick is a campaign of scores (best-mean); leave --objective or --quick out")
-    from winnow.tasks.extras import require
+    from winnow.tasks.plugins.extras import require
 
     if quick:
         require("local", "winnow demo --quick")
@@ -69,7 +69,7 @@ def _prepare(objective: ObjectiveChoice, quick: bool) -> Callable[[Path, Callabl
 
 def _show_page(storage: str, name: str, path: Path, *, browser: bool) -> None:
     from winnow.flows.api.results import Results
-    from winnow.tasks.extras import missing_for
+    from winnow.tasks.plugins.extras import missing_for
 
     if missing := missing_for("report", "the page with figures"):
         print(missing)

@@ -18,7 +18,7 @@ from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings
-from winnow.tasks.extras import require
+from winnow.tasks.plugins.extras import require
 
 SESSIONS = Path(".winnow") / "ray"
 LONGEST_SESSIONS_PATH = 40

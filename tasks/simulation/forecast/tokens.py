@@ -9,7 +9,7 @@ import numpy as np
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Example
-from winnow.tasks.extras import missing_for
+from winnow.tasks.plugins.extras import missing_for
 
 SAMPLE = 50
 """Examples whose prompts are rendered."""

@@ -1,24 +1,15 @@
-"""The demo of a minute: two checkpoints trained in seconds, one task, a campaign run by Transformers."""
+"""The text of the quick demo's campaign file, and its examples: those of one task."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from string import Template
 
-from winnow.infra.demo.artefacts import replacing
-from winnow.infra.demo.campaign import common_sections
+from winnow.infra.demo.campaigns.best_mean import common_sections
 from winnow.infra.demo.data import Example, evaluation_examples
-from winnow.infra.demo.processes import Job
 from winnow.infra.demo.prompts import TEMPLATES
-from winnow.infra.demo.recipes import CONTEXT, Recipe
-
-TASK = "letter"
-QUICK = (
-    Recipe(name="novice", hidden_size=32, layers=1, heads=2, steps=60, batch_size=64, mix={TASK: 1.0}),
-    Recipe(name="skilled", hidden_size=64, layers=2, heads=4, steps=100, batch_size=64, mix={TASK: 1.0}),
-)
-"""The checkpoints of the quick demo: the second is larger and has learned for longer."""
+from winnow.infra.demo.recipes import CONTEXT, QUICK_TASK, Recipe
 
 _TEXT = Template("""\
 # Which of these two models, asked how, names the second letter of a word best? `winnow run` this file, or
@@ -73,24 +64,5 @@ def quick_lines() -> str:
     return "".join(json.dumps(asdict(example)) + "\n" for example in _examples())
 
 
-def train_here(jobs: Sequence[Job], finished: Callable[[Job], None]) -> None:
-    """Train checkpoints one by one in this process, which then has imported what the campaign needs."""
-    import torch
-    from transformers.utils import logging
-
-    from winnow.infra.demo.training import train_checkpoint
-
-    logging.disable_progress_bar()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # more would mostly wait for each other
-    try:
-        for job in jobs:
-            with replacing(job.folder, job.fingerprint) as partial:
-                train_checkpoint(job.recipe, partial)
-            finished(job)
-    finally:
-        torch.set_num_threads(threads)
-
-
 def _examples() -> list[Example]:
-    return [example for example in evaluation_examples() if example.task == TASK]
+    return [example for example in evaluation_examples() if example.task == QUICK_TASK]
