@@ -91,4 +91,4 @@ QUICK = (
         name="skilled", hidden_size=64, layers=2, heads=4, steps=100, batch_size=64, mix={QUICK_TASK: 1.0}
     ),
 )
-"""The checkpoints of the quick demo: both learn one task in seconds, the second is larger and learns longer."""
+"""The checkpoints of the quick demo: both learn one task in seconds, and the second is larger."""
