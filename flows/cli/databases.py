@@ -100,7 +100,8 @@ class Unchecked:
 def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Count the rows and bytes of each table, in all and per comparison."""
     from winnow.flows.reports.open_readonly import reading
-    from winnow.flows.reports.output import print_json, print_rows
+    from winnow.flows.reports.output import print_json
+    from winnow.flows.reports.rows.writer import print_rows
     from winnow.storage.admin.maintenance import size_in_bytes, table_sizes
 
     with reading(storage) as session:

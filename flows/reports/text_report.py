@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from winnow.flows.reports.output import print_rows
+from winnow.flows.reports.rows.writer import print_rows
 from winnow.flows.reports.summary import print_summary
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import certify as certify_views

@@ -10,7 +10,8 @@ import numpy as np
 
 from winnow.algorithms.metrics import hardness, true_means
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.flows.reports.output import print_json, print_rows
+from winnow.flows.reports.output import print_json
+from winnow.flows.reports.rows.writer import print_rows
 from winnow.flows.simulate.picks_plot import save_picks
 from winnow.flows.simulate.plot import save_plot
 from winnow.flows.simulate.stops_plot import Stops, save_stops

@@ -62,7 +62,22 @@ def cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401 -- whatever a database
     if kind == "time":
         assert isinstance(value, dt.datetime)
         return value
-    return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return storable(value if isinstance(value, str) else _json(value))
+
+
+def untyped_cell(value: Any) -> Cell:  # noqa: ANN401 -- whatever a database holds
+    """A value of a column that nobody declared, as its own kind; bytes become hexadecimal digits."""
+    if value is None or isinstance(value, (bool, int, float, str, dt.datetime)):
+        return storable(value) if isinstance(value, str) else value
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else storable(_json(value))
+
+
+def _json(value: Any) -> str:  # noqa: ANN401
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def guessed_kind(values: Iterable[Any]) -> Kind | None:

@@ -14,10 +14,10 @@ from report_campaigns import certified_campaign, duelled_campaign, routed_campai
 from stored_campaigns import NOW, generation, new_database, store_campaign
 from test_command_line import one_message, winnow
 
-from winnow.flows.reports.export import exporting, parquet_files
-from winnow.flows.reports.export.csv_files import write_csv, write_spreadsheet_csv
+from winnow.flows.reports.export import exporting
 from winnow.flows.reports.export.exporting import export, parts_of
-from winnow.flows.reports.export.jsonl_files import write_jsonl
+from winnow.flows.reports.rows import parquet
+from winnow.flows.reports.rows.writer import write_file
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
@@ -25,6 +25,12 @@ from winnow.tasks.queries.columns import kind_of
 from winnow.tasks.queries.views import answered_by, ask
 
 TEXTS = [*HOSTILE_TEXTS, "=1+1", '"', "NA"]
+
+
+def untyped(_):
+    """The kinds of columns, for formats that do not ask for them."""
+    return {}
+
 
 INSPECT_FIELDS = {
     "log": {"version", "status", "eval", "plan", "results", "stats", "samples"},
@@ -105,9 +111,8 @@ def test_no_reader_of_lines_ends_one_within_an_object(hostile, tmp_path):
 
 def test_csv_for_spreadsheets_calculates_nothing_and_csv_for_programs_changes_nothing(tmp_path):
     rows = [{"text": text, "n": -1} for text in ("=1", "+1", "-1", "@A", "\t=1", "1=1", "")]
-    kinds = {"text": "text", "n": "integer"}
-    write_csv(tmp_path / "plain.csv", kinds, rows)
-    write_spreadsheet_csv(tmp_path / "safe.csv", kinds, rows)
+    write_file(tmp_path / "plain.csv", rows, untyped, "csv")
+    write_file(tmp_path / "safe.csv", rows, untyped, "csv", spreadsheet=True)
     plain, safe = (pd.read_csv(tmp_path / name, keep_default_na=False) for name in ("plain.csv", "safe.csv"))
     assert plain["text"].tolist() == ["=1", "+1", "-1", "@A", "\t=1", "1=1", ""]
     assert safe["text"].tolist() == ["'=1", "'+1", "'-1", "'@A", "'\t=1", "1=1", ""]
@@ -116,7 +121,7 @@ def test_csv_for_spreadsheets_calculates_nothing_and_csv_for_programs_changes_no
 
 def test_in_csv_a_missing_value_is_not_an_empty_text(tmp_path):
     row = {"none": None, "empty": "", "yes": True, "third": 1 / 3, "when": NOW}
-    write_csv(tmp_path / "row.csv", dict.fromkeys(row, "text"), [row])
+    write_file(tmp_path / "row.csv", [row], untyped, "csv")
     assert (tmp_path / "row.csv").read_text("utf-8").splitlines()[1] == (
         f',"",true,0.3333333333333333,{NOW.isoformat()}'
     )
@@ -152,11 +157,11 @@ def test_every_view_of_an_objective_is_exported_with_all_its_rows(tmp_path, obje
 
 
 def test_columns_have_one_type_in_every_row_group_and_memory_holds_one_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_files, "MOST_ROWS", 10)
-    monkeypatch.setattr(parquet_files, "MOST_CHARACTERS", 50)
+    monkeypatch.setattr(parquet, "MOST_ROWS", 10)
+    monkeypatch.setattr(parquet, "MOST_CHARACTERS", 50)
     rows = [{"n": i, "late": "x" * (20 if i < 6 else 1) if i > 2 else None} for i in range(30)]
     kinds = {"n": "integer", "late": "text"}
-    assert parquet_files.write_parquet(tmp_path / "a.parquet", kinds, iter(rows)) == 30
+    assert parquet.write_parquet(tmp_path / "a.parquet", kinds, iter(rows)) == 30
     metadata = pq.read_metadata(tmp_path / "a.parquet")
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [6, 10, 10, 4]
     table = pq.read_table(tmp_path / "a.parquet")
@@ -172,7 +177,7 @@ def test_rows_are_written_as_they_are_read(tmp_path):
             yield {"n": number}
         assert path.stat().st_size > 100_000
 
-    assert write_jsonl(path, {}, rows()) == 20_000
+    assert write_file(path, rows(), untyped, "jsonl") == 20_000
 
 
 def test_duels_become_battles_with_a_winner_each(tmp_path):

@@ -152,10 +152,7 @@ def test_the_command_answers_within_its_bounds(storage, tmp_path):
     def asked(statement, *options):
         return winnow(tmp_path, "query", "--storage", storage, "--sql", statement, *options)
 
-    assert (
-        asked("SELECT 1 AS a, x'00ff' AS b", "--json").stdout
-        == '[\n  {\n    "a": 1,\n    "b": "00ff"\n  }\n]\n'
-    )
+    assert asked("SELECT 1 AS a, x'00ff' AS b", "--json").stdout == '[\n  {"a": 1, "b": "00ff"}\n]\n'
     late = asked(f"{NUMBERS} SELECT max(i) FROM n", "--seconds", "0.3")
     assert (late.returncode, "took longer than 0.3 s" in one_message(late)) == (1, True)
     large = asked(

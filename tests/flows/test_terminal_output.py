@@ -8,7 +8,8 @@ import pty
 
 import pytest
 
-from winnow.flows.reports.output import escaped, print_json, print_rows
+from winnow.flows.reports.output import escaped, print_json
+from winnow.flows.reports.rows.writer import print_rows
 
 HOSTILE = "a\x1b[2J\x9b31m\u202eb\u2066c\x7fd\re\U000e0041 é日"
 ROWS = [{"n": 1, "text": HOSTILE}]

@@ -11,7 +11,7 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from winnow.flows.reports.export.tables import Format
+    from winnow.flows.reports.rows.writer import FileFormat
 
 
 class FormatChoice(StrEnum):
@@ -51,7 +51,7 @@ def export(
     from winnow.flows.reports.output import print_json
     from winnow.storage.records import campaigns as campaign_records
 
-    chosen: Format = format_.value
+    chosen: FileFormat = format_.value
     if spreadsheet and chosen != "csv":
         raise SpecError(f"--spreadsheet is for csv, and {chosen} holds no formulas: leave one of them out")
     with reading(storage) as session:

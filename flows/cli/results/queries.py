@@ -8,7 +8,7 @@ import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
 from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.output import Format, print_rows
+from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.views import VIEWS, ask
@@ -30,6 +30,9 @@ def query(
     format_: Annotated[FormatChoice, typer.Option("--format", help="How to print.")] = FormatChoice.table,
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
+    columns: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Only these columns, in this order; none is left out.")
+    ] = "",
     candidate: Annotated[str | None, typer.Option(help="Only this candidate's comparisons.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="How long --sql may take.")] = 600.0,
@@ -50,21 +53,24 @@ def query(
     from winnow.storage.records import campaigns as campaign_records
 
     chosen: Format = "json" if json else format_.value
+    wanted = [each.strip() for each in columns.split(",") if each.strip()]
     if (sql is not None) + (family is not None) + (name is not None) > 1:
         raise SpecError("--sql asks the whole database and --family all of a family: give one or a NAME")
     if family is not None:
         from winnow.tasks.queries.schedule_history import family_rows
 
         with reading(storage) as session:
-            print_rows(family_rows(session, family), chosen, output)
+            print_rows(family_rows(session, family), chosen, output, view="history", columns=wanted)
         return
     if sql is not None:
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
-        with answered(storage, sql, bounds) as (columns, found):
-            print_rows((dict(zip(columns, row, strict=True)) for row in found), chosen, output)
+        with answered(storage, sql, bounds) as (names, found):
+            rows = (dict(zip(names, row, strict=True)) for row in found)
+            print_rows(rows, chosen, output, columns=wanted)
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --family or --sql")
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
-        print_rows(ask(session, campaign, view, candidate=candidate, limit=limit), chosen, output)
+        rows = ask(session, campaign, view, candidate=candidate, limit=limit)
+        print_rows(rows, chosen, output, view=view, columns=wanted)

@@ -43,7 +43,8 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
 
 def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """List all campaigns of a database."""
-    from winnow.flows.reports.output import print_json, print_rows
+    from winnow.flows.reports.output import print_json
+    from winnow.flows.reports.rows.writer import print_rows
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
 

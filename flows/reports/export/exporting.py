@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.export import battles
 from winnow.flows.reports.export.folders import whole_folder
 from winnow.flows.reports.export.inspect_files import write_logs
-from winnow.flows.reports.export.tables import Format, write_table
+from winnow.flows.reports.rows.writer import FileFormat, write_file
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.columns import cells, kinds_of
@@ -41,7 +41,7 @@ class _Export:
     session: Session
     campaign: CampaignRecord
     folder: Path
-    format: Format
+    format: FileFormat
     spreadsheet: bool
 
     def part(self, name: str, *, is_named: bool) -> Part:
@@ -51,7 +51,7 @@ class _Export:
             return Part(name=name, file=INSPECT if rows else None, rows=rows)
         if name == BATTLES:
             # CSV has no place for conversations.
-            format_: Format = "jsonl" if self.format == "csv" else self.format
+            format_: FileFormat = "jsonl" if self.format == "csv" else self.format
             found = battles.battles(self.session, self.campaign.id)
             return self._table(name, found, battles.kinds_of, format_)
         try:
@@ -62,9 +62,9 @@ class _Export:
             return Part(name=name, file=None, rows=0, note=str(error))
         return self._table(name, cells(rows_of_view, name), partial(kinds_of, name), self.format)
 
-    def _table(self, name: str, rows: Iterator[Mapping[str, Any]], kinds: Any, format_: Format) -> Part:  # noqa: ANN401
+    def _table(self, name: str, rows: Iterator[Mapping[str, Any]], kinds: Any, format_: FileFormat) -> Part:  # noqa: ANN401
         file = f"{name}.{format_}"
-        count = write_table(self.folder / file, rows, kinds, format_, spreadsheet=self.spreadsheet)
+        count = write_file(self.folder / file, rows, kinds, format_, spreadsheet=self.spreadsheet)
         return Part(name=name, file=file if count else None, rows=count)
 
 
@@ -78,7 +78,7 @@ def export(
     campaign: CampaignRecord,
     folder: Path,
     *,
-    format_: Format,
+    format_: FileFormat,
     only: Sequence[str] = (),
     spreadsheet: bool = False,
 ) -> list[Part]:

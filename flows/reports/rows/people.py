@@ -1,0 +1,235 @@
+"""Rows as a table for people: no number is broken, no word is folded, and what did not fit is named.
+
+A narrow terminal gets texts shortened in the middle, as names differ at their ends; then the last columns are
+left out and named below; and where less than half of the columns fit, few rows are shown one below the other.
+"""
+
+import datetime as dt
+import math
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.cells import cell_len
+
+from winnow.tasks.queries.columns import Cell
+from winnow.tasks.queries.printable import printable
+
+LONGEST_CELL = 60
+"""Characters of a text in a table; other formats are not cut."""
+SHORTEST_CELL = 14
+"""A text is not cut below this to make room for further columns."""
+MOST_NAMES = 200
+"""Rows up to which those in the first column stay apart when they are cut."""
+GAP = "  "
+MOST_RECORDS = 20
+"""Rows that are shown one below the other where a table is too wide; of more, only the first columns are."""
+
+BOLD, GREEN, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[0m"
+PAGER_OPTIONS = "FRX"
+"""For `less`, where nobody set options of their own: no pager for a single screen, colours, and it stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as it is shown."""
+
+    name: str
+    texts: Sequence[str]
+    """By row."""
+    is_text: bool
+    """Whether its cells may be shortened: a number or a moment never is."""
+    is_number: bool
+    """Whether it stands at the right of its column."""
+    names_rows: bool = False
+    """Whether rows are told apart by it, so that two that differ may not be cut to the same."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that it takes where there is room."""
+        widest = max(map(cell_len, self.texts))
+        return max(cell_len(self.name), min(widest, LONGEST_CELL) if self.is_text else widest)
+
+    @property
+    def least_width(self) -> int:
+        """Columns of the terminal that it takes at least."""
+        if not self.is_text:
+            return self.width
+        least = min(self.width, max(cell_len(self.name), SHORTEST_CELL))
+        return self._apart_from(least) if self.names_rows else least
+
+    def _apart_from(self, least: int) -> int:
+        """The least width, of this and more, at which texts that differ are not cut to the same."""
+        different = set(self.texts)
+        if len(different) > MOST_NAMES:
+            return least
+        for width in range(least, self.width):
+            if len({_shortened(text, width) for text in different}) == len(different):
+                return width
+        return self.width
+
+    def cell(self, row: int, width: int) -> str:
+        """The cell of a row, or the heading for row -1, just so wide."""
+        text = _shortened(self.name if row < 0 else self.texts[row], width)
+        room = " " * (width - cell_len(text))
+        return room + text if self.is_number else text + room
+
+
+def print_table(rows: Sequence[Mapping[str, Cell]], file: TextIO, *, all_columns: bool = False) -> None:
+    """Print rows as a table, through a pager where they are more than a terminal shows.
+
+    Args:
+        rows: All with the columns of the first; columns that hold nothing at all are left out.
+        file: A terminal gets a table of its width, coloured unless NO_COLOR is set; all else every column.
+        all_columns: Leave no column out, as each was asked for by name.
+    """
+    if not file.isatty():
+        file.writelines(f"{line}\n" for line in table_lines(rows, None))
+        return
+    size = shutil.get_terminal_size()
+    has_colours = not os.environ.get("NO_COLOR")
+    lines = table_lines(rows, size.columns, has_colours=has_colours, all_columns=all_columns)
+    if len(lines) < size.lines:
+        file.writelines(f"{line}\n" for line in lines)
+    else:
+        _page(lines, has_colours=has_colours)
+
+
+def table_lines(
+    rows: Sequence[Mapping[str, Cell]],
+    width: int | None,
+    *,
+    has_colours: bool = False,
+    all_columns: bool = False,
+) -> list[str]:
+    """The lines of a table.
+
+    Args:
+        rows: As `print_table` takes them.
+        width: Columns of the terminal; None for as many as it takes.
+        has_colours: Print the heading bold and the best row green.
+        all_columns: Leave no column out: where not all fit, rows are shown one below the other.
+    """
+    if not rows:
+        return ["no rows"]
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    columns = [
+        _column(name, [row[name] for row in rows], names_rows=not number) for number, name in enumerate(names)
+    ]
+    shown = columns if width is None else _fitting(columns, width)
+    is_too_wide = 2 * len(shown) < len(columns) and len(rows) <= MOST_RECORDS
+    if len(shown) < len(columns) and (is_too_wide or all_columns):
+        return _records(columns, width or 0)
+    widths = _widths(shown, width)
+    lines = [
+        GAP.join(column.cell(row, widths[column.name]) for column in shown).rstrip()
+        for row in range(-1, len(rows))
+    ]
+    if has_colours:
+        best = [row.get("best") is True for row in rows]
+        lines = [_coloured(lines[0], BOLD), *map(_in_green, lines[1:], best)]
+    if left_out := ", ".join(column.name for column in columns[len(shown) :]):
+        lines.append(f"not shown: {left_out}; --columns NAME,... or --format csv shows them")
+    return lines
+
+
+def _column(name: str, values: Sequence[Cell], *, names_rows: bool) -> Column:
+    known = [value for value in values if value is not None]
+    is_number = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
+    decimals = _decimals([value for value in known if isinstance(value, float) and math.isfinite(value)])
+    return Column(
+        name=name,
+        texts=[_text(value, decimals) for value in values],
+        is_text=any(isinstance(value, str) for value in known),
+        is_number=is_number,
+        names_rows=names_rows,
+    )
+
+
+def _text(value: Cell, decimals: int | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:,.{decimals}f}" if decimals is not None else f"{value:.3g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, dt.datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return printable(str(value)).replace("\n", "\N{MIDDLE DOT}")
+
+
+def _decimals(values: Sequence[float]) -> int | None:
+    """How many decimals all numbers of a column get; None where they are too different for that."""
+    sizes = [abs(value) for value in values if value]
+    if not sizes:
+        return 3
+    if max(sizes) >= 1e7 or min(sizes) < 5e-4:
+        return None
+    return 3 if max(sizes) < 100.0 else 1 if max(sizes) < 10_000.0 else 0
+
+
+def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
+    """The first columns that fit with their texts cut as far as may be, at least one."""
+    taken = 0
+    for number, column in enumerate(columns):
+        taken += column.least_width + (len(GAP) if number else 0)
+        if number and taken > width:
+            return columns[:number]
+    return columns
+
+
+def _widths(columns: Sequence[Column], width: int | None) -> dict[str, int]:
+    """How wide each column is: texts give up what is too much, those that can spare most first."""
+    widths = {column.name: column.width for column in columns}
+    spare = {column.name: column.width - column.least_width for column in columns}
+    taken = sum(widths.values()) + len(GAP) * (len(widths) - 1)
+    while width is not None and taken > width and any(spare.values()):
+        name = max(spare, key=lambda each: spare[each])
+        widths[name] -= 1
+        spare[name] -= 1
+        taken -= 1
+    return widths
+
+
+def _records(columns: Sequence[Column], width: int) -> list[str]:
+    """Each row as a block of lines, one for each value that there is."""
+    longest = max(cell_len(column.name) for column in columns)
+    room = max(width - longest - len(GAP), SHORTEST_CELL)
+    lines: list[str] = []
+    for row in range(len(columns[0].texts)):
+        lines += [""] if lines else []
+        lines += [
+            f"{column.name:<{longest}}{GAP}{_shortened(column.texts[row], room)}"
+            for column in columns
+            if column.texts[row]
+        ]
+    return lines
+
+
+def _shortened(text: str, most: int) -> str:
+    """The text, without its middle where it takes more columns of the terminal."""
+    kept = most
+    short = text
+    while cell_len(short) > most:  # some characters are two columns wide
+        kept -= 1
+        short = f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
+    return short
+
+
+def _in_green(line: str, is_best: bool) -> str:
+    return _coloured(line, GREEN) if is_best else line
+
+
+def _coloured(line: str, colour: str) -> str:
+    return f"{colour}{line}{PLAIN}"
+
+
+def _page(lines: Sequence[str], *, has_colours: bool) -> None:
+    from typer import echo_via_pager
+
+    os.environ.setdefault("LESS", PAGER_OPTIONS)
+    echo_via_pager((f"{line}\n" for line in lines), color=has_colours)

@@ -1,0 +1,165 @@
+"""Rows, written: as a table for people, or in a format for programs, the same cells in each.
+
+Every value is first made the kind of its column, as `tasks.queries.columns` declares it for views; columns
+that nobody declared, as those of a statement in SQL, keep the kinds of their values. So what is missing, true
+or a moment is written alike wherever the rows come from.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from winnow.flows.reports.output import escaped
+from winnow.flows.reports.rows.csv_lines import csv_lines, without_formulas
+from winnow.flows.reports.rows.json_lines import json_lines, json_list
+from winnow.flows.reports.rows.people import print_table
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.columns import Cell, Kind, cells, guessed_kind, kinds_of, untyped_cell
+from winnow.tasks.queries.printable import printable
+from winnow.tasks.spec.suggestions import unknown_name
+
+FileFormat = Literal["csv", "jsonl", "parquet"]
+Format = Literal["table", "csv", "json", "jsonl", "parquet"]
+Row = Mapping[str, Any]
+KindsOf = Callable[[Iterable[str]], Mapping[str, Kind]]
+
+
+def print_rows(
+    rows: Iterable[Row],
+    format_: Format,
+    output: Path | None = None,
+    *,
+    view: str | None = None,
+    columns: Sequence[str] = (),
+) -> None:
+    """Print rows, or write them to a file.
+
+    Args:
+        rows: All with the columns of the first.
+        format_: A table for people is fitted to the terminal; no other format leaves anything out.
+        output: The file; None for standard output.
+        view: Which view they are of, whose columns are declared; None for any other rows.
+        columns: Those that are wanted, in this order; all of them if empty.
+
+    Raises:
+        WinnowError: If the format needs a file and none is given, or there is no such column.
+    """
+    typed = _chosen(_typed(rows, view), columns)
+    if format_ == "parquet":
+        _write_parquet(typed, output, view)
+    elif format_ == "table":
+        with _opened(output) as file:
+            print_table(list(typed), file, all_columns=bool(columns))
+    elif output is not None:
+        with output.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(_lines(typed, format_))
+    else:
+        shown = _shown(format_)
+        for line in _lines(typed, format_):
+            sys.stdout.write(shown(line))
+
+
+def write_file(
+    path: Path, rows: Iterable[Row], kinds: KindsOf, format_: FileFormat, *, spreadsheet: bool = False
+) -> int:
+    """Write cells that are of their columns' kinds already; how many rows. Without any, no file is written.
+
+    Args:
+        path: The file.
+        rows: All with the columns of the first.
+        kinds: What each column holds, by the names of the columns.
+        format_: Of the file.
+        spreadsheet: Write csv so that no spreadsheet takes a text for a formula.
+    """
+    counted = _Counted(without_formulas(rows) if spreadsheet else rows)
+    first = next(counted, None)
+    if first is None:
+        return 0
+    found = chain([first], counted)
+    if format_ == "parquet":
+        from winnow.flows.reports.rows.parquet import write_parquet
+
+        write_parquet(path, kinds(first), found)
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(_lines(found, format_))
+    return counted.number
+
+
+class _Counted(Iterator[Row]):
+    """Rows, and how many of them were read."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = iter(rows)
+        self.number = 0
+
+    def __next__(self) -> Row:
+        row = next(self._rows)
+        self.number += 1
+        return row
+
+
+def _typed(rows: Iterable[Row], view: str | None) -> Iterator[dict[str, Cell]]:
+    if view is not None:
+        return cells(rows, view)
+    return ({name: untyped_cell(value) for name, value in row.items()} for row in rows)
+
+
+def _chosen(rows: Iterator[dict[str, Cell]], columns: Sequence[str]) -> Iterator[dict[str, Cell]]:
+    for row in rows:
+        for name in columns:
+            if name not in row:
+                raise WinnowError(unknown_name("column", name, list(row)))
+        yield {name: row[name] for name in columns} if columns else row
+
+
+def _lines(rows: Iterator[Row], format_: Format) -> Iterator[str]:
+    if format_ == "jsonl":
+        return json_lines(rows)
+    if format_ == "json":
+        return json_list(rows)
+    first = next(rows, None)
+    return iter(()) if first is None else csv_lines(first, chain([first], rows))
+
+
+def _write_parquet(rows: Iterator[dict[str, Cell]], output: Path | None, view: str | None) -> None:
+    if output is None:
+        raise WinnowError("parquet is not text: name a file with --output FILE.parquet")
+    if view is not None:
+        write_file(output, rows, lambda names: kinds_of(view, names), "parquet")
+        return
+    found = list(rows)  # what a column holds is known once all of it was seen
+    kinds = {name: guessed_kind(row[name] for row in found) or "text" for name in (found[0] if found else ())}
+    uniform = [
+        {name: _as_text(value) if kinds[name] == "text" else value for name, value in row.items()}
+        for row in found
+    ]
+    write_file(output, uniform, lambda _: kinds, "parquet")
+
+
+def _as_text(value: Cell) -> str | None:
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def _shown(format_: Format) -> Callable[[str], str]:
+    """What standard output is sent of a line: a terminal obeys what it is shown, a pipe gets it all."""
+    if not sys.stdout.isatty():
+        return str
+    return printable if format_ == "csv" else escaped
+
+
+class _opened:
+    """Standard output, or a file that is closed again."""
+
+    def __init__(self, output: Path | None) -> None:
+        self._file: TextIO = sys.stdout if output is None else output.open("w", encoding="utf-8", newline="")
+        self._is_own = output is not None
+
+    def __enter__(self) -> TextIO:
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_own:
+            self._file.close()

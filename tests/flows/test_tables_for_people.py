@@ -1,0 +1,99 @@
+"""Tables in a terminal: nothing is broken or folded, what is cut stays apart, what is left out is named."""
+
+import datetime as dt
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from winnow.flows.reports.rows.people import table_lines
+from winnow.flows.reports.rows.writer import print_rows
+from winnow.tasks.errors import WinnowError
+
+ROWS = [
+    {
+        "candidate": f"org/model-{size}b-instruct/{prompt}-prompt/temperature-0.7",
+        "best": size == 70 and prompt == "plain",
+        "status": "active",
+        "estimate": estimate,
+        "lower": 0.25,
+        "comparisons": count,
+        "decided_at": dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC),
+        "reason": None,
+    }
+    for size, prompt, estimate, count in (
+        (70, "plain", 0.5, 12_032),
+        (70, "other", 0.4375, 96),
+        (8, "plain", 0.0, 1_000_000),
+    )
+]
+NUMBERS = {"0.500", "0.438", "0.000", "0.250", "12,032", "96", "1,000,000"}
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_no_line_is_wider_than_the_terminal_and_no_number_is_broken(width):
+    lines = table_lines(ROWS, width)
+    table = [line for line in lines if not line.startswith("not shown: ")]
+    assert all(cell_len(line) <= width for line in table)
+    found = set(re.findall(r"(?<![\w.:-])\d[\d,]*(?:\.\d+)?(?![\w.:-])", "\n".join(table)))
+    assert found <= NUMBERS
+    assert "reason" not in "\n".join(lines)  # nothing is in it
+
+
+def test_names_that_are_cut_stay_apart():
+    names = [line.split("  ")[0] for line in table_lines(ROWS, 80)[1:4]]
+    assert len(set(names)) == 3
+    assert any("…" in name for name in names)
+
+
+@pytest.mark.parametrize("width", [80, 90, 100])
+def test_what_does_not_fit_is_named(width):
+    *table, last = table_lines(ROWS * 10, width)
+    shown = table[0].split()
+    assert last.startswith("not shown: ")
+    missing = last.removeprefix("not shown: ").partition(";")[0].split(", ")
+    assert [*shown, *missing] == [name for name in ROWS[0] if name != "reason"]
+
+
+def test_columns_that_were_asked_for_are_all_shown_one_below_the_other():
+    lines = table_lines(ROWS, 72, all_columns=True)
+    assert lines[0].split() == ["candidate", "org/model-70b-instruct/plain-prompt/temperature-0.7"]
+    assert [line.split()[0] for line in lines[:7]] == [name for name in ROWS[0] if name != "reason"]
+
+
+def test_a_pipe_gets_every_column_and_colours_are_for_those_who_want_them():
+    assert not any("\x1b" in line or "not shown" in line for line in table_lines(ROWS, None))
+    coloured = table_lines(ROWS, 200, has_colours=True)
+    assert [line.startswith("\x1b[32m") for line in coloured] == [False, True, False, False]
+
+
+def test_characters_that_are_two_columns_wide_are_counted_as_two():
+    rows = [{"candidate": "日本語" * 12 + str(n), "estimate": 0.5} for n in range(2)]
+    lines = table_lines(rows, 40)
+    assert {cell_len(line) for line in lines} == {40}
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.5, None, 0.25], ["0.500", "", "0.250"]),
+        ([12.5, 999.25], ["12.5", "999.2"]),
+        ([1e-9, 0.5], ["1e-09", "0.5"]),
+        ([float("nan"), 0.5], ["nan", "0.500"]),
+        ([123_456.7], ["123,457"]),
+        ([0.0], ["0.000"]),
+    ],
+)
+def test_a_column_has_one_number_of_decimals(values, shown):
+    lines = table_lines([{"row": "r", "x": value} for value in values], 80)
+    assert [line[1:].strip() for line in lines[1:]] == shown
+
+
+def test_a_column_that_does_not_exist_is_a_sentence(capsys):
+    print_rows(ROWS, "csv", columns=["estimate", "candidate"])
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        '"estimate","candidate"',
+        '0.5,"org/model-70b-instruct/plain-prompt/temperature-0.7"',
+    ]
+    with pytest.raises(WinnowError, match="unknown column 'estimat'; did you mean 'estimate'"):
+        print_rows(ROWS, "csv", columns=["estimat"])
