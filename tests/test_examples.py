@@ -26,6 +26,7 @@ from winnow.tasks.spec.yaml_file import load_spec
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "examples").glob("*.yaml"))
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 SCHEMA = jsonschema.Draft202012Validator(campaign_schema(selectors=(), judges=(), providers=()))
 ROUNDS = 6
 
@@ -112,7 +113,7 @@ def test_init_copies_an_example_of_its_question(objective):
 
 def test_the_table_of_examples_names_all_of_them():
     table = (ROOT / "examples" / "README.md").read_text()
-    assert set(re.findall(r"^\| `([\w.-]+)`", table, re.M)) == {file.name for file in FILES}
+    assert set(re.findall(r"^\| `([\w.-]+)`", table, re.M)) == {file.name for file in (*FILES, *SCRIPTS)}
 
 
 @pytest.mark.parametrize(

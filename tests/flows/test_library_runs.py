@@ -4,17 +4,22 @@ import ast
 import asyncio
 import json
 import os
+import runpy
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 from scripted_engines import ScriptedEngine, letter
 
 import winnow
+from winnow.algorithms.state import registered
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 class Engine(ScriptedEngine):
@@ -145,6 +150,20 @@ def test_an_interrupt_finishes_the_round_and_the_next_call_goes_on(spec, monkeyp
     found = here()
     assert is_the_answer(found)
     assert found.comparisons().head(len(before)).equals(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("any_function.py", "'What is {}?' is best, proven"),
+        ("own_pieces.py", "careful/plain proven"),
+    ],
+)
+def test_a_script_of_the_examples_runs_as_it_stands(tmp_path, monkeypatch, capsys, name, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registered, "_registered", {})
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert capsys.readouterr().out.startswith(said)
 
 
 @pytest.mark.parametrize(
