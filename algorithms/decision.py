@@ -32,6 +32,7 @@ Reason = Literal[
 ArmStatus = Literal[
     "active",
     "best",
+    "top",
     "tied",
     "chosen",
     "eliminated",
@@ -50,10 +51,13 @@ ArmStatus = Literal[
 
 * active: still in question.
 * best: shown to be the best of the arms that were not dropped; at most one arm.
-* tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are.
+* top: shown to be one of the m best of the arms that were not dropped, where m are looked for.
+* tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are; where
+  the m best are looked for, its mean is that of the last of them, as that of an arm beyond them is.
 * chosen: the cheapest arm that was shown to be within epsilon of the best, where it is not the best itself.
-* eliminated: shown not to be the best.
-* not-better: shown only to be no better than the best by more than epsilon; it may be worse, or as good.
+* eliminated: shown not to be the best, or not to be one of the m best.
+* not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it may be
+  worse, or as good.
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.
@@ -122,7 +126,7 @@ HEURISTIC = Claim(kind="heuristic")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Differences:
-    """How much higher each arm's mean is than that of one of them, by scores on the same examples."""
+    """How much higher each arm's mean is than that of one of them."""
 
     against: int
     """The arm that all others are compared with."""
@@ -192,7 +196,7 @@ class Decision:
     unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
     could be shown with them."""
     differences: Differences | None = None
-    """How the others compare with one arm, where the method compares them on the same examples."""
+    """How the others compare with one arm, where the method says so: a baseline, or `best`."""
     bets: Bets | None = None
     """What is known of each arm by bets, where the method rules arms out by them."""
 

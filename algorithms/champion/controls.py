@@ -6,6 +6,8 @@ examples before a batch, so whatever weights the past gives them, what they say 
 over those that the arm was not told has mean 0 for its next draw. The weights decide only how much is saved.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from winnow.algorithms.champion.draws import Draws, Grouped, History
@@ -19,6 +21,17 @@ POOLED_DRAWS = 20.0  # of all arms, that stand beside an arm's own in its weight
 RIDGE, PRIOR = 0.1, np.array([0.3, 0.3, 0.0])
 """The weights' prior, worth this much of variance summed over draws; a history has to earn its own."""
 LEAST_BOUND = 1e-9
+
+
+class Band(NamedTuple):
+    """The controls of B draws, of mean 0 over what was left before each, and how far they may reach."""
+
+    values: FloatArray
+    """Shape (B,)."""
+    below: FloatArray
+    """Shape (B,), minus the least that each may be, not negative."""
+    above: FloatArray
+    """Shape (B,), the most that each may be, not negative."""
 
 
 class Controls:
@@ -53,14 +66,14 @@ class Controls:
         self._within, self._across = with_more(self._within, count), with_more(self._across, count)
         self.weights, self._explained = with_more(self.weights, count), with_more(self._explained, count)
 
-    def before(self, batch: Grouped, untold: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """The controls of a batch and their bounds, shapes (B,) and (B,).
+    def before(self, batch: Grouped, untold: BoolArray) -> Band:
+        """The controls of a batch and their bounds.
 
         Args:
             batch: Pairs of G arms.
             untold: Shape (G, N), of which examples each arm was not told before the batch.
         """
-        control, most = np.zeros(len(batch.examples)), np.zeros(len(batch.examples))
+        band = Band(*np.zeros((3, len(batch.examples))))
         for arm, start, size, free in zip(batch.arms, batch.starts, batch.sizes, untold, strict=True):
             weights = self.weights[arm]
             if not weights.any():
@@ -75,9 +88,10 @@ class Controls:
             # What is left before each draw, the earlier ones of the batch being gone.
             sums = left.sum() - (drawn.cumsum() - drawn)
             means = sums / (len(left) - np.arange(size))
-            control[mine] = drawn - means
-            most[mine] = np.maximum(means - left.min(), 0.0) + LEAST_BOUND
-        return control, most
+            band.values[mine] = drawn - means
+            band.below[mine] = np.maximum(means - left.min(), 0.0) + LEAST_BOUND
+            band.above[mine] = np.maximum(left.max() - means, 0.0) + LEAST_BOUND
+        return band
 
     def features_of(self, examples: IntArray) -> FloatArray:
         """Shape (B, F)."""

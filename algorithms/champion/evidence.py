@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from winnow.algorithms.champion.controls import Controls
+from winnow.algorithms.champion.controls import Band, Controls
 from winnow.algorithms.champion.draws import Draws, Grouped, History, Played
 from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.race import Race
@@ -33,6 +33,7 @@ class Evidence:
         level: The wealth at which each of these arms is out.
         epsilon: How far T is above the champion's mean.
         past: Shape (N,), what a history says of the examples; None without one.
+        top_m: m, how many of the best arms are looked for.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class Evidence:
         level: float,
         epsilon: float,
         past: FloatArray | None,
+        top_m: int = 1,
     ) -> None:
+        self.top_m = top_m
         self.n_arms, self.n_examples = n_arms, n_examples
         self.mode, self._epsilon = mode, epsilon
         self.levels = np.full(n_arms, level)
@@ -54,13 +57,13 @@ class Evidence:
         self.in_race = True
         """Whether all draws so far were on common examples."""
         self.champion: int | None = None
-        """L, the best of the filled rows."""
+        """L, of the filled rows the one with the m-th highest mean."""
         self.total = math.nan
         """N T: the champion's mean and epsilon, times N."""
         self.active = np.ones(n_arms, dtype=np.bool_)  # (K,) not dropped
-        self.is_out = np.zeros(n_arms, dtype=np.bool_)  # (K,) shown not to be the best, beyond epsilon
+        self.is_out = np.zeros(n_arms, dtype=np.bool_)  # (K,) shown not to be of the best, beyond epsilon
         self.is_beaten = np.zeros(n_arms, dtype=np.bool_)
-        """Shape (K,), arms shown not to be the best even at an epsilon of 0."""
+        """Shape (K,), arms shown not to be among the m best even at an epsilon of 0."""
         # (K,) raced against an arm that was dropped
         self._met_dropped: BoolArray = np.zeros(n_arms, dtype=np.bool_)
         self._wealths = Wealths(n_arms)
@@ -89,15 +92,20 @@ class Evidence:
 
     @property
     def is_decided(self) -> bool:
-        """Whether an arm is known that no other one beats by more than epsilon."""
+        """Whether m arms are known that no other one beats any of by more than epsilon."""
         alive = self.alive
-        if np.count_nonzero(alive) == 1:
-            return bool(self._has_score()[alive][0])
         if self.champion is None:
-            return False
+            is_left = 1 <= np.count_nonzero(alive) <= self.top_m
+            return bool(is_left and self._has_score()[alive].all())
         is_open = alive & ~self.is_settled
-        is_open[self.champion] = False
+        is_open[self.top] = False
         return not is_open.any()
+
+    @property
+    def top(self) -> IntArray:
+        """The m arms with the highest means among the filled rows, best first; fewer where fewer are full."""
+        full = np.flatnonzero(self.active & self._is_full() & self._has_score())
+        return full[np.argsort(-self.draws.low[full], kind="stable")][: self.top_m]
 
     def wealths(self, arms: IntArray) -> FloatArray:
         """M of some arms, shape (A,), and before any row was filled the part of it that is known, w R.
@@ -125,20 +133,23 @@ class Evidence:
         self._rule_out_by_race()
         self._crown()
 
-    def tell(self, batch: Grouped, untold: BoolArray) -> None:
+    def tell(self, batch: Grouped, untold: BoolArray) -> Band:
         """Absorb draws that every arm has of its own; the race, if it was still on, is left.
 
         Args:
             batch: Draws of G arms.
             untold: Shape (G, N), of which examples each was not told before.
+
+        Returns:
+            The controls that the draws were bet on with.
         """
         if self.in_race:
             self.in_race = False
             self.controls.weigh(np.flatnonzero(self.draws.count > 0), self.draws)
-        control, most = self.controls.before(batch, untold)
+        band = self.controls.before(batch, untold)
         is_test = self.champion is not None
         adaptive = self._adaptive_bets(batch.arms)[batch.group] if is_test else np.zeros(len(batch.examples))
-        played = self.draws.next_of(batch, control, most, adaptive)
+        played = self.draws.next_of(batch, band.values, band.below, adaptive)
         if is_test:
             self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
         self._absorb(batch, played)
@@ -146,6 +157,7 @@ class Evidence:
         if is_test:
             self._rule_out(batch.arms)
         self._crown()
+        return band
 
     def add_arms(self, levels: FloatArray) -> None:
         """Let more arms take part, each on an order of examples of its own; the race, if still on, is left.
@@ -200,15 +212,15 @@ class Evidence:
         return np.where(self.draws.count[arms] > 0, bets, FIRST_ADAPTIVE)
 
     def _crown(self) -> None:
-        """Make the best of the filled rows the champion, and test all others against it anew."""
-        full = np.flatnonzero(self.active & self._is_full() & self._has_score())
-        if full.size == 0:
+        """Make the m-th best of the filled rows the champion, and test all others against it anew."""
+        top = self.top
+        if top.size < self.top_m:
             return
-        best = int(full[self.draws.low[full].argmax()])
+        best = int(top[-1])
         if self.champion is not None and self.draws.low[best] <= self.draws.low[self.champion] + self._slack:
             return
         self.champion = best
-        self.is_out[best] = self.is_beaten[best] = False
+        self.is_out[top] = self.is_beaten[top] = False
         self.total = float(self.draws.low[best]) + self._epsilon * self.n_examples
         if self._untested is None:
             self._untested = self.draws.count.copy()

@@ -55,6 +55,7 @@ class Race:
         self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
         self.has_met = np.zeros((n_arms, n_arms), dtype=np.bool_)
         """Shape (K, K), whether the arm of the row was bet against the arm of the column."""
+        self._told: list[tuple[IntArray, FloatArray]] = []  # arms (A,) and their scores (A, B), by batch
 
     def add_arms(self, count: int) -> None:
         """Append arms that are not in the race."""
@@ -80,7 +81,7 @@ class Race:
         Args:
             arms: Shape (A,), the arms in the race, at least 2.
             scores: Shape (A, B), on B examples drawn uniformly from those not told; NaN where unscored.
-            bets: Whether to bet at all; without, products are not kept.
+            bets: Whether to bet at all; without, neither products nor scores are kept.
         """
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
         if bets and len(arms) > 1:
@@ -88,9 +89,19 @@ class Race:
             self._bet(arms, low, high, opponents)
             self._remember(arms, opponents)
             self.products[np.ix_(arms, arms)] += low @ low.T
+            self._told.append((arms, scores))
         self.columns[arms] += scores.shape[1]
         self.low[arms] += low.sum(axis=1)
         self.high[arms] += high.sum(axis=1)
+
+    def differences(self, arm: int, other: int) -> FloatArray:
+        """An arm's scores less another's on the columns of both, in order; NaN where either is unscored."""
+        found = [
+            scores[arms == arm][0] - scores[arms == other][0]
+            for arms, scores in self._told
+            if (arms == arm).any() and (arms == other).any()
+        ]
+        return np.concatenate(found) if found else np.zeros(0)
 
     def _remember(self, arms: IntArray, opponents: Opponents) -> None:
         """Note who was bet against whom."""

@@ -14,6 +14,7 @@ from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.mode import Start, mode_of
 from winnow.algorithms.champion.past import past_ease
 from winnow.algorithms.champion.switch import race_costs_more
+from winnow.algorithms.champion.the_best import check_top_m
 from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
 from winnow.algorithms.decision import Bets, Decision
@@ -56,6 +57,8 @@ class Champion:
             and of `epsilon` is for the best, half for the cheapest, so that no arm is better than the chosen
             one by more than `epsilon`. It needs both.
         costs: Shape (K,), what each arm costs, fixed beforehand; in a campaign's file, by candidate.
+        top_m: m, to find the m best arms: no arm that is left out has a mean that is above one of theirs by
+            more than `epsilon`. With more than 1, m rows are filled and there is no race.
         history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN where missing: what
             its best rows found easy is a control variate. The guarantee holds whatever is in it; how much an
             arm's scores go with it is learned from the campaign.
@@ -73,21 +76,25 @@ class Champion:
         additions: Additions = "stated",
         prefer: Prefer = "mean",
         costs: FloatArray | None = None,
+        top_m: int = 1,
         history: FloatArray | None = None,
     ) -> None:
+        check_top_m(top_m, setting.n_arms, start, prefer)
         thrift = thrift_of(setting, costs) if prefer == "cost" else None
         if thrift is not None and setting.delta is not None:  # half of both is for the best
             setting = replace(setting, delta=setting.delta / 2.0, epsilon=setting.epsilon / 2.0)
         self._setting = setting
-        self._mode = mode_of(setting.n_arms, setting.n_examples, start)
+        self._mode = mode_of(setting.n_arms, setting.n_examples, "champion" if top_m > 1 else start)
         self._matrix = ScoreMatrix(setting)
-        self._verdict = Verdict(setting, self._matrix, dropping, additions)
+        self._verdict = Verdict(setting, self._matrix, self._mode, dropping, additions, top_m)
         self._verdict.thrift = self._thrift = thrift
         level = float(self._verdict.levels[0])
         past = None
         if history is not None:
             past = past_ease(History.checked(history, setting.n_examples).scores)
-        self.evidence = Evidence(setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon, past)
+        self.evidence = Evidence(
+            setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon, past, top_m
+        )
         self.rounds_told = 0
         """Batches told so far."""
         self.out_in_round = np.full(setting.n_arms, -1)
@@ -153,11 +160,11 @@ class Champion:
         scores = self._matrix.tell(batch, outcomes)
         if len(batch) == 0:
             return
-        self._verdict.tell(batch, scores)
         if self._thrift is not None:
             self._thrift.tell(batch, scores, self._matrix.active)
-            if self._thrift.has_begun:
-                return  # what was found out of the best is a fact now
+            if self._thrift.has_begun:  # what was found out of the best is a fact now
+                self._verdict.tell(Grouped.of(batch.arms, batch.examples, scores), None)
+                return
         self._tell_evidence(batch, scores)
         champion = self.evidence.champion
         if self._thrift is not None and self.evidence.is_decided and champion is not None:
@@ -166,10 +173,12 @@ class Champion:
     def _tell_evidence(self, batch: Batch, scores: FloatArray) -> None:
         grouped = Grouped.of(batch.arms, batch.examples, scores)
         columns = self._columns_of(batch, scores) if self.evidence.can_race else None
+        band = None
         if columns is not None:
             self.evidence.tell_columns(grouped, np.flatnonzero(self.evidence.alive), columns)
         else:
-            self.evidence.tell(grouped, self._untold_before(grouped))
+            band = self.evidence.tell(grouped, self._untold_before(grouped))
+        self._verdict.tell(grouped, band)
         if not np.array_equal(self._matrix.active, self.evidence.active):
             self.evidence.drop(self._matrix.active, self._verdict.levels)
         self._note_who_is_out()

@@ -1,11 +1,64 @@
-"""Intervals of arms that came in several lists, for showing: nothing is decided by them."""
+"""Intervals of the means of arms that came in several lists, for showing: nothing is decided by them."""
 
+from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
-from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.algorithms.bounds.confidence import Control, FinitePopulationIntervals, Wealth
+from winnow.algorithms.champion.controls import Band
+from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+
+
+class ControlledWealth(Wealth):
+    """The capital of bets on scores less the control that was announced, if one was."""
+
+    announced: Control | None = None
+
+    def bet(
+        self,
+        arm: int,
+        scores: FloatArray,
+        window: slice,
+        is_draw: BoolArray | None = None,
+        control: Control | None = None,
+    ) -> None:
+        """Absorb the next scores of an arm, shape (B,); what was announced is used up."""
+        announced, self.announced = self.announced, None
+        super().bet(arm, scores, window, is_draw, announced if control is None else control)
+
+
+class ControlledIntervals(FinitePopulationIntervals):
+    """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
+
+    The promise and what it assumes are those of `FinitePopulationIntervals`; besides, that the controls of
+    draws were fixed before their scores were known and have mean 0 over what was left. What goes for a score
+    goes for one less such a control. The estimates are means of these.
+    """
+
+    def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
+        super().__init__(n_arms, n_examples, alpha)
+        self._low_wealth, self._high_wealth = (
+            ControlledWealth(n_arms, n_examples, alpha / (2 * n_arms), self._grid) for _ in range(2)
+        )
+        self._too_low, self._too_high = self._low_wealth, self._high_wealth
+        self._bands: list[deque[Band | None]] = [deque() for _ in range(n_arms)]
+
+    def tell(self, batch: Grouped, band: Band | None) -> None:
+        """Absorb draws of some arms, with their controls if they have any."""
+        for arm, start, size in zip(batch.arms.tolist(), batch.starts, batch.sizes, strict=True):
+            mine = slice(start, start + size)
+            self._bands[arm].append(None if band is None else Band(*(each[mine] for each in band)))
+        self.update(batch.rows, batch.scores)
+
+    def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
+        band = self._bands[arm].popleft()
+        if band is not None:
+            self._draw_sums[arm] -= band.values[is_draw & ~np.isnan(scores)].sum()
+            self._low_wealth.announced = Control(band.values, band.above)
+            self._high_wealth.announced = Control(-band.values, band.below)
+        super()._settle(arm, scores, is_draw)
 
 
 class ShownIntervals:
@@ -13,25 +66,29 @@ class ShownIntervals:
 
     A list may be chosen by all that was told before it: its arms' draws begin after that. So the error
     probabilities of the lists add up.
+
+    Args:
+        n_examples: N.
+        alpha_of: The error probability of the list of a number, counted from 0.
     """
 
     def __init__(self, n_examples: int, alpha_of: Callable[[int], float]) -> None:
         self._n_examples, self._alpha_of = n_examples, alpha_of
-        self._lists: list[FinitePopulationIntervals] = []
+        self._lists: list[ControlledIntervals] = []
         self._starts = [0]
 
     def add_arms(self, count: int) -> None:
         """Append a list of arms."""
         alpha = self._alpha_of(len(self._lists))
-        self._lists.append(FinitePopulationIntervals(count, self._n_examples, alpha))
+        self._lists.append(ControlledIntervals(count, self._n_examples, alpha))
         self._starts.append(self._starts[-1] + count)
 
-    def update(self, arms: IntArray, scores: FloatArray) -> None:
-        """Absorb scores, shape (B,), NaN where unscored, in the order of their draws."""
+    def tell(self, batch: Grouped, band: Band | None) -> None:
+        """Absorb draws in their order, with their controls if they have any."""
         for intervals, start, end in zip(self._lists, self._starts, self._starts[1:], strict=False):
-            mine = (arms >= start) & (arms < end)
-            if mine.any():
-                intervals.update(arms[mine] - start, scores[mine])
+            first, last = np.searchsorted(batch.arms, [start, end])
+            if first < last:
+                intervals.tell(*_part(batch, band, slice(int(first), int(last)), start))
 
     @property
     def estimates(self) -> FloatArray:
@@ -47,3 +104,19 @@ class ShownIntervals:
     def upper(self) -> FloatArray:
         """Upper ends, shape (K,)."""
         return np.concatenate([each.upper for each in self._lists])
+
+
+def _part(batch: Grouped, band: Band | None, arms: slice, offset: int) -> tuple[Grouped, Band | None]:
+    """The draws of some of the arms of a batch, these counted from `offset`."""
+    starts, sizes = batch.starts[arms], batch.sizes[arms]
+    pairs = slice(int(starts[0]), int(starts[-1] + sizes[-1]))
+    part = Grouped(
+        arms=batch.arms[arms] - offset,
+        starts=starts - starts[0],
+        sizes=sizes,
+        group=batch.group[pairs] - arms.start,
+        place=batch.place[pairs],
+        examples=batch.examples[pairs],
+        scores=batch.scores[pairs],
+    )
+    return part, None if band is None else Band(*(each[pairs] for each in band))

@@ -11,8 +11,13 @@ from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
+from winnow.algorithms.champion.controls import Band
+from winnow.algorithms.champion.differences import by_means, by_race, differences
+from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.shown_intervals import ShownIntervals
+from winnow.algorithms.champion.the_best import TheBest, below_the_best, known_best
 from winnow.algorithms.champion.thrift import Thrift
 from winnow.algorithms.decision import (
     EXACT,
@@ -21,11 +26,11 @@ from winnow.algorithms.decision import (
     ArmStatus,
     Claim,
     Decision,
+    Differences,
     Raise,
     Reason,
     statuses,
 )
-from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 from winnow.algorithms.state.growing import with_more
 
@@ -57,12 +62,19 @@ class Verdict:
     delta P(J >= j), and the sum over j is delta E(J + 1). What is reserved for holds whatever decides
     about J.
 
-    Intervals are for showing. Those of each list hold for all of its arms at once at a `delta` of their own,
-    or at `delta` in all where additions are expected, and decide nothing.
+    Intervals of means and of differences are for showing, and decide nothing. They all hold at once, with a
+    `delta` of their own for every list of arms, or `delta` in all where additions are expected;
+    docs/how-differences-are-bounded.md has the proof.
     """
 
     def __init__(
-        self, setting: Setting, matrix: ScoreMatrix, dropping: Dropping, additions: Additions
+        self,
+        setting: Setting,
+        matrix: ScoreMatrix,
+        mode: Mode,
+        dropping: Dropping,
+        additions: Additions,
+        top_m: int,
     ) -> None:
         self._setting = setting
         self._matrix = matrix
@@ -72,8 +84,11 @@ class Verdict:
         """The search for a cheaper arm that follows, where there is one."""
         self.delta = interval_alpha(setting)
         """The probability of an error that the tests are made at."""
-        self._intervals = ShownIntervals(setting.n_examples, self._alpha_of) if setting.intervals else None
-        if self._intervals is not None:
+        self._mode, self._top_m = mode, top_m
+        self._share = self.delta / (1 + self._has_pairs)  # of intervals of means, and of those of pairs
+        self._intervals: ShownIntervals | None = None
+        if setting.intervals:
+            self._intervals = ShownIntervals(setting.n_examples, self._alpha_of)
             self._intervals.add_arms(setting.n_arms)
 
     @property
@@ -87,10 +102,10 @@ class Verdict:
         if self._intervals is not None:
             self._intervals.add_arms(count)
 
-    def tell(self, batch: Batch, scores: FloatArray) -> None:
-        """Follow the matrix, which has accepted these scores."""
+    def tell(self, batch: Grouped, band: Band | None) -> None:
+        """Follow the matrix, which has accepted a batch; `band` are the controls of its draws."""
         if self._intervals is not None:
-            self._intervals.update(batch.arms, scores)
+            self._intervals.tell(batch, band)
 
     @property
     def levels(self) -> FloatArray:
@@ -99,7 +114,7 @@ class Verdict:
             return np.full(len(self._list_of), np.inf)
         shares = _reserved(self._n_dropped) if self._dropping == "reserved" else 1.0
         of_lists = _reserved(self._list_of) if self._additions == "expected" else np.ones(len(self._list_of))
-        return np.asarray(shares * of_lists / self.delta)
+        return np.asarray(self._top_m * shares * of_lists / self.delta)
 
     def room(self, evidence: Evidence) -> int:
         """How many pairs may be asked; 0 when stopped."""
@@ -129,9 +144,36 @@ class Verdict:
             stop=reason != "running",
             reason=reason,
             claim=claim,
+            differences=self._differences(evidence, best, status, has_ended=reason != "running"),
         )
         check_possible(decision, *matrix.possible_means, matrix.fully_scored, by_intervals=False)
         return decision
+
+    def _differences(
+        self, evidence: Evidence, best: int | None, status: tuple[ArmStatus, ...], *, has_ended: bool
+    ) -> Differences | None:
+        """How far the others are from the best one, or the last of the m best.
+
+        Pairs of the race are only looked at once it has ended.
+        """
+        intervals = self._intervals
+        members = [arm for arm, each in enumerate(status) if each == "top"]
+        if members:
+            best = min(members, key=lambda arm: (self._matrix.sums[arm], -arm))
+        delta = self.delta * (1 if self._additions == "expected" else 1 + self.n_additions)
+        if intervals is None or best is None or delta >= 1.0:
+            return None
+        ends = by_means(intervals.estimates, intervals.lower, intervals.upper, best)
+        n_first, is_full = self._setting.n_arms, self._matrix.fully_scored[best]
+        if has_ended and self._has_pairs and best < n_first and not is_full:
+            pairs = by_race(evidence.race, best, n_first, self._setting.n_examples, self._share)
+            ends = ends.within(pairs)
+        return differences(ends, best, delta)
+
+    @property
+    def _has_pairs(self) -> bool:
+        """Whether differences on the common examples of a race are bet on, too; the grid's size decides."""
+        return self._mode.weight > 0.0
 
     def _reason(self, evidence: Evidence) -> Reason:
         matrix, setting = self._matrix, self._setting
@@ -154,17 +196,14 @@ class Verdict:
         certain = standing_of(self._matrix, *self._matrix.possible_means, self._setting.epsilon)
         has_begun_again = self.thrift is not None and self.thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
+        if self._top_m > 1:
+            return self._answer_of_many(evidence, estimates, has_ended=has_ended, is_open=reason == "budget")
         if has_ended and certain.good_enough.any() and not has_begun_again:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
             spent = self.thrift.delta if self.thrift is not None and self.thrift.chosen is not None else 0.0
-            claim = Claim(
-                kind="proven",
-                delta=self._stated + spent,
-                raised_by=self._raised_by,
-                assumptions=("planned-additions",) if "added" in self._raised_by else (),
-            )
+            claim = self._proven_claim(spent)
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
         is_out = evidence.is_out | (certain.eliminated & evidence.alive)
@@ -175,6 +214,34 @@ class Verdict:
         status = statuses(len(is_out), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._setting.delta is None
         return best, status, HEURISTIC if is_open else NOTHING_CLAIMED
+
+    def _answer_of_many(
+        self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool, is_open: bool
+    ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
+        """The first of the m best arms, what is known of each, and what may be claimed."""
+        matrix = self._matrix
+        known = known_best(matrix, self._top_m, self._setting.epsilon) if has_ended else None
+        if known is None and has_ended and evidence.is_decided:
+            members, claim = evidence.top, self._proven_claim()
+        elif known is not None:
+            members, claim = known, EXACT
+        else:
+            is_beaten = (evidence.is_beaten | below_the_best(matrix, self._top_m)) & evidence.active
+            ranked = np.where(evidence.alive & ~is_beaten & ~np.isnan(estimates), estimates, -np.inf)
+            best = int(ranked.argmax()) if ranked.max() > -np.inf else None
+            status = statuses(len(ranked), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
+            return best, status, HEURISTIC if is_open and self._setting.delta is None else NOTHING_CLAIMED
+        groups = TheBest.of(matrix, members).groups(evidence.is_beaten, evidence.active)
+        return int(members[0]), statuses(matrix.n_arms, groups), claim
+
+    def _proven_claim(self, spent: float = 0.0) -> Claim:
+        """What is proven, with what was spent of delta on another question."""
+        return Claim(
+            kind="proven",
+            delta=self._stated + spent,
+            raised_by=self._raised_by,
+            assumptions=("planned-additions",) if "added" in self._raised_by else (),
+        )
 
     def _proven(self, evidence: Evidence, best: int) -> tuple[ArmStatus, ...]:
         """The statuses once all arms but the best are out or told in full."""
@@ -215,12 +282,15 @@ class Verdict:
     @property
     def _stated(self) -> float:
         """The probability of an error that an answer states; it may be above 1."""
-        times: dict[Raise, int] = {"dropped": self._n_dropped + 1, "added": self.n_additions + 1}
+        times: dict[Raise, float] = {
+            "dropped": 1.0 + self._n_dropped / self._top_m,
+            "added": self.n_additions + 1,
+        }
         return math.prod(times[each] for each in self._raised_by) * self.delta
 
     def _alpha_of(self, number: int) -> float:
-        """The error probability of the intervals of a list, counted from 0."""
-        return self.delta / float(_reserved(number)) if self._additions == "expected" else self.delta
+        """The error probability of the intervals of a list's means, the lists counted from 0."""
+        return self._share / float(_reserved(number)) if self._additions == "expected" else self._share
 
 
 def _reserved(count: ArrayLike) -> FloatArray:

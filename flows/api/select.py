@@ -27,8 +27,10 @@ class Selection(Generic[Candidate]):
 
     best: Candidate | None
     """The candidate to choose; None where no score is known."""
+    top: tuple[Candidate, ...]
+    """With `top_m`, those shown to be among the m best and not tied for the last place, best first."""
     tied: tuple[Candidate, ...]
-    """The candidates that share the first place, where several do."""
+    """The candidates that share the first place, or the last places of the m best, where several do."""
     claim: Claim
     """What is proven of `best`, with what probability of an error, under which assumptions."""
     decision: Decision
@@ -109,9 +111,12 @@ def select(
         comparisons += len(pairs)
         round_ += 1
     decision = chooser.decision()
+    arms = sorted(range(len(candidates)), key=lambda arm: (arm != decision.best, -decision.estimates[arm]))
+    top = tuple(candidates[arm] for arm in arms if decision.status[arm] == "top")
     tied = tuple(each for each, status in zip(candidates, decision.status, strict=True) if status == "tied")
     return Selection(
         best=None if decision.best is None else candidates[decision.best],
+        top=top,
         tied=tied,
         claim=decision.claim,
         decision=decision,

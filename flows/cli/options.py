@@ -5,12 +5,24 @@ from typing import Annotated
 
 import typer
 
+from winnow.flows.reports.last_database import DEFAULT_STORAGE as DEFAULT_STORAGE
+from winnow.flows.reports.last_database import to_read
 from winnow.flows.run.log_format import LogFormat, LogLevel
 
 Storage = Annotated[
     str,
     typer.Option(
         "--storage", envvar="WINNOW_STORAGE", help="URL of the results database.", show_default=True
+    ),
+]
+ReadStorage = Annotated[
+    str,
+    typer.Option(
+        "--storage",
+        envvar="WINNOW_STORAGE",
+        help="URL of the results database; the last one used here where this is not there.",
+        show_default=True,
+        callback=to_read,
     ),
 ]
 SpecStorage = Annotated[
@@ -67,8 +79,6 @@ AllowHost = Annotated[
 TokenOption = Annotated[
     bool, typer.Option("--token/--no-token", help="Ask readers for a token (WINNOW_TOKEN, or one made anew).")
 ]
-
-DEFAULT_STORAGE = "sqlite:///winnow.db"
 
 
 def overrides_of(

@@ -134,6 +134,7 @@ def simulate(
     from winnow.flows.simulate.report import SimulationReport
     from winnow.flows.simulate.tables import Given, make_world
     from winnow.tasks.simulation.results import measure_by, metric_for
+    from winnow.tasks.simulation.simulate import require_arms
     from winnow.tasks.simulation.simulate import simulate as runs_of
 
     contestants = _contestants(_named(selector), delta)
@@ -156,6 +157,7 @@ def simulate(
         types=types,
     )
     world, subject = make_world(objective, contestants, given)
+    require_arms(contestants, len(subject.candidates))
     if subject.is_partial:
         _require_no_metric(chosen, subject)
         measured = "coverage"

@@ -44,7 +44,8 @@ def _where(status: CampaignStatus, storage: str) -> list[tuple[str, str]]:
     """Where everything is, and the commands that show more and go on."""
     lines = [
         ("database", storage),
-        ("see", f"winnow query {status.name} leaderboard --storage {storage}"),
+        ("page", f"winnow report {status.name} --html {status.name}.html --storage {storage}"),
+        ("browse", f"winnow view --storage {storage}"),
     ]
     if status.answer.standing is not None and status.answer.standing.mean is not None:
         lines.append(("serve", f"winnow route {status.name} --export DIR --storage {storage}"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from winnow.flows import exit_codes
 from winnow.flows.prefect_support.crashed_runs import mark_zombies
 from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
+from winnow.flows.reports.last_database import remember
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import print_summary
 from winnow.flows.run.log_format import notice
@@ -41,6 +42,7 @@ def store_campaign(checked: ResolvedCampaign, family: str | None = None) -> None
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
         open_campaign(database, checked, family)
+    remember(checked.spec.storage)
 
 
 def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> int:

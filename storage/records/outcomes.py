@@ -29,7 +29,7 @@ from winnow.storage.records.values import (
 )
 
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
-BY_THE_BEST = ("best", "tied", "not-better")
+BY_THE_BEST = ("best", "top", "tied", "not-better")
 """Statuses of a decision that compare a candidate with the best one."""
 GAME_FIELDS = tuple(field.name for field in fields(NewGame))
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)

@@ -89,6 +89,7 @@ def answer_of(
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
         baseline=baseline,
+        top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
@@ -149,8 +150,10 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
         return "policy"
     if decision.best is None or claim.kind == "none":
         return "undecided"
-    if claim.kind != "heuristic" and not {"best", "tied"} & set(decision.status):
+    if claim.kind != "heuristic" and not {"best", "top", "tied"} & set(decision.status):
         return "none"  # it is settled that nobody beats or ties every other
+    if "top" in decision.status:
+        return "winner"
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
 
 

@@ -15,7 +15,8 @@ from winnow.tasks.objectives.route.status import Standing
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
 """How a campaign ended:
 
-* winner: one candidate is the answer; to certify, the cheapest certified one.
+* winner: one candidate is the answer, or the m best where so many are looked for; to certify, the cheapest
+  certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
 * decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
@@ -28,7 +29,7 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How much higher a candidate's mean is than that of another one, by scores on the same examples."""
+    """How much higher a candidate's mean is than that of another one."""
 
     against: str
     estimate: float | None
@@ -106,6 +107,8 @@ class Answer:
     epsilon: float = 0.0
     baseline: str | None = None
     """What the others are held against, where that is the question and not who is the best."""
+    top_m: int = 1
+    """How many of the best are looked for."""
     costs: Mapping[str, float] | None = None
     """What each candidate costs, where the cheapest that is good enough is looked for."""
     servers: tuple[CanaryChange, ...] = ()
@@ -138,6 +141,19 @@ class Answer:
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
+    def runner_up(self) -> CandidateStanding | None:
+        """Who comes next to the best, or to the last of the m best; not who is tied with it."""
+        known = [
+            (each.difference.estimate, each)
+            for each in self.candidates
+            if each.difference is not None
+            and each.difference.estimate is not None
+            and each.difference.against in (self.best, *self.top, *self.tied)
+            and each.status not in ("dropped", "top", "tied")
+        ]
+        return max(known, key=lambda pair: pair[0])[1] if known else None
+
+    @property
     def held_out_mean(self) -> float | None:
         """The mean of the best candidate on the held-out examples, once all of them are done."""
         return None if self.held_out is None else self.held_out.mean
@@ -150,6 +166,13 @@ class Answer:
     def tied(self) -> tuple[str, ...]:
         """The candidates that share the first place."""
         return self.named("tied")
+
+    @property
+    def top(self) -> tuple[str, ...]:
+        """Those of the m best that are shown to be so and are not tied with another one, best first."""
+        found = [each for each in self.candidates if each.status == "top"]
+        found.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
+        return tuple(each.name for each in found)
 
     @property
     def chosen(self) -> str | None:

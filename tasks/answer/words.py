@@ -4,7 +4,7 @@ from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.certificate_words import certificate_lines
 from winnow.tasks.answer.gate_words import gate_headline, gate_lines
 from winnow.tasks.answer.held_out_words import held_out_lines
-from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.answer.phrases import (
     IF,
     MIXED,
@@ -29,6 +29,8 @@ def headline(answer: Answer, state: str) -> str:
         return state
     if answer.outcome == "decided":
         return f"{gate_headline(answer)}, {answer.claim.kind}"
+    if answer.outcome == "winner" and answer.top_m > 1 and answer.is_guaranteed:
+        return f"the {answer.top_m} best, {answer.claim.kind}"
     if answer.outcome in ("winner", "tied", "policy"):
         return f"{answer.outcome}, {answer.claim.kind}"
     return answer.outcome
@@ -38,7 +40,7 @@ def subject(answer: Answer) -> str:
     """Who a headline is about: the best so far, or the baseline that others are held against."""
     if answer.baseline is not None:
         return f"against {answer.baseline}"
-    return answer.best or "nothing known"
+    return list_of(answer.top) or answer.best or "nothing known"
 
 
 def answer_lines(answer: Answer) -> list[Line]:
@@ -53,6 +55,7 @@ def answer_lines(answer: Answer) -> list[Line]:
         *_who(answer),
         *_cheapest(answer),
         *_how_well(answer),
+        *_runner_up(answer),
         *held_out_lines(answer),
         ("sure", certainty(answer)),
         *_refuted(answer),
@@ -79,7 +82,20 @@ def certainty(answer: Answer) -> str:
             return _claimed(answer)
 
 
+def _the_best(answer: Answer) -> list[Line]:
+    """The m best with their means, then who shares the last places."""
+    of = {each.name: each for each in answer.candidates}
+    lines = [("best", f"{name}: {_mean(answer, of[name])}") for name in answer.top]
+    left = answer.top_m - len(answer.top)
+    if answer.tied:
+        places = "the last place" if left == 1 else f"the last {left} places"
+        lines.append(("tied", f"{list_of(answer.tied)}, for {places}"))
+    return lines
+
+
 def _who(answer: Answer) -> list[Line]:
+    if answer.top or (answer.top_m > 1 and answer.tied):
+        return _the_best(answer)
     if answer.outcome == "tied":
         return [("tied", list_of(answer.tied))]
     if answer.outcome == "none":
@@ -91,7 +107,8 @@ def _who(answer: Answer) -> list[Line]:
     if answer.best is None:
         nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
         return [("winner", f"none: {nothing}")]
-    return [("winner" if answer.outcome == "winner" else "leading", answer.best)]
+    first = list_of(answer.contenders[: answer.top_m], most=answer.top_m) if answer.top_m > 1 else answer.best
+    return [("winner" if answer.outcome == "winner" else "leading", first)]
 
 
 def _cheapest(answer: Answer) -> list[Line]:
@@ -110,7 +127,7 @@ def _cheapest(answer: Answer) -> list[Line]:
 
 def _how_well(answer: Answer) -> list[Line]:
     best = answer.of_best
-    if best is None or best.estimate is None:
+    if best is None or best.estimate is None or answer.top:
         return []
     found = f"{best.estimate:.3f}"
     if best.lower is not None and best.upper is not None and not _is_exact(answer):
@@ -120,6 +137,31 @@ def _how_well(answer: Answer) -> list[Line]:
         rival = "the candidate that does best against it"
         return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
     return [("mean", f"{found} on the {_examples(answer)}{_held(answer)}")]
+
+
+def _mean(answer: Answer, standing: CandidateStanding) -> str:
+    """The mean of a candidate that is one of the m best, with its interval where it is not known."""
+    said = f"mean {standing.estimate or 0.0:.3f} on the {_examples(answer)}"
+    if standing.lower is None or standing.upper is None:
+        return said
+    if standing.lower == standing.upper:
+        return said if answer.mixed is not None else f"{said} (known exactly)"
+    return f"{said}, between {standing.lower:.3f} and {standing.upper:.3f}{held(answer)}"
+
+
+def _runner_up(answer: Answer) -> list[Line]:
+    """Who comes next to the best, and by how much."""
+    found = answer.runner_up
+    if found is None or found.difference is None or found.difference.estimate is None:
+        return []
+    lead, difference = 0.0 - found.difference.estimate, found.difference
+    said = f"{found.name}: {difference.against} is ahead by {lead:.3f} on the {_examples(answer)}"
+    if difference.lower is None or difference.upper is None:
+        return [("runner-up", said)]
+    if difference.lower == difference.upper and answer.mixed is None:
+        return [("runner-up", f"{said} (known exactly)")]
+    between = f"between {0.0 - difference.upper:.3f} and {0.0 - difference.lower:.3f}"  # never -0.000
+    return [("runner-up", f"{said}, {between}{held(answer)}")]
 
 
 def _examples(answer: Answer) -> str:
@@ -196,6 +238,8 @@ def _what(answer: Answer) -> str:
         return f"no candidate{whom} is preferred over {answer.best}{within}"
     than = f" than that of {answer.best} or of {answer.chosen}" if answer.chosen else ""
     here = f"on {'these' if answer.held_out is None else 'the'} {_examples(answer)}"
+    if answer.top_m > 1:
+        return f"{here} no other candidate{whom} has a mean that is higher than that of any of these{within}"
     if answer.outcome == "tied":
         equal = f"means within {answer.epsilon:g} of the highest" if answer.epsilon else "the same mean"
         others = f"no other candidate{whom} has one that is higher{within}"

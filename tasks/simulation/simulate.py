@@ -35,6 +35,12 @@ SET_BY_SIMULATION = {
 }
 """Parameters a contestant may not set itself, and what sets them."""
 
+BY_NUMBER = ("baseline", "top_m")
+"""Parameters that are a number of arms or of an arm: there have to be more arms than that."""
+
+MOST_ARMS = 2_000
+"""Of a contestant that is only checked."""
+
 KNOWLEDGE = ("history", "features")
 """Parameters that a world may have something for; a contestant can decline it with None."""
 
@@ -88,9 +94,10 @@ def contestant(label: str, selector: str, params: Mapping[str, Any]) -> Contesta
         description = describe(selector)
         accepted = {parameter.name for parameter in description.parameters}
         # Some need features or contexts; the table's are not at hand here, and any will do to check the rest.
-        stand_ins: dict[str, object] = {"features": np.eye(2), "dim": 1}
+        n_arms = min(max([2, *(number + 1 for number in _numbers(own).values())]), MOST_ARMS)
+        stand_ins: dict[str, object] = {"features": np.eye(n_arms), "dim": 1}
         given = {name: value for name, value in stand_ins.items() if name in accepted - declined}
-        campaign_selector(selector, n_arms=2, n_examples=2, **own, **given)
+        campaign_selector(selector, n_arms=n_arms, n_examples=2, **own, **given)
     except (AlgorithmError, PluginFailed) as error:
         raise SpecError(f"--selector {label}: {error}") from error
     for name in sorted(declined - accepted):
@@ -102,6 +109,26 @@ def contestant(label: str, selector: str, params: Mapping[str, Any]) -> Contesta
         params=own,
         uses=frozenset(KNOWLEDGE) & accepted - declined,
     )
+
+
+def require_arms(contestants: Sequence[Contestant], n_arms: int) -> None:
+    """Refuse contestants that need more arms than a table has.
+
+    Raises:
+        SpecError: For the first one that does.
+    """
+    for each in contestants:
+        for name, number in _numbers(each.params).items():
+            if number >= n_arms:
+                raise SpecError(
+                    f"--selector {each.label}: {name}={number} needs more than {number} candidates, and the "
+                    f"table has {n_arms}"
+                )
+
+
+def _numbers(params: Mapping[str, Any]) -> dict[str, int]:
+    """Those of the parameters in `BY_NUMBER` that are given and are numbers."""
+    return {name: params[name] for name in BY_NUMBER if isinstance(params.get(name), int)}
 
 
 def simulate(

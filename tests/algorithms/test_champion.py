@@ -263,9 +263,10 @@ def test_controls_are_never_below_their_bound_and_of_mean_0_over_what_is_left(da
         controls.before(Grouped.of(np.zeros(1, np.int64), left[[place]], np.zeros(1)), untold[np.newaxis])
         for place in range(len(left))
     ]
-    control, most = (np.concatenate(part) for part in zip(*said, strict=True))
+    control, below, above = (np.concatenate(part) for part in zip(*said, strict=True))
     np.testing.assert_allclose(control.mean(), 0.0, atol=1e-12)
-    assert (control >= -most).all()
+    assert (control >= -below).all()
+    assert (control <= above).all()
 
 
 def test_rounds_are_about_as_large_as_wanted():

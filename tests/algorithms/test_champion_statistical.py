@@ -100,8 +100,8 @@ def test_the_check_catches_a_history_whose_mean_is_not_taken_off(monkeypatch):
     before = Controls.before
 
     def uncentred(self, batch, untold):
-        control, most = before(self, batch, untold)
-        return control + np.abs(self.weights[batch.rows, PAST]), most
+        band = before(self, batch, untold)
+        return band._replace(values=band.values + np.abs(self.weights[batch.rows, PAST]))
 
     monkeypatch.setattr(Controls, "before", uncentred)
     found = wrong_answers([alike], start="champion", history_of=lambda scores: scores[:1])

@@ -66,6 +66,15 @@ def test_a_tie_is_told_as_one():
     assert found.tied == ("a", "b")
 
 
+def test_the_best_ones_are_told_in_order():
+    scores = {"a": 0.2, "b": 0.9, "c": 0.7, "d": 0.2}
+    found = winnow.select(lambda name, place: scores[name], list(scores), range(30), top_m=2)
+    assert (found.best, found.top, found.tied) == ("b", ("b", "c"), ())
+    assert found.decision.differences.against == 2
+    tied = winnow.select(lambda name, place: scores[name], list(scores), range(30), top_m=3)
+    assert (tied.top, tied.tied) == (("b", "c"), ("a", "d"))
+
+
 def test_a_budget_is_kept_and_nothing_is_claimed_of_what_it_bought():
     found = winnow.select(right, PROMPTS, QUESTIONS, delta=None, budget=12, batch_size=4, selector="row-mean")
     assert found.comparisons <= 12

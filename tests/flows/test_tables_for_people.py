@@ -1,12 +1,14 @@
 """Tables in a terminal: nothing is broken or folded, what is cut stays apart, what is left out is named."""
 
 import datetime as dt
+import io
+import os
 import re
 
 import pytest
 from rich.cells import cell_len
 
-from winnow.flows.reports.rows.people import table_lines
+from winnow.flows.reports.rows.people import print_table, table_lines
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.tasks.errors import WinnowError
 
@@ -97,3 +99,24 @@ def test_a_column_that_does_not_exist_is_a_sentence(capsys):
     ]
     with pytest.raises(WinnowError, match="unknown column 'estimat'; did you mean 'estimate'"):
         print_rows(ROWS, "csv", columns=["estimat"])
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("height", [10, 40])
+def test_a_table_that_is_higher_than_the_terminal_goes_to_the_pager(monkeypatch, height):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LINES", str(height))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("LESS", "")
+    monkeypatch.delenv("LESS")
+    paged = []
+    monkeypatch.setattr("pydoc.pager", paged.append)
+    terminal = Terminal()
+    print_table(ROWS * 5, terminal)
+    text = "".join(f"{line}\n" for line in table_lines(ROWS * 5, 200))
+    assert (paged, terminal.getvalue()) == (([text], "") if height == 10 else ([], text))
+    assert os.environ.get("LESS") == ("FRX" if height == 10 else None)

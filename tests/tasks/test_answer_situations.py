@@ -68,6 +68,8 @@ class Situation(NamedTuple):
     waits: tuple = ()
     costs: dict | None = None
     """Of each candidate, where the cheapest that is good enough is looked for."""
+    top_m: int = 1
+    """How many of the best are looked for."""
     baseline: str | None = None
     """Whom a gate holds the others against."""
     raised_by: tuple = ()
@@ -85,6 +87,7 @@ COSTS = {"a": 1.0, "b": 4.0, "c": 2.0}
 TIED = ("tied", "tied", "eliminated")
 
 MEAN = "on these 5 examples no candidate {}has a mean that is higher{}"
+OTHERS = "on these 5 examples no other candidate {}has a mean that is higher than that of any of these{}"
 DUEL = "no candidate {}is preferred over b{}"
 
 SITUATIONS = [
@@ -124,6 +127,14 @@ SITUATIONS = [
     Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
     Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
     Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
+    # the m best of best-mean
+    Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')}; {WITHIN} 0.05", status=("top", "top", "eliminated"), top_m=2),
+    Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "the 2 best, proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
+    Situation("mean, two tied for the second place", "best-mean", "exhausted", EXACT, "the 2 best, exact", f"exact: {OTHERS.format('', '')}", status=("tied", "top", "tied", "eliminated"), top_m=2),
+    Situation("mean, three tied for two places", "best-mean", "exhausted", EXACT, "tied, exact", f"exact: {OTHERS.format('', '')}", status=("tied", "tied", "tied", "eliminated"), top_m=2),
+    Situation("mean, the two best of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("top", "top", "eliminated"), top_m=2, mixed=True),
+    Situation("mean, the two best, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, top_m=2, spent=OWN),
+    Situation("mean, the two best, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=OPEN, top_m=2, spent=OWN),
     # best-mean against a baseline
     Situation("gate running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=("active", "baseline", "active"), ended=False, baseline="b"),
     Situation("gate proven no worse", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the means of a, c are at most 0.02 below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline", "no-worse"), epsilon=0.02, baseline="b"),
@@ -259,6 +270,8 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     record = replace(campaign.record, objective=situation.objective)
     if situation.costs is not None:
         selector = {"name": "champion", "params": {"prefer": "cost", "costs": situation.costs}}
+    if situation.top_m > 1:
+        selector = {"name": "champion", "params": {"top_m": situation.top_m}}
     if situation.baseline is not None:
         selector = {"name": "gate", "params": {"baseline": situation.baseline}}
     if selector is not None:
@@ -313,7 +326,8 @@ def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
         assert f"at most {answer.claim.delta:g}" in told
     if answer.outcome == "undecided" and answer.objective != "certify" and answer.baseline is None:
         assert not answer.is_guaranteed
-        assert answer.best is None or dict(answer_lines(answer))["leading"] == answer.best
+        leading = ", ".join(answer.contenders[: answer.top_m])
+        assert answer.best is None or dict(answer_lines(answer))["leading"] == leading
 
 
 @pytest.mark.parametrize(
@@ -500,6 +514,63 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
 def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
     told = lines_of(database, monkeypatch, "gate running")
     assert told["open"] == "c: nothing known yet"
+
+
+def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
+    differences = {
+        "against": 1,
+        "delta": 0.05,
+        "estimates": [-0.6, None, -0.1],
+        "lower": [-0.7, None, -0.1],
+        "upper": [0.01, None, -0.1],
+    }
+    told = lines_of(database, monkeypatch, "mean proven", differences=differences)
+    assert told["runner-up"] == "c: b is ahead by 0.100 on the 5 examples (known exactly)"
+    told = lines_of(database, monkeypatch, "mean proven, two of four dropped", differences=differences)
+    assert "runner-up" not in told  # c was dropped, of d nothing is known, and a was dropped
+    told = lines_of(database, monkeypatch, "mean tied exactly", differences=differences)
+    assert told["runner-up"].startswith("c: b is ahead by 0.100")
+    nearer = {**differences, "estimates": [-0.6, None, -0.8]}
+    told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
+    assert told["runner-up"] == (
+        "a: b is ahead by 0.600 on the 5 examples, between -0.010 and 0.700 (all intervals hold at once, at "
+        "every round, with probability 90%)"
+    )
+    of_another = {**differences, "against": 2}
+    assert "runner-up" not in lines_of(database, monkeypatch, "mean exact", differences=of_another)
+
+
+def test_the_best_are_named_with_their_means_and_who_shares_the_last_places(database, monkeypatch):
+    ends = {"lower": [0.2, 0.7, 0.0, 0.0], "upper": [0.2, 0.9, 0.2, 0.2]}
+    situation = next(each for each in SITUATIONS if each.name == "mean, the two best")
+    told = answer_lines(answered(database, situation, monkeypatch, **{k: v[:3] for k, v in ends.items()}))
+    assert told[:2] == [
+        (
+            "best",
+            "b: mean 0.800 on the 5 examples, between 0.700 and 0.900 (all intervals hold at once, at every "
+            "round, with probability 95%)",
+        ),
+        ("best", "a: mean 0.200 on the 5 examples (known exactly)"),
+    ]
+    assert "mean" not in dict(told)
+    tied = lines_of(database, monkeypatch, "mean, two tied for the second place")["tied"]
+    assert tied == "a, c, for the last place"
+    tied = lines_of(database, monkeypatch, "mean, three tied for two places")["tied"]
+    assert tied == "a, b, c, for the last 2 places"
+    assert lines_of(database, monkeypatch, "mean, the two best, budget")["leading"] == "b, a"
+    assert lines_of(database, monkeypatch, "mean, the two best, budget, no delta")["winner"] == "b, a"
+
+
+def test_the_runner_up_of_the_best_comes_next_to_the_last_of_them(database, monkeypatch):
+    differences = {
+        "against": 0,
+        "delta": 0.05,
+        "estimates": [None, 0.6, -0.1],
+        "lower": [None, 0.6, -0.2],
+        "upper": [None, 0.6, 0.0],
+    }
+    told = lines_of(database, monkeypatch, "mean, the two best", differences=differences)
+    assert told["runner-up"].startswith("c: a is ahead by 0.100 on the 5 examples, between 0.000 and 0.200")
 
 
 def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):

@@ -7,7 +7,7 @@ from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import Batch
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.results import average, measure_by
-from winnow.tasks.simulation.simulate import SelectorFailed, contestant, replay, simulate
+from winnow.tasks.simulation.simulate import SelectorFailed, contestant, replay, require_arms, simulate
 from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld
 
 BROKEN = '''
@@ -226,6 +226,17 @@ def test_what_cannot_run_is_refused_before_anything_runs(selector, params, told)
     with pytest.raises(SpecError) as caught:
         contestant("label", selector, params)
     assert str(caught.value).startswith(f"--selector label: {told}")
+
+
+def test_a_number_of_arms_is_held_against_those_of_the_table():
+    three = contestant("three", "champion", {"top_m": 3, "delta": 0.1})
+    require_arms([three], 4)
+    with pytest.raises(
+        SpecError, match="--selector three: top_m=3 needs more than 3 candidates, and the table"
+    ):
+        require_arms([three], 3)
+    with pytest.raises(SpecError, match="--selector last: baseline=4 needs more than 4 candidates"):
+        require_arms([contestant("last", "gate", {"baseline": 4})], 4)
 
 
 PREFERENCES = np.array([[0.5, 0.9, 1.0], [0.1, 0.5, np.nan], [0.0, np.nan, 0.5]])

@@ -9,7 +9,7 @@ from winnow.algorithms.decision import ArmStatus, Decision
 from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-SETTLED: tuple[ArmStatus, ...] = ("best", "tied", "chosen", "not-better")
+SETTLED: tuple[ArmStatus, ...] = ("best", "top", "tied", "chosen", "not-better")
 """What an arm can be only where something is claimed."""
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, ReadStorage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
 from winnow.tasks.errors import WinnowError
 
@@ -29,7 +29,7 @@ STOP_TIMEOUT = 5.0
 
 
 def view(
-    storage: Storage = DEFAULT_STORAGE,
+    storage: ReadStorage = DEFAULT_STORAGE,
     port: Annotated[
         int | None,
         typer.Option(min=1, max=65535, help=f"Port to serve at; the first free one from {FIRST_PORT}."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, Storage
+from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
 from winnow.flows.reports.open_readonly import reading
 from winnow.tasks.errors import SpecError
 
@@ -37,7 +37,7 @@ def export(
             help="Put an apostrophe before texts of csv that Excel and others would take for formulas.",
         ),
     ] = False,
-    storage: Storage = DEFAULT_STORAGE,
+    storage: ReadStorage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
     """Write everything a campaign found into a folder, one file for each view.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
+from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, ReadStorage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, is_loopback, new_token
 from winnow.tasks.errors import WinnowError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def metrics(
-    storage: Storage = DEFAULT_STORAGE,
+    storage: ReadStorage = DEFAULT_STORAGE,
     serve: Annotated[
         int | None,
         typer.Option(

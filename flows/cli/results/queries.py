@@ -6,7 +6,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.cli.options import DEFAULT_STORAGE, Json, ReadStorage
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
@@ -37,7 +37,7 @@ def query(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="How long --sql may take.")] = 600.0,
     mebibytes: Annotated[int, typer.Option(min=1, help="Most MiB that --sql may answer.")] = 1024,
-    storage: Storage = DEFAULT_STORAGE,
+    storage: ReadStorage = DEFAULT_STORAGE,
 ) -> None:
     """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
+from winnow.flows.cli.options import DEFAULT_STORAGE, Json, ReadStorage
 from winnow.flows.reports.open_readonly import reading
 
 OptionalName = Annotated[
@@ -14,7 +14,7 @@ OptionalName = Annotated[
 ]
 
 
-def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
+def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Say where a campaign stands, or all of them."""
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.summary import summary_lines
@@ -41,7 +41,7 @@ def status(name: OptionalName = None, storage: Storage = DEFAULT_STORAGE, json: 
         print(f"no campaigns in {shown_url(storage)}")
 
 
-def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
+def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
     """List all campaigns of a database."""
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
@@ -76,7 +76,7 @@ def list_campaigns(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> No
 
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
-    storage: Storage = DEFAULT_STORAGE,
+    storage: ReadStorage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
     """Show a campaign's frozen definition and where it stands."""
@@ -105,7 +105,7 @@ def show(
 
 def report(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
-    storage: Storage = DEFAULT_STORAGE,
+    storage: ReadStorage = DEFAULT_STORAGE,
     html: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write one HTML page with figures; overwrites the file."),
@@ -151,6 +151,8 @@ def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- Ca
         "estimate": best and best.estimate,
         "lower": best and best.lower,
         "upper": best and best.upper,
+        "runner_up": answer.runner_up and answer.runner_up.name,
+        "top": answer.top,
         "tied": answer.tied,
         "chosen": answer.chosen,
         "contenders": answer.contenders,

@@ -7,6 +7,7 @@ left out and named below; and where less than half of the columns fit, few rows 
 import datetime as dt
 import math
 import os
+import pydoc
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,8 @@ def print_table(rows: Sequence[Mapping[str, Cell]], file: TextIO, *, all_columns
     if len(lines) < size.lines:
         file.writelines(f"{line}\n" for line in lines)
     else:
-        _page(lines, has_colours=has_colours)
+        os.environ.setdefault("LESS", PAGER_OPTIONS)
+        pydoc.pager("".join(f"{line}\n" for line in lines))
 
 
 def table_lines(
@@ -226,10 +228,3 @@ def _in_green(line: str, is_best: bool) -> str:
 
 def _coloured(line: str, colour: str) -> str:
     return f"{colour}{line}{PLAIN}"
-
-
-def _page(lines: Sequence[str], *, has_colours: bool) -> None:
-    from typer import echo_via_pager
-
-    os.environ.setdefault("LESS", PAGER_OPTIONS)
-    echo_via_pager((f"{line}\n" for line in lines), color=has_colours)

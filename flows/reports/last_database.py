@@ -1,0 +1,37 @@
+"""The database that was last written to from a folder: what commands that only read look at by default.
+
+Whatever writes is told its database, by its file or an option; only readers go by this note, and say so.
+"""
+
+import contextlib
+from pathlib import Path
+
+from winnow.flows.reports.output import tell
+
+DEFAULT_STORAGE = "sqlite:///winnow.db"
+DEFAULT_FILE = Path("winnow.db")
+NOTE = Path(".winnow") / "last-database"
+
+
+def remember(storage: str) -> None:
+    """Note a database that a campaign was stored in; one whose URL holds a password is not noted."""
+    from winnow.storage.engine.urls import shown_url
+
+    if shown_url(storage) == storage:
+        with contextlib.suppress(OSError):  # a folder that cannot be written to has no note
+            NOTE.parent.mkdir(parents=True, exist_ok=True)
+            NOTE.write_text(storage + "\n", encoding="utf-8")
+
+
+def to_read(storage: str) -> str:
+    """The database to read: the one named, or the last one used where the default one is not there."""
+    if storage != DEFAULT_STORAGE or DEFAULT_FILE.exists():
+        return storage
+    try:
+        noted = NOTE.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return storage
+    if noted in ("", DEFAULT_STORAGE):
+        return storage
+    tell(f"reading {noted}, which was last used here; --storage URL names another")
+    return noted

@@ -1,0 +1,58 @@
+"""Commands that only read find the database that was last used; whatever writes is told its own."""
+
+from stored_campaigns import new_database, store_campaign
+from test_command_line import one_message, winnow
+
+from winnow.flows.reports.last_database import NOTE, remember
+
+ELSEWHERE = "sqlite:///results/other.db"
+
+
+def stored(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "results").mkdir()
+    database = new_database(folder / "results" / "other.db")
+    store_campaign(database, "letters")
+    database.close()
+
+
+def test_readers_say_that_they_read_the_last_one_used(tmp_path, monkeypatch):
+    stored(tmp_path, monkeypatch)
+    assert winnow(tmp_path, "list").returncode == 1
+    remember(ELSEWHERE)
+    for command in (
+        ["list"],
+        ["status", "letters"],
+        ["query", "letters", "leaderboard"],
+        ["show", "letters"],
+    ):
+        read = winnow(tmp_path, *command)
+        assert read.returncode == 0, read.stderr
+        assert read.stderr == f"reading {ELSEWHERE}, which was last used here; --storage URL names another\n"
+    assert "letters" in winnow(tmp_path, "list").stdout
+
+
+def test_a_database_that_is_named_or_at_its_usual_place_is_read_instead(tmp_path, monkeypatch):
+    stored(tmp_path, monkeypatch)
+    remember(ELSEWHERE)
+    named = winnow(tmp_path, "list", "--storage", ELSEWHERE)
+    assert (named.returncode, named.stderr) == (0, "")
+    new_database(tmp_path / "winnow.db").close()
+    assert "letters" not in winnow(tmp_path, "list").stdout
+
+
+def test_what_writes_does_not_go_by_the_note(tmp_path, monkeypatch):
+    stored(tmp_path, monkeypatch)
+    remember(ELSEWHERE)
+    result = winnow(tmp_path, "resume", "letters")
+    assert result.returncode == 1
+    assert "winnow.db" in one_message(result)
+
+
+def test_a_password_is_not_noted_and_a_note_of_no_use_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    remember("postgresql+psycopg://me:secret@server/results")
+    assert not NOTE.exists()
+    NOTE.parent.mkdir()
+    NOTE.write_bytes(b"\xff")
+    assert "winnow.db" in one_message(winnow(tmp_path, "list"))

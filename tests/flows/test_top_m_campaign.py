@@ -1,0 +1,54 @@
+"""The m best candidates and the runner-up, the whole way from a file to an answer, on scripted models."""
+
+import json
+
+import pytest
+import scripted_engines
+from scored_campaigns import KILLS, decisions_with_kills, write_scored
+from test_command_line import one_message, winnow
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+NAMES = ["knows", "slips", "guesses"]
+
+
+def write_best(folder, top_m=2):
+    return write_scored(folder, NAMES, {"name": "champion", "params": {"top_m": top_m}})
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch):
+    for name in NAMES:
+        scripted_engines.provide(monkeypatch, name)
+
+
+def test_the_answer_names_the_two_best_and_who_comes_next(tmp_path):
+    write_best(tmp_path)
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("survivor: the 2 best, exact\n")
+    assert "best      knows/plain: mean " in result.stdout
+    assert "best      slips/plain: mean " in result.stdout
+    assert "runner-up guesses/plain: slips/plain is ahead by " in result.stdout
+    assert "no other candidate has a mean that is higher than that of any of these" in result.stdout
+    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    assert (shown["top_m"], shown["top"]) == (2, ["knows/plain", "slips/plain"])
+    assert (shown["best"], shown["runner_up"]) == ("knows/plain", "guesses/plain")
+    difference = next(each for each in shown["candidates"] if each["name"] == "guesses/plain")["difference"]
+    assert difference["against"] == "slips/plain"
+    assert difference["lower"] <= difference["estimate"] <= difference["upper"] < 0.0
+
+
+def test_more_best_than_there_are_candidates_are_refused_in_a_sentence(tmp_path):
+    write_best(tmp_path, top_m=3)
+    refused = winnow(tmp_path, "validate", "campaign.yaml")
+    assert refused.returncode == 2
+    assert "top_m must be from 1 to 2, fewer than there are candidates, got 3" in one_message(refused)
+
+
+def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):
+    stored = [
+        decisions_with_kills(tmp_path / name, write_best(tmp_path / name), kills)
+        for name, kills in (("whole", ()), ("killed", KILLS))
+    ]
+    assert stored[0] == stored[1]
