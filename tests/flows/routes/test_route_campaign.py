@@ -46,7 +46,9 @@ def test_status_says_how_well_it_does_beside_a_single_candidate_and_how_to_serve
 def test_the_report_shows_each_candidates_share_of_each_type(finished):
     told = done(finished, "report", "survivor")
     assert "Shares of the last prompts, by type" in told
-    assert re.search(r"candidate +count +spell\ncounter/plain +1 +0\nspeller/plain +0 +1", told)
+    assert re.search(
+        r"candidate +count +spell\ncounter/plain +1\.000 +0\.000\nspeller/plain +0\.000 +1\.000", told
+    )
 
 
 def test_prompts_come_in_the_order_of_the_dataset_and_each_once(finished):
