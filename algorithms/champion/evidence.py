@@ -98,7 +98,8 @@ class Evidence:
             is_left = 1 <= np.count_nonzero(alive) <= self.top_m
             return bool(is_left and self._has_score()[alive].all())
         is_open = alive & ~self.is_settled
-        is_open[self.top] = False
+        # Of one, the row that the others were tested against: one with the same sum may yet be above it.
+        is_open[self.top if self.top_m > 1 else self.champion] = False
         return not is_open.any()
 
     @property

@@ -222,16 +222,16 @@ class Verdict:
         matrix = self._matrix
         known = known_best(matrix, self._top_m, self._setting.epsilon) if has_ended else None
         if known is None and has_ended and evidence.is_decided:
-            members, claim = evidence.top, self._proven_claim()
-        elif known is not None:
-            members, claim = known, EXACT
+            members, claim, is_beaten = evidence.top, self._proven_claim(), evidence.is_beaten
+        elif known is not None:  # what is certain needs no bets, which may err
+            members, claim, is_beaten = known, EXACT, np.zeros(matrix.n_arms, dtype=np.bool_)
         else:
             is_beaten = (evidence.is_beaten | below_the_best(matrix, self._top_m)) & evidence.active
             ranked = np.where(evidence.alive & ~is_beaten & ~np.isnan(estimates), estimates, -np.inf)
             best = int(ranked.argmax()) if ranked.max() > -np.inf else None
             status = statuses(len(ranked), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
             return best, status, HEURISTIC if is_open and self._setting.delta is None else NOTHING_CLAIMED
-        groups = TheBest.of(matrix, members).groups(evidence.is_beaten, evidence.active)
+        groups = TheBest.of(matrix, members).groups(is_beaten, evidence.active)
         return int(members[0]), statuses(matrix.n_arms, groups), claim
 
     def _proven_claim(self, spent: float = 0.0) -> Claim:

@@ -93,7 +93,7 @@ def answer_of(
         costs=costs_of(campaign.spec["selector"]),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
-        is_known=_is_known(session, campaign, names, decision, n_examples, held_out),
+        known=_known(session, campaign, names, decision, n_examples, held_out),
         limit=_limit(reason, outcome, stopped_by, budgets),
         servers=servers,
         held_out=held_out,
@@ -206,27 +206,32 @@ def _intervals_if(campaign: CampaignRecord, refuted: Sequence[Assumption]) -> tu
     return ("bradley-terry",) if has_model and "bradley-terry" not in refuted else ()
 
 
-def _is_known(
+def _known(
     session: Session,
     campaign: CampaignRecord,
     names: Sequence[str],
     decision: DecisionRecord | None,
     n_examples: int,
     held_out: HeldOut | None,
-) -> bool:
-    """Whether the best candidate was scored on every example, in duels against everybody that is left."""
+) -> frozenset[str]:
+    """Which candidates were scored on every example, in duels against everybody that is left.
+
+    An interval without width does not say so: its two ends may meet because it missed the mean. But of one
+    that has a width nothing is known exactly, so that its candidate need not be counted.
+    """
     if campaign.objective not in ("best-mean", "best-duel") or decision is None or decision.best is None:
-        return False
-    arm = list(names).index(decision.best)
-    if decision.lower[arm] is None or decision.lower[arm] != decision.upper[arm]:
-        return False  # there is nothing to know exactly, and no need to count
-    scored = paired_views.scored_examples(session, campaign.id, decision.best)
-    rivals: list[str | None] = [None]
-    if campaign.objective == "best-duel":
-        left = zip(names, decision.status, strict=True)
-        rivals = [name for name, status in left if status != "dropped" and name != decision.best]
+        return frozenset()
+    left = {name for name, status in zip(names, decision.status, strict=True) if status != "dropped"}
     wanted = n_examples + (0 if held_out is None else held_out.scored)
-    return all(scored.get(rival) == wanted for rival in rivals)
+
+    def is_known(name: str) -> bool:
+        scored = paired_views.scored_examples(session, campaign.id, name)
+        rivals = left - {name} if campaign.objective == "best-duel" else {None}
+        return all(scored.get(rival) == wanted for rival in rivals)
+
+    ends = zip(names, decision.lower, decision.upper, strict=True)
+    points = {name for name, lower, upper in ends if lower is not None and lower == upper}
+    return frozenset(name for name in points if is_known(name))
 
 
 def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:

@@ -38,7 +38,8 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
         return []
     left_out = _left_out(found.n_examples - found.both_scored)
     between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
-    said = f"{found.difference:+.3f} against {found.runner_up}, the runner-up, on the same examples{left_out}"
+    rival = f"{found.runner_up}, the highest of the others in selection"
+    said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
     is_sure = answer.mixed is None and found.joined is None
     with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
     return [("ahead by", f"{said}; on new examples like these {between}{with_it}")]

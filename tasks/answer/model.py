@@ -117,8 +117,8 @@ class Answer:
     """What the estimates and their intervals take for granted, whether anything is claimed or not."""
     refuted: tuple[Assumption, ...] = ()
     """What the method took for granted until the outcomes refuted it."""
-    is_known: bool = False
-    """Whether all that the estimate of the best candidate is of was scored, so that it is no estimate."""
+    known: frozenset[str] = frozenset()
+    """Candidates of which all was scored that their estimates are of, so that these are no estimates."""
     limit: Spending | None = None
     """The spent limit without which more would be known."""
     held_out: HeldOut | None = None

@@ -30,7 +30,8 @@ def headline(answer: Answer, state: str) -> str:
     if answer.outcome == "decided":
         return f"{gate_headline(answer)}, {answer.claim.kind}"
     if answer.outcome == "winner" and answer.top_m > 1 and answer.is_guaranteed:
-        return f"the {answer.top_m} best, {answer.claim.kind}"
+        left = sum(each.status != "dropped" for each in answer.candidates)
+        return f"the {min(answer.top_m, left)} best, {answer.claim.kind}"
     if answer.outcome in ("winner", "tied", "policy"):
         return f"{answer.outcome}, {answer.claim.kind}"
     return answer.outcome
@@ -145,7 +146,7 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
     if standing.lower is None or standing.upper is None:
         return said
     if standing.lower == standing.upper:
-        return said if answer.mixed is not None else f"{said} (known exactly)"
+        return f"{said} (known exactly)" if _is_known(answer, standing.name) else f"{said}{held(answer)}"
     return f"{said}, between {standing.lower:.3f} and {standing.upper:.3f}{held(answer)}"
 
 
@@ -158,7 +159,7 @@ def _runner_up(answer: Answer) -> list[Line]:
     said = f"{found.name}: {difference.against} is ahead by {lead:.3f} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
-    if difference.lower == difference.upper and answer.mixed is None:
+    if _is_known(answer, found.name, difference.against):
         return [("runner-up", f"{said} (known exactly)")]
     between = f"between {0.0 - difference.upper:.3f} and {0.0 - difference.lower:.3f}"  # never -0.000
     return [("runner-up", f"{said}, {between}{held(answer)}")]
@@ -179,8 +180,13 @@ def _held(answer: Answer) -> str:
 
 
 def _is_exact(answer: Answer) -> bool:
-    """Whether the best candidate's estimate has no error: all of its examples were scored by one model."""
-    return answer.is_known and answer.mixed is None
+    """Whether the best candidate's estimate has no error."""
+    return answer.best is not None and _is_known(answer, answer.best)
+
+
+def _is_known(answer: Answer, *names: str) -> bool:
+    """Whether the means of candidates have no error: all of their examples were scored by one model."""
+    return answer.known.issuperset(names) and answer.mixed is None
 
 
 def _refuted(answer: Answer) -> list[Line]:

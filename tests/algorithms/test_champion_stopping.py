@@ -109,3 +109,25 @@ def test_the_check_catches_controls_whose_mean_is_not_taken_off(monkeypatch):
 
     monkeypatch.setattr(evidence_module, "log_factors", unfair)
     assert fails_too_often(wrong_after_raised_budgets(alike, start="champion"), RUNS, DELTA)
+
+
+def test_a_row_that_ties_with_the_champion_and_may_be_above_it_is_not_left_out_of_account():
+    """Arm 0 comes to the same sum as arm 1, and has examples without a score: it may be the better one."""
+    n, proven = 20, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        ones = np.arange(n) < np.array([12, 12, 6, 6])[:, None]
+        scores = rng.permuted(ones, axis=1).astype(float)
+        scores[0, rng.choice(np.flatnonzero(scores[0] == 0.0), 2, replace=False)] = np.nan
+        selector = create_selector(
+            "champion", n_arms=4, n_examples=n, delta=0.05, batch_size=8, start="champion", max_unscored=0.5
+        )
+        number = 0
+        while len(batch := selector.ask(round_rng(seed, number))):
+            selector.tell(batch, scores[batch.arms, batch.examples])
+            number += 1
+        decision = selector.decision()
+        proven += decision.claim.kind == "proven"
+        may_be_above = not selector.evidence.is_out[0] and decision.status[0] != "dropped"
+        assert decision.claim.kind != "proven" or decision.best != 1 or not may_be_above
+    assert proven

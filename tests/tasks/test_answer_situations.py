@@ -525,7 +525,7 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
         "upper": [0.01, None, -0.1],
     }
     told = lines_of(database, monkeypatch, "mean proven", differences=differences)
-    assert told["runner-up"] == "c: b is ahead by 0.100 on the 5 examples (known exactly)"
+    assert told["runner-up"] == f"c: b is ahead by 0.100 on the 5 examples, between 0.100 and 0.100{AT_ONCE}"
     told = lines_of(database, monkeypatch, "mean proven, two of four dropped", differences=differences)
     assert "runner-up" not in told  # c was dropped, of d nothing is known, and a was dropped
     told = lines_of(database, monkeypatch, "mean tied exactly", differences=differences)
@@ -540,17 +540,32 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     assert "runner-up" not in lines_of(database, monkeypatch, "mean exact", differences=of_another)
 
 
+def test_a_lead_is_known_exactly_where_both_have_all_their_scores(database, monkeypatch):
+    def played(campaign):
+        both = [1] * 5 + [2] * 4  # c has been asked the first example before
+        campaign.finish(campaign.plan(1, both, [*range(5), *range(1, 5)]), [1.0] * 9)
+
+    points = {"lower": [0.2, 0.9, 0.8], "upper": [0.2, 0.9, 0.8]}
+    lead = {"against": 1, "delta": 0.05, "estimates": [-0.6, None, -0.1]}
+    differences = {**lead, "lower": lead["estimates"], "upper": lead["estimates"]}
+    changes = {"unread": ()}
+    told = lines_of(
+        database, monkeypatch, "mean proven", changes, played=played, differences=differences, **points
+    )
+    assert told["runner-up"] == "c: b is ahead by 0.100 on the 5 examples (known exactly)"
+
+
 def test_the_best_are_named_with_their_means_and_who_shares_the_last_places(database, monkeypatch):
-    ends = {"lower": [0.2, 0.7, 0.0, 0.0], "upper": [0.2, 0.9, 0.2, 0.2]}
+    ends = {"lower": [0.2, 0.7, 0.0], "upper": [0.2, 0.9, 0.2]}
     situation = next(each for each in SITUATIONS if each.name == "mean, the two best")
-    told = answer_lines(answered(database, situation, monkeypatch, **{k: v[:3] for k, v in ends.items()}))
+    told = answer_lines(answered(database, situation, monkeypatch, **ends))
     assert told[:2] == [
         (
             "best",
             "b: mean 0.800 on the 5 examples, between 0.700 and 0.900 (all intervals hold at once, at every "
             "round, with probability 95%)",
         ),
-        ("best", "a: mean 0.200 on the 5 examples (known exactly)"),
+        ("best", f"a: mean 0.200 on the 5 examples{AT_ONCE}"),
     ]
     assert "mean" not in dict(told)
     tied = lines_of(database, monkeypatch, "mean, two tied for the second place")["tied"]

@@ -275,7 +275,8 @@ def test_the_words_of_a_scored_winner():
         f"{found.lower:.3f} and {found.upper:.3f}{SURE}; {CURSED}, and this number does not"
     )
     assert said["ahead by"] == (
-        f"+0.250 against b, the runner-up, on the same examples; on new examples like these between "
+        f"+0.250 against b, the highest of the others in selection, on the same examples; "
+        f"on new examples like these between "
         f"{found.difference_lower:.3f} and {found.difference_upper:.3f} (together with the interval above)"
     )
 
