@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 from rich.console import Console, Group
@@ -13,7 +13,7 @@ from rich.text import Text
 from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.artifacts import Artifacts, server_is_the_users
-from winnow.flows.run.callbacks import Callback, CallbackList
+from winnow.flows.run.callbacks import Callback, CallbackList, NullCallback
 from winnow.flows.run.log_format import json_context
 from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.signals import Interrupts
@@ -25,9 +25,14 @@ TOP = 10
 
 
 @contextmanager
-def progress_display(interrupts: Interrupts) -> Generator[Callback, None, None]:
-    """The watcher that suits standard error, and one for Prefect's pages where somebody can see them."""
-    with _on_standard_error(interrupts) as display:
+def progress_display(interrupts: Interrupts, *, shown: bool = True) -> Generator[Callback, None, None]:
+    """The watcher that suits standard error, and one for Prefect's pages where somebody can see them.
+
+    Args:
+        interrupts: Who may ask to stop.
+        shown: Whether anything is written to standard error.
+    """
+    with _on_standard_error(interrupts) if shown else nullcontext(SilentProgress(interrupts)) as display:
         yield CallbackList(display, Artifacts()) if server_is_the_users() else display
 
 
@@ -44,6 +49,18 @@ def _on_standard_error(interrupts: Interrupts) -> Generator[Callback, None, None
             Text("starting Prefect and the first engine ..."), console=console, refresh_per_second=4
         ) as live:
             yield LiveProgress(interrupts, live)
+
+
+class SilentProgress(NullCallback):
+    """Shows nothing, and stops where somebody asks to."""
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        self._interrupts = interrupts
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """See `Callback`."""
+        return self._interrupts.asked
 
 
 class Tally:

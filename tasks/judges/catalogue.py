@@ -13,11 +13,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from winnow.algorithms.state.registered import plugins
 from winnow.algorithms.state.strangers import in_words
 from winnow.tasks.errors import JudgeError, WinnowError
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
@@ -126,7 +127,7 @@ class Catalogue:
         return Plugin(kind=self._kind, name=name, location=self._installed()[name].value)
 
     def _installed(self) -> dict[str, EntryPoint]:
-        return {entry.name: entry for entry in entry_points(group=self._group)}
+        return plugins(self._group)
 
     def _factory(self, name: str) -> Callable[..., Any]:
         if location := self._built_in.get(name):

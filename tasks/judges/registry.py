@@ -22,18 +22,21 @@ GROUP = "winnow.judges"
 EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
+BUILT_IN = {
+    "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
+    "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
+    "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
+    "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
+    "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",
+    "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
+}
+"""Name -> "module:class"."""
+
 _CATALOGUE = Catalogue(
     "judge",
     group=GROUP,
     guard=PluginJudge,
-    built_in={
-        "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
-        "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
-        "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
-        "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
-        "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",
-        "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
-    },
+    built_in=BUILT_IN,
     common=(
         JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),
         JudgeParameter(name=NO_ANSWER, accepts="'wrong' | 'unscored'", default="wrong", required=False),

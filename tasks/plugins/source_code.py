@@ -20,6 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
 
+from winnow.algorithms.state.registered import Registered
+
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 PACKAGE = Path(__file__).parents[2]  # not resolved: in a checkout its folders are links to others
@@ -34,11 +36,15 @@ def code_digests(entry: EntryPoint) -> dict[str, str]:
     """SHA-256 of the file of each module of a plug-in, hexadecimal, by the module's name.
 
     Files are read once for each time that the plug-in is imported: a process that runs for weeks goes on with
-    the code that it imported, whatever becomes of the files.
+    the code that it imported, whatever becomes of the files. Of what a script or a notebook registers,
+    nothing but its own text is hashed.
 
     Args:
         entry: By which the plug-in is installed; its module is imported.
     """
+    if isinstance(entry, Registered) and entry.module == "__main__":
+        # A script or a notebook, most of which is not about the plug-in.
+        return {entry.value: sha256(vars(entry)["source"].encode()).hexdigest()}
     module = import_module(entry.module)
     if module not in _digests:
         _digests[module] = _read_digests(entry.module, _own_names(entry))

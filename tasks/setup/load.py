@@ -32,7 +32,11 @@ def check_campaign_file(
     Raises:
         SpecError: The message names the file, the line, the key and the remedy.
     """
-    file = read_spec_file(path, overrides)
+    return check_spec_file(read_spec_file(path, overrides), approve)
+
+
+def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedCampaign:
+    """The campaign that the values of a file describe; see `check_campaign_file`."""
     spec = parse_spec(file)
     if approve is not None:
         approve(file, spec)
