@@ -10,6 +10,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -43,7 +44,10 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
     # What nobody has approved of connects to nothing; a database that is a file can be looked into.
     begun = _recalled(spec) if approve is not None or spec.storage.startswith("sqlite:") else {}
     try:
-        return check_campaign(pinned(spec, begun))
+        checked = check_campaign(pinned(spec, begun))
+        if approve is not None:
+            try_out(checked.judge)
+        return checked
     except SpecError as error:
         raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
 

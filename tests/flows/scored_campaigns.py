@@ -10,10 +10,11 @@ from duel_campaigns import start, write_spec
 from tiny_models import save_tiny_llama
 
 N_EXAMPLES = 120
+EXACT = {"type": "exact"}
 KILLS = (Kill(commit=6, after=True), Kill(commit=9, after=False))
 
 
-def write_scored(folder, names, selector, *, budget=1_000, **stopping):
+def write_scored(folder, names, selector, *, budget=1_000, judge=EXACT, **stopping):
     """The file of a campaign that scores some of `knows`, `slips` and `guesses` on one prompt each."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(names):
@@ -30,7 +31,7 @@ def write_scored(folder, names, selector, *, budget=1_000, **stopping):
         "models": [model(name, name) for name in names],
         "prompts": [{"name": "plain", "template": "{{ input }}="}],
         "dataset": {"path": "data.jsonl", "fields": {"id": "id", "input": "input", "target": "target"}},
-        "judge": {"type": "exact"},
+        "judge": judge,
         "selector": selector,
         "batch_size": 12,
         "stopping": {"budget": budget, "delta": 0.05, "epsilon": 0.1, **stopping},
