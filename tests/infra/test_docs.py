@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 SITE = sorted((ROOT / "docs").rglob("*.md"))
 ROOM_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES = [*SITE, *ROOM_PAGES, ROOT / "examples" / "README.md", ROOT / "infra" / "README.md"]
+COMMAND_LINE = typer.main.get_command(app)
 RUNNABLE = {"best-mean.md", "engine.md", "judge.md", "selector.md"}
 GENERATED = "winnow."
 """How the anchors begin that the API's docstrings make."""
@@ -79,7 +80,7 @@ def refusal(line, *, whole):
     """Why the command line would not take this; None where it would."""
     words = shlex.split(line, comments=True)
     words = words[1 : words.index(">") if ">" in words else None]
-    command = typer.main.get_command(app)
+    command = COMMAND_LINE
     names = ["winnow"]
     while words and hasattr(command, "commands") and not words[0].startswith("-"):
         names.append(words.pop(0))
