@@ -25,6 +25,9 @@ ROOM_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY
 PAGES = [*SITE, *ROOM_PAGES, ROOT / "examples" / "README.md", ROOT / "infra" / "README.md"]
 COMMAND_LINE = typer.main.get_command(app)
 RUNNABLE = {"best-mean.md", "engine.md", "judge.md", "selector.md"}
+FOLDERS = ("algorithms", "examples", "flows", "infra", "storage", "tasks", "tests")
+OURS = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
+FILES_OF_READERS = {"my_judge.py"}
 GENERATED = "winnow."
 """How the anchors begin that the API's docstrings make."""
 
@@ -65,6 +68,16 @@ def test_a_link_to_nowhere_is_seen(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# One\n[a](page.md#one) [b](gone.md) [c](#two) [d](https://example.org) `[e](x)`\n")
     assert list(broken_links(page)) == ["gone.md", "#two", "x"]
+
+
+@each_page
+def test_files_that_are_named_are_there(page):
+    for path in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py|[a-z_]+/[\w/]*)`", prose(page)):
+        folder, _, rest = path.partition("/")
+        if rest and folder in FOLDERS:
+            assert (ROOT / path).exists(), path
+        elif path.endswith(".py"):
+            assert path in FILES_OF_READERS or any(found.name == path for found in OURS), path
 
 
 def commands(page):
