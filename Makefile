@@ -55,7 +55,7 @@ format: install ## Format the code.
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 docs: install ## Build the documentation site, in build/docs.
-	@$(BIN)/python -m mkdocs build --quiet
+	@$(BIN)/python -m mkdocs build
 	@echo "build/docs/index.html is its first page; $(BIN)/python -m mkdocs serve shows it while it is written"
 
 bench: install ## Measure Winnow beside plain vLLM and SQLite; results in .winnow/bench.
