@@ -25,8 +25,10 @@ export TRITON_CACHE_DIR ?= $(CURDIR)/.winnow/cache/triton
 export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
+# Otherwise every build begins with news of the theme.
+export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check lint format bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults faults-page fuzz lock clean
+.PHONY: help install demo test check lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -51,6 +53,10 @@ lint: install ## Run linters and type checks.
 
 format: install ## Format the code.
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+docs: install ## Build the documentation site, in build/docs.
+	@$(BIN)/python -m mkdocs build
+	@echo "build/docs/index.html is its first page; $(BIN)/python -m mkdocs serve shows it while it is written"
 
 bench: install ## Measure Winnow beside plain vLLM and SQLite; results in .winnow/bench.
 	@test -d .winnow/demo || { echo "the demo's models are measured: run make demo first"; exit 2; }

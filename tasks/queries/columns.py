@@ -29,6 +29,7 @@ KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {
     ("leaderboard", "best"): "truth",
     ("coverage", "no_answer"): "integer",
     ("coverage", "truncated"): "integer",
+    ("history", "outcome"): "text",
 }
 """Where a view means something else by a name."""
 
