@@ -8,6 +8,7 @@ from campaign_processes import Kill, rows
 from certify_campaigns import model, truth
 from duel_campaigns import start, write_spec
 from tiny_models import save_tiny_llama
+from waiting import PATIENCE_S
 
 N_EXAMPLES = 120
 EXACT = {"type": "exact"}
@@ -48,7 +49,7 @@ def decisions_with_kills(folder, spec, kills):
     forks = processes.fork_server()
     for kill in [*kills, None]:
         process = start(forks, folder, storage, kill)
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == (0 if kill is None else -9)
     decisions = rows(folder, "SELECT status, claim, differences FROM decisions ORDER BY round_id")
     return processes.history(folder), decisions
