@@ -23,7 +23,7 @@ def build_tokenizer() -> "PreTrainedTokenizerFast":
     characters = Tokenizer(WordLevel(VOCABULARY, unk_token=UNKNOWN))
     characters.pre_tokenizer = Split(Regex(r"[\s\S]"), behavior="isolated")
     characters.decoder = Fuse()
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=characters,
         pad_token=PAD,
         eos_token=EOS,

@@ -58,7 +58,7 @@ def _new_decision(campaign: CampaignSession, decision: Decision) -> NewDecision:
 
 def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
     """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out."""
-    wealths = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
+    wealths: list[float | None] = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
     levels = [None if math.isinf(each) else each for each in bets.levels.tolist()]
     out_in_round, out_at = (
         [None if each < 0 else each for each in values.tolist()]
