@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -243,7 +243,7 @@ def _contestants(selectors: "Sequence[str]", delta: float | None) -> "list[Conte
     return found
 
 
-def _parameter(selector: str, setting: str) -> tuple[str, Any]:
+def _parameter(selector: str, setting: str) -> tuple[str, object]:
     from json import JSONDecodeError, loads
 
     name, equals, text = setting.partition("=")

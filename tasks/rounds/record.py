@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.state.arrays import FloatArray
@@ -67,7 +66,7 @@ def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
     return {"wealths": wealths, "levels": levels, "out_in_round": out_in_round, "out_at": out_at}
 
 
-def _fields(differences: Differences) -> dict[str, Any]:
+def _fields(differences: Differences) -> dict[str, object]:
     return {
         "against": differences.against,
         "delta": differences.delta,
