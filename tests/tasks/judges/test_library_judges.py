@@ -57,7 +57,9 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_brings_it(monkey
 
     monkeypatch.setattr("winnow.tasks.judges.isolated.libraries.version", version)
     params = {"schema": {}} if name == "json-schema" else {}
-    with pytest.raises(JudgeError, match=r"is not installed; pip install 'winnow-llm\[judges\]'") as caught:
+    with pytest.raises(
+        JudgeError, match=r"is not installed; run: pip install 'winnow-llm\[judges\]'"
+    ) as caught:
         create_judge(name, **params)
     assert caught.value.path == "judge.type"
 
