@@ -6,7 +6,7 @@ They last as long as the program: what is to be found by the command line too is
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar, overload
+from typing import Protocol, TypeVar, overload
 
 from winnow.algorithms.registry import ENTRY_POINT_GROUP as SELECTOR_GROUP
 from winnow.algorithms.registry import SELECTORS, SETTINGS
@@ -19,14 +19,22 @@ from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.judges.registry import GROUP as JUDGE_GROUP
 
 Plugin = TypeVar("Plugin", bound=Callable[..., object])
-Decorator = Callable[[Plugin], Plugin]
+Named = TypeVar("Named", bound=Callable[..., object])
+
+
+class Decorator(Protocol):
+    """What names a plug-in and leaves it as it is."""
+
+    def __call__(self, plugin: Plugin, /) -> Plugin:
+        """The plug-in itself."""
+        ...
 
 
 @overload
 def judge(plugin: Plugin, /) -> Plugin: ...
 @overload
-def judge(plugin: str | None = None, /) -> Decorator[Plugin]: ...
-def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
+def judge(plugin: str | None = None, /) -> Decorator: ...
+def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     """Name a judge, which a spec then chooses by `judge: {type: NAME}`.
 
         @winnow.judge
@@ -47,7 +55,7 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
         SpecError: If Winnow has a judge of this name, or the text of this one cannot be found.
     """
 
-    def factory(found: Plugin) -> Callable[..., object]:
+    def factory(found: Callable[..., object]) -> Callable[..., object]:
         return found if inspect.isclass(found) else judge_factory(found)
 
     return _decorated(plugin, "judge", JUDGE_GROUP, BUILT_IN, factory)
@@ -56,8 +64,8 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
 @overload
 def selector(plugin: Plugin, /) -> Plugin: ...
 @overload
-def selector(plugin: str | None = None, /) -> Decorator[Plugin]: ...
-def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
+def selector(plugin: str | None = None, /) -> Decorator: ...
+def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     """Name a selector, for `selector: {name: NAME}`, `winnow.select` and `winnow.create_selector`.
 
     A class like ours: its attribute `objective` says which question it answers, its constructor takes that
@@ -72,7 +80,7 @@ def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin
     """
     ours = {name for names in SELECTORS.values() for name in names}
 
-    def factory(found: Plugin) -> Callable[..., object]:
+    def factory(found: Callable[..., object]) -> Callable[..., object]:
         if (objective := getattr(found, "objective", None)) not in SETTINGS:
             raise SpecError(
                 f"the attribute `objective` of a selector is one of {', '.join(SETTINGS)}, not {objective!r}"
@@ -85,8 +93,8 @@ def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin
 @overload
 def engine(plugin: Plugin, /) -> Plugin: ...
 @overload
-def engine(plugin: str | None = None, /) -> Decorator[Plugin]: ...
-def engine(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
+def engine(plugin: str | None = None, /) -> Decorator: ...
+def engine(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     """Name an engine, which a spec then chooses by a model's `provider: NAME`.
 
     A class or function that takes a `ModelRef` and an `EngineSettings`, and makes an `Engine`; see
@@ -108,9 +116,9 @@ def _decorated(
     kind: str,
     group: str,
     built_in: "set[str] | dict[str, str]",
-    factory: Callable[[Plugin], Callable[..., object]],
-) -> Plugin | Decorator[Plugin]:
-    def decorate(found: Plugin) -> Plugin:
+    factory: Callable[[Callable[..., object]], Callable[..., object]],
+) -> Plugin | Decorator:
+    def decorate(found: Named) -> Named:
         name = plugin if isinstance(plugin, str) else found.__name__
         if name in built_in:
             raise SpecError(f"Winnow has a {kind} named {name!r}; choose another name")

@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from winnow.algorithms.state.arrays import FloatArray
     from winnow.flows.simulate.report import Subject
+    from winnow.tasks.simulation.results import Metric
     from winnow.tasks.simulation.simulate import Contestant, Run
     from winnow.tasks.simulation.worlds import World
 
@@ -144,7 +145,7 @@ def simulate(
             f"--selector {contestants[0].selector} certifies, which no table of scores can show; "
             "compare selectors for best-mean or best-duel"
         )
-    chosen = None if metric is None else metric.value
+    chosen: Metric | None = None if metric is None else metric.value
     measured = metric_for(objective, chosen)
     given = Given(
         table=table,
@@ -242,7 +243,7 @@ def _contestants(selectors: "Sequence[str]", delta: float | None) -> "list[Conte
     return found
 
 
-def _parameter(selector: str, setting: str) -> tuple[str, Any]:
+def _parameter(selector: str, setting: str) -> tuple[str, object]:
     from json import JSONDecodeError, loads
 
     name, equals, text = setting.partition("=")

@@ -11,12 +11,8 @@ from uuid import UUID
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ActionTypes, ChangeFlowRunState, RunDeployment
-from prefect.events.schemas.automations import (
-    AutomationCore,
-    EventTrigger,
-    Posture,
-    ResourceSpecification,
-)
+from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+from prefect.events.schemas.events import ResourceSpecification
 
 HEARTBEAT = "prefect.flow-run.heartbeat"
 CRASHED = "prefect.flow-run.Crashed"
@@ -45,7 +41,7 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
         f"winnow {name}: go on after a crash",
         "Starts resume-all when a firing of this schedule has crashed.",
         trigger,
-        RunDeployment(source="selected", deployment_id=started),
+        RunDeployment(source="selected", deployment_id=started, parameters=None, job_variables=None),
     )
 
 
@@ -70,7 +66,12 @@ def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
         f"winnow {name}: mark what went silent",
         "Marks a firing as crashed when its machine is gone and nobody could say so.",
         trigger,
-        ChangeFlowRunState(state=StateType.CRASHED, message="no sign of life: its machine is gone"),
+        ChangeFlowRunState(
+            name=None,
+            state=StateType.CRASHED,
+            message="no sign of life: its machine is gone",
+            force=False,
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.queries import history as history_views
+from winnow.storage.queries.campaign_views import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.words import headline, subject
@@ -14,8 +15,8 @@ def campaign_line(storage: str, name: str) -> str:
         record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
-        has_winners = record.family and status.answer.baseline is None
-        changed = _changed(history_views.family(session, record.family), name) if has_winners else ""
+        family = record.family if status.answer.baseline is None else None
+        changed = _changed(history_views.family(session, family), name) if family else ""
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{name}: {stands}; {status.totals['comparisons']} comparisons; "
@@ -35,7 +36,7 @@ def _best(answer: Answer) -> str:
     return f"best {best.name} {best.estimate:.3f} [{best.lower:.3f}, {best.upper:.3f}]{held_out}"
 
 
-def _changed(rows: list[history_views.Row], name: str) -> str:
+def _changed(rows: list[Row], name: str) -> str:
     changed = next(row["changed"] for row in rows if row["campaign"] == name)
     if changed is None:
         return ""

@@ -136,6 +136,7 @@ class _Answer:
         return bytes(found)
 
     def _wait(self) -> None:
+        assert self._process.stdout is not None
         began = time.monotonic()
         ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, self._seconds))
         self._seconds -= time.monotonic() - began

@@ -3,7 +3,6 @@
 import json
 import re
 from hashlib import sha256
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -66,12 +65,12 @@ def leaderboard(session: Session, campaign: CampaignRecord) -> tuple[str, str]:
     return json.dumps(rows), f"{escaped(campaign.name)} after {finished} rounds{cut}"
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _row(row: dict[str, object]) -> dict[str, object]:
     shown = {name: _cell(row[name]) for name in _COLUMNS}
     return {"best": "*" if row["best"] else "", **shown}
 
 
-def _cell(value: Any) -> Any:  # noqa: ANN401 -- of any column
+def _cell(value: object) -> object:
     if isinstance(value, str):
         return escaped(value)  # cells are markdown to Prefect's pages
     return round(value, 4) if isinstance(value, float) else value

@@ -1,8 +1,9 @@
 """The loop of every campaign: plan a round, generate, judge, decide, record; again, or stop."""
 
 import time
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+from typing import Any, TypedDict, TypeVar, cast
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -22,6 +23,8 @@ from winnow.tasks.rounds.plan import plan_round, stored_plan
 from winnow.tasks.rounds.record import record_round
 from winnow.tasks.setup.store import reopen_campaign
 
+Value = TypeVar("Value")
+
 LONG_ROUND = 0.3
 """Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 5% of it."""
 
@@ -32,17 +35,22 @@ RETRY_DELAY = 1.0
 """Seconds before an engine that died is asked again."""
 
 
-def _may_retry(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
+def _may_retry(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
     return is_transient(state.result(raise_on_failure=False))
 
 
+class _Retries(TypedDict):
+    retry_condition_fn: Callable[[Task[..., Any], TaskRun, State[Any]], bool]
+    retry_delay_seconds: float
+
+
 # The database decides what is done and what is not: Prefect caches nothing and stores no result.
-RETRIED: dict[str, Any] = {"retry_condition_fn": _may_retry, "retry_delay_seconds": RETRY_DELAY}
-plan = task(plan_round, name="plan", cache_policy=NO_CACHE)
-generate = task(generate_round, name="generate", cache_policy=NO_CACHE, **RETRIED)
-judge = task(judge_round, name="judge", cache_policy=NO_CACHE, **RETRIED)
-decide = task(decide_round, name="decide", cache_policy=NO_CACHE)
-record = task(record_round, name="record", cache_policy=NO_CACHE)
+RETRIED = _Retries(retry_condition_fn=_may_retry, retry_delay_seconds=RETRY_DELAY)
+plan = task(name="plan", cache_policy=NO_CACHE)(plan_round)
+generate = task(name="generate", cache_policy=NO_CACHE, **RETRIED)(generate_round)
+judge = task(name="judge", cache_policy=NO_CACHE, **RETRIED)(judge_round)
+decide = task(name="decide", cache_policy=NO_CACHE)(decide_round)
+record = task(name="record", cache_policy=NO_CACHE)(record_round)
 
 
 @flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
@@ -92,22 +100,29 @@ def run_rounds(campaign: CampaignSession, watcher: Callback) -> None:
 
 def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
     """Run one round, each step a task; return whether the campaign has ended or waits for humans."""
-    # Arguments are quoted: Prefect would otherwise walk through all of them in search of futures.
-    live = quote(campaign)
+    live = _quoted(campaign)
     round_ = plan(live)
     if round_ is None or awaits_humans(campaign, round_):
         return True
-    texts = generate.with_options(retries=campaign.most_restarts)(live, quote(round_))
-    comparisons = judge.with_options(retries=campaign.most_restarts)(live, quote(round_), quote(texts))
-    decision = decide(live, quote(round_), quote(comparisons))
-    record(live, quote(round_), quote(comparisons), quote(decision))
+    texts = generate.with_options(retries=campaign.most_restarts)(live, _quoted(round_))
+    comparisons = judge.with_options(retries=campaign.most_restarts)(live, _quoted(round_), _quoted(texts))
+    decision = decide(live, _quoted(round_), _quoted(comparisons))
+    record(live, _quoted(round_), _quoted(comparisons), _quoted(decision))
     watcher.round_done(campaign, round_, decision)
     return decision.stop or campaign.is_overspent
 
 
+def _quoted(value: Value) -> Value:
+    """A task's argument, of which the task is given the value itself.
+
+    Prefect would otherwise walk through all of it in search of futures.
+    """
+    return cast("Value", quote(value))
+
+
 def run_stint(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
     """Run short rounds for a while as one task; return whether the campaign ended, and seconds a round."""
-    ended, seconds = rounds.with_options(retries=campaign.most_restarts)(quote(campaign), quote(watcher))
+    ended, seconds = rounds.with_options(retries=campaign.most_restarts)(_quoted(campaign), _quoted(watcher))
     return ended, seconds
 
 

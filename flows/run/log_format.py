@@ -61,7 +61,7 @@ class JsonLine(JsonFormatter):
     """When, how bad, what, in which campaign and round, of which candidate; then the event's own fields."""
 
     def add_fields(
-        self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
+        self, log_data: dict[str, object], record: logging.LogRecord, message_dict: dict[str, object]
     ) -> None:
         """See `JsonFormatter`."""
         time = dt.datetime.fromtimestamp(record.created, dt.UTC)

@@ -1,6 +1,5 @@
 """Firings that came due while nobody could run them: one takes the place of all."""
 
-import datetime as dt
 from contextlib import suppress
 
 from prefect.client.orchestration import get_client
@@ -12,9 +11,10 @@ from prefect.client.schemas.filters import (
     FlowRunFilterState,
     FlowRunFilterStateType,
 )
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Completed
+from prefect.types import DateTime
 
 
 def take_their_place(run: FlowRun) -> int:
@@ -27,10 +27,10 @@ def take_their_place(run: FlowRun) -> int:
         return 0
     overdue = FlowRunFilter(
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED])),
-        expected_start_time=FlowRunFilterExpectedStartTime(before_=dt.datetime.now(dt.UTC)),
+        expected_start_time=FlowRunFilterExpectedStartTime(before_=DateTime.now("UTC")),
     )
     same = DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id]))
-    instead = Completed(name="Skipped", message=f"came due late: '{run.name}' took its place")
+    instead: State[None] = Completed(name="Skipped", message=f"came due late: '{run.name}' took its place")
     dropped = 0
     with get_client(sync_client=True) as client:
         for late in client.read_flow_runs(flow_run_filter=overdue, deployment_filter=same):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from winnow.flows.prefect_support.automations import go_on_after_crashes, mark_silent_runs
 from winnow.flows.prefect_support.server import require_answer
@@ -11,6 +11,8 @@ from winnow.flows.schedule.trigger import When
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from prefect.deployments.runner import RunnerDeployment
 
 POOL_TYPE = "process"
@@ -34,7 +36,7 @@ class Scheduled:
     trust: Sequence[str]
     """Texts of what was allowed; see `flows.run.trust_prompt`."""
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Of every flow run."""
         return {
             "spec": self.spec,
@@ -44,10 +46,13 @@ class Scheduled:
         }
 
 
-def deployment_of(scheduled: Scheduled, **where: Any) -> "RunnerDeployment":  # noqa: ANN401 -- Prefect's own
-    """The deployment that fires; `where` says on which work pool."""
+def deployment_of(
+    scheduled: Scheduled, *, pool: str | None = None, variables: dict[str, object] | None = None
+) -> "RunnerDeployment":
+    """The deployment that fires; on a work pool, if one is given, with these job variables."""
     from prefect.client.schemas.actions import DeploymentScheduleCreate
-    from prefect.deployments.runner import EntrypointType, RunnerDeployment
+    from prefect.deployments.runner import RunnerDeployment
+    from prefect.types.entrypoint import EntrypointType
 
     from winnow.flows.schedule.flows import scheduled_campaign
 
@@ -58,7 +63,8 @@ def deployment_of(scheduled: Scheduled, **where: Any) -> "RunnerDeployment":  # 
         parameters=scheduled.parameters(),
         paused=False,
         entrypoint_type=EntrypointType.MODULE_PATH,
-        **where,
+        work_pool_name=pool,
+        job_variables=variables,
     )
 
 
@@ -74,12 +80,13 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
         SpecError: If there is no Prefect server or no such pool.
         PrefectServerFailed: If the server does not answer.
     """
-    from prefect.deployments.runner import EntrypointType, RunnerDeployment
+    from prefect.deployments.runner import RunnerDeployment
     from prefect.settings import PREFECT_API_URL
+    from prefect.types.entrypoint import EntrypointType
 
     from winnow.flows.schedule.flows import resume_all
 
-    url = PREFECT_API_URL.value()
+    url: str | None = PREFECT_API_URL.value()
     if not url:
         raise SpecError(
             "a work pool is kept by a Prefect server: start one (prefect server start) and set "
@@ -87,21 +94,28 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
         )
     require_answer(url)
     _require_pool(pool, url)
-    where = {"work_pool_name": pool, "job_variables": job_variables(folder)}
-    fires = deployment_of(scheduled, **where).apply()
-    resumes = RunnerDeployment.from_flow(
+    variables = job_variables(folder)
+    fires = _applied(deployment_of(scheduled, pool=pool, variables=variables))
+    resumption = RunnerDeployment.from_flow(
         resume_all,
         name=scheduled.name,
         parameters=scheduled.parameters(),
         entrypoint_type=EntrypointType.MODULE_PATH,
-        **where,
-    ).apply()
+        work_pool_name=pool,
+        job_variables=variables,
+    )
+    resumes = _applied(resumption)
     go_on_after_crashes(scheduled.name, watched=fires, started=resumes)
     mark_silent_runs(scheduled.name, watched=fires, heartbeat_s=HEARTBEAT_S)
     return url
 
 
-def job_variables(folder: str) -> dict[str, Any]:
+def _applied(deployment: "RunnerDeployment") -> "UUID":
+    # It is a coroutine where an event loop runs, and no deployment is made there.
+    return cast("UUID", deployment.apply())
+
+
+def job_variables(folder: str) -> dict[str, object]:
     """How a worker starts our flow runs."""
     env = {
         # A folder named `flows` where paths begin must not shadow ours.

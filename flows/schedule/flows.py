@@ -11,10 +11,10 @@ from typing import Any
 
 from prefect import flow, get_run_logger
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.runtime import flow_run as this_run
-from prefect.states import Cancelled, Completed, Failed, State
+from prefect.states import Cancelled, Completed, Failed
 
 from winnow.flows import exit_codes
 from winnow.flows.prefect_support.crashed_runs import mark_zombies, tags_of_this_process

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class SimulationReport:
         self._delta = delta
         self._metric = metric
         self._budgets = tuple(budgets)
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[dict[str, object]] = []
         self._stops: dict[str, list[Stop]] = defaultdict(list)
         self._values: dict[str, list[FloatArray]] = defaultdict(list)
         self._picks: dict[str, list[FloatArray]] = defaultdict(list)
@@ -301,8 +301,8 @@ class SimulationReport:
     def _curves(self) -> list[Curve]:
         return [average(label, values) for label, values in self._values.items()]
 
-    def _line(self, curve: Curve) -> dict[str, Any]:
-        line: dict[str, Any] = {"selector": curve.label, "runs": curve.runs}
+    def _line(self, curve: Curve) -> dict[str, object]:
+        line: dict[str, object] = {"selector": curve.label, "runs": curve.runs}
         for budget, mean, error in zip(self._budgets, curve.means, curve.errors, strict=True):
             spread = f" ±{error:.3f}" if curve.runs > 1 else ""
             share = f" ({budget / self._subject.grid:.3g})" if self._subject.grid else ""
@@ -329,7 +329,7 @@ class SimulationReport:
     def _has_target(self) -> bool:
         return self._metric not in IN_SCORE_UNITS and not self._subject.is_partial
 
-    def _stopping(self, label: str) -> dict[str, Any]:
+    def _stopping(self, label: str) -> dict[str, object]:
         """How runs that stop by themselves did; nothing where none is asked to."""
         stops = [stop for stop in self._stops[label] if stop.is_confident]
         if not stops:
@@ -340,7 +340,7 @@ class SimulationReport:
             "wrong": sum(not stop.right for stop in stops),
         }
 
-    def _summary(self, folder: Path) -> dict[str, Any]:
+    def _summary(self, folder: Path) -> dict[str, object]:
         return {
             "table": self._subject.source,
             "candidates": len(self._subject.candidates),

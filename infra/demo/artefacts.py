@@ -6,12 +6,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 FINGERPRINT = "fingerprint.txt"
 
 
-def fingerprint_of(settings: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
+def fingerprint_of(settings: object) -> str:
     """A short text that differs when `settings`, a JSON value, differ."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 

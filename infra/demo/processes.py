@@ -47,6 +47,7 @@ def train_in_processes(jobs: Sequence[Job], finished: Callable[[Job], None]) -> 
                 process.start()
                 running[process.sentinel] = (process, job)
             for sentinel in wait(list(running)):
+                assert isinstance(sentinel, int), "one of those that were given"
                 process, job = running.pop(sentinel)
                 process.join()
                 if process.exitcode:

@@ -68,12 +68,15 @@ def _new_model(recipe: Recipe) -> LlamaForCausalLM:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
-        return LlamaForCausalLM(config).train()
+        model = LlamaForCausalLM(config)
+    model.train()
+    return model
 
 
 def _optimizers(model: LlamaForCausalLM, learning_rate: float) -> list[Optimizer]:
     """Muon for the matrices inside the layers, which halves the steps needed; AdamW for all other weights."""
-    inner, outer = [], []
+    inner: list[torch.nn.Parameter] = []
+    outer: list[torch.nn.Parameter] = []
     for name, weight in model.named_parameters():
         (inner if weight.ndim == 2 and "layers" in name else outer).append(weight)
     return [

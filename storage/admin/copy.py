@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from sqlalchemy import Table, func, select, text
 from sqlalchemy.orm import Session
@@ -79,7 +78,7 @@ class _Digest:
     def __init__(self) -> None:
         self._hash, self._rows = sha256(), 0
 
-    def add(self, row: Sequence[Any]) -> None:
+    def add(self, row: Sequence[object]) -> None:
         self._hash.update(json.dumps([_canonical(value) for value in row]).encode())
         self._rows += 1
 
@@ -90,7 +89,7 @@ class _Digest:
 def _copy_table(reader: Session, writer: Session, table: Table) -> Content:
     digest = _Digest()
 
-    def passing() -> Iterator[Sequence[Any]]:
+    def passing() -> Iterator[Sequence[object]]:
         for row in _rows(reader, table):
             digest.add(row)
             yield row
@@ -99,13 +98,13 @@ def _copy_table(reader: Session, writer: Session, table: Table) -> Content:
     return digest.content()
 
 
-def _rows(session: Session, table: Table) -> Iterator[Sequence[Any]]:
+def _rows(session: Session, table: Table) -> Iterator[Sequence[object]]:
     query = select(table).order_by(*table.primary_key.columns)
     with session.execute(query.execution_options(yield_per=ROWS_AT_ONCE)) as rows:
         yield from rows
 
 
-def _canonical(value: Any) -> Any:  # noqa: ANN401 -- any column's value
+def _canonical(value: object) -> object:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, bytes):

@@ -23,7 +23,7 @@ def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> l
         return cursor.fetchall() if cursor.description else []
 
 
-def run_many(connection: Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+def run_many(connection: Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
     """Run a statement of SQLite's once for each row of values."""
     with errors_of(connection, statement):
         connection.connection.driver_connection.executemany(statement, rows)  # type: ignore[union-attr]

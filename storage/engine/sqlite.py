@@ -2,7 +2,6 @@
 
 import sqlite3
 import time
-from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import NullPool, QueuePool
@@ -50,7 +49,7 @@ def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
     engine = create_engine("sqlite://", creator=connect, poolclass=NullPool if read_only else QueuePool)
 
     @event.listens_for(engine, "connect")
-    def configure(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401 -- SQLAlchemy's own type is private
+    def configure(connection: sqlite3.Connection, _: object) -> None:
         if read_only:
             connection.execute("PRAGMA query_only=ON")
             connection.set_authorizer(_refuse_other_files)

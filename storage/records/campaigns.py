@@ -3,7 +3,6 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
@@ -51,9 +50,9 @@ def add_campaign(
     objective: str,
     dataset_id: int,
     seed: int,
-    spec: Mapping[str, Any],
-    execution: Mapping[str, Any],
-    versions: Mapping[str, Any],
+    spec: Mapping[str, object],
+    execution: Mapping[str, object],
+    versions: Mapping[str, object],
     candidates: Sequence[NewCandidate],
     now: dt.datetime,
     family: str | None = None,
@@ -77,7 +76,7 @@ def add_campaign(
 
 
 def grow_campaign(
-    session: Session, campaign_id: int, *, spec: Mapping[str, Any], candidates: Sequence[NewCandidate]
+    session: Session, campaign_id: int, *, spec: Mapping[str, object], candidates: Sequence[NewCandidate]
 ) -> CampaignRecord:
     """Let more candidates take part from the next round on: the one way in which a definition changes."""
     row = session.get_one(Campaign, campaign_id)
@@ -92,7 +91,7 @@ def grow_campaign(
     return _campaign(row)
 
 
-def set_execution(session: Session, campaign_id: int, execution: Mapping[str, Any]) -> CampaignRecord:
+def set_execution(session: Session, campaign_id: int, execution: Mapping[str, object]) -> CampaignRecord:
     """Replace what may change between runs of one campaign."""
     row = session.get_one(Campaign, campaign_id)
     row.execution = dict(execution)
@@ -155,7 +154,7 @@ def _add_candidates(
 
 def _columns(
     row: NewCandidate | NewDecision,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
 

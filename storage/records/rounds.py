@@ -2,7 +2,6 @@
 
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
-from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -33,7 +32,7 @@ def add_round(
     campaign_id: int,
     *,
     number: int,
-    arms: Sequence[Any],
+    arms: Sequence[object],
     examples: Sequence[int],
     propensities: Sequence[float] | None = None,
     now: dt.datetime,

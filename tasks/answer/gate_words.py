@@ -83,7 +83,7 @@ def _undecided(answer: Answer) -> str:
     names = [name for name in answer.named("active") if name != answer.baseline]
     if answer.reason == "budget":
         return f"undecided at error probability {answer.delta:g} for {list_of(names)}: {spent(answer)}"
-    if answer.baseline in (each.name for each in answer.dropped):
+    if answer.baseline in [each.name for each in answer.dropped]:
         return (
             f"undecided for {list_of(names)}: {answer.baseline} was dropped, so nothing more can be learned"
         )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, Row, read_rows
 from winnow.tasks.errors import DatasetError
@@ -22,7 +21,7 @@ class Example:
 
     key: str
     """Unique in its dataset: the row's id, or a hash of its content."""
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     """What templates see: every column but the target's, as JSON values, and `input`."""
     targets: tuple[str, ...]
     """The accepted answers; empty where there is none."""
@@ -121,14 +120,14 @@ class _RowReader:
             sentence = "the row is nested too deeply; flatten it"
         raise DatasetError(f"{self.path}, {place}: {sentence}", PATH_KEY)
 
-    def _key(self, place: str, value: Any) -> str:  # noqa: ANN401
+    def _key(self, place: str, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise self._wrong(place, "id", value, "write text or a whole number")
         if "\0" in str(value):
             raise self._wrong(place, "id", value, "remove the character NUL, which databases do not keep")
         return str(value)
 
-    def _fields(self, place: str, row: Row) -> dict[str, Any]:
+    def _fields(self, place: str, row: Row) -> dict[str, object]:
         column = self.columns["input"]
         if row[column] is None:
             raise self._wrong(place, "input", None, "fill it in or remove the row")
@@ -141,14 +140,14 @@ class _RowReader:
         visible = {name: value for name, value in row.items() if name != self.columns.get("target")}
         return visible | {"input": row[column]}
 
-    def _targets(self, place: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401
+    def _targets(self, place: str, value: object) -> tuple[str, ...]:
         values = value if isinstance(value, list) else [] if value is None else [value]
         for item in values:
             if isinstance(item, bool) or not isinstance(item, str | int | float):
                 raise self._wrong(place, "target", item, "write text, a number or a list of these")
         return tuple(str(item) for item in values if item != "")
 
-    def _wrong(self, place: str, role: str, value: Any, remedy: str) -> DatasetError:  # noqa: ANN401
+    def _wrong(self, place: str, role: str, value: object, remedy: str) -> DatasetError:
         column, shown = self.columns[role], json.dumps(value)[:60]
         return DatasetError(
             f"{self.path}, {place}: the {role} in column {column!r} is {shown}; {remedy}",
@@ -179,5 +178,5 @@ def _fingerprint(examples: Iterable[Example]) -> str:
     return digest.hexdigest()
 
 
-def _canonical(value: Any) -> bytes:  # noqa: ANN401
+def _canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

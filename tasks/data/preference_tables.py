@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.admin.schema import require_schema
@@ -88,7 +89,7 @@ def _features(source: str, count: int) -> FloatArray | None:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             if "features" not in arrays:
                 return None
-            features = arrays["features"]
+            features: NDArray[np.generic] = arrays["features"]
     except DAMAGED as error:
         raise ScoreTableError(f"{path}: features cannot be read ({error}); save it again") from error
     if features.ndim != 2 or len(features) != count or features.dtype.kind not in "biuf":

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
     return values
 
 
-def in_order(found: Mapping[str, Any], table: ScoreTable, place: str, what: str) -> list[Any]:
+def in_order(found: Mapping[str, object], table: ScoreTable, place: str, what: str) -> list[object]:
     """What was found, by name, for each example of the table.
 
     Raises:

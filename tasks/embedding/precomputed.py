@@ -1,7 +1,6 @@
 """Vectors that were made elsewhere: a file with an id and a vector for each example."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ def read_vectors(path: str) -> dict[str, FloatArray]:
     return found
 
 
-def _numbers(path: str, place: str, value: Any) -> FloatArray:  # noqa: ANN401 -- as in the file
+def _numbers(path: str, place: str, value: object) -> FloatArray:
     try:
         vector = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

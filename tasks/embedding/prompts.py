@@ -1,7 +1,6 @@
 """What is embedded of a campaign's prompts, and with what."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ class EmbeddedTexts:
         return self.embedder.dim
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """All that determines the vectors."""
         return {**self.embedder.identity, "text": self.source}
 
@@ -57,7 +56,7 @@ class GivenVectors:
     dim: int
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """See `EmbeddedTexts`."""
         return {
             "type": "precomputed",

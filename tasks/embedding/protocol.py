@@ -1,7 +1,7 @@
 """What makes vectors of texts, and what any such vector must be."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Embedder(Protocol):
     """Makes vectors of texts; what is costly to load is loaded when the first text comes."""
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """All that determines the vectors, as JSON values."""
         ...
 

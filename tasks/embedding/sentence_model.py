@@ -97,7 +97,7 @@ class SentenceModel:
             return
         import transformers
 
-        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers.utils.logging.disable_progress_bar()
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
             self._model = transformers.AutoModel.from_pretrained(self._folder, dtype=self._precision).eval()

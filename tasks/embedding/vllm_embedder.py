@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class VllmEmbedder:
         self._worker: WorkerProcess | None = None
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """See `Embedder`."""
         return {"type": "vllm", "model": self._fingerprint}
 

@@ -1,11 +1,10 @@
 """A judge that is a function of a program."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.judges.scores import checked_score
 
 
@@ -15,12 +14,12 @@ class FunctionJudge:
 
     function: Callable[..., object]
     """Returns a score in [0, 1], True or False, None where there is no score, or a `Verdict`."""
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
     """Given to it by name."""
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def judge(self, sample: Sample) -> Verdict:
         """See `Judge`; an output without a score has the reason no_score."""
-        found = self.function(output, targets, **self.params)
+        found = self.function(sample.output, sample.targets, **self.params)
         if isinstance(found, Verdict):
             return found
         return (
@@ -31,7 +30,7 @@ class FunctionJudge:
 def judge_factory(function: Callable[..., object]) -> Callable[..., Judge]:
     """Return what builds such judges for a catalogue: it takes the function's keyword parameters."""
 
-    def factory(**params: Any) -> Judge:  # noqa: ANN401 -- of whatever types the function takes
+    def factory(**params: object) -> Judge:
         return FunctionJudge(function=function, params=params)
 
     own = inspect.signature(function, eval_str=True).parameters.values()

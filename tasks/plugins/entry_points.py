@@ -145,9 +145,10 @@ def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, 
     Raises:
         PluginFailed: In place of anything else.
     """
+    agreed: tuple[type[BaseException], ...] = (PluginFailed, *passed_on)
     try:
         yield
-    except (PluginFailed, *passed_on):
+    except agreed:
         raise
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and _came_from_outside(error):

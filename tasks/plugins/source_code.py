@@ -177,8 +177,10 @@ def _run(tree: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        is_for_checkers = isinstance(node, ast.If) and _names_type_checking(node.test)
-        waiting += node.orelse if is_for_checkers else ast.iter_child_nodes(node)
+        if isinstance(node, ast.If) and _names_type_checking(node.test):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
 
 
 def _names_type_checking(test: ast.expr) -> bool:

@@ -107,7 +107,7 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     return made
 
 
-def _typed(rows: Sequence[dict[str, Any]], view: str) -> "pd.DataFrame":
+def _typed(rows: Sequence[dict[str, object]], view: str) -> "pd.DataFrame":
     import pandas as pd
 
     kinds = kinds_of(view, rows[0] if rows else ())

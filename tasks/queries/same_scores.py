@@ -1,7 +1,6 @@
 """Which campaigns have the same scores, and how the one is called that fills another one's table."""
 
 from collections.abc import Mapping
-from typing import Any
 
 SUFFIX = "-exhaustive"
 
@@ -25,6 +24,6 @@ def exhaustive_name(name: str) -> str:
     return f"{name}{SUFFIX}"
 
 
-def has_the_same_scores(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def has_the_same_scores(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
     """Whether two stored identities differ in nothing that a score depends on."""
     return all(one.get(key) == other.get(key) for key in (one.keys() | other.keys()) - SEARCH)

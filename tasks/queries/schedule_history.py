@@ -1,7 +1,5 @@
 """The campaigns that one schedule begins: did the winner change, and how much was made anew each time."""
 
-from typing import Any
-
 from sqlalchemy.orm import Session
 
 from winnow.storage.queries import history as history_views
@@ -25,7 +23,7 @@ COLUMNS = (
 )
 
 
-def family_rows(session: Session, family: str) -> list[dict[str, Any]]:
+def family_rows(session: Session, family: str) -> list[dict[str, object]]:
     """One row per campaign of a family, oldest first.
 
     `changed` says whether the winner is another one than in the last campaign before it that had a winner,

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.state.arrays import FloatArray
@@ -58,7 +57,7 @@ def _new_decision(campaign: CampaignSession, decision: Decision) -> NewDecision:
 
 def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
     """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out."""
-    wealths = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
+    wealths: list[float | None] = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
     levels = [None if math.isinf(each) else each for each in bets.levels.tolist()]
     out_in_round, out_at = (
         [None if each < 0 else each for each in values.tolist()]
@@ -67,7 +66,7 @@ def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
     return {"wealths": wealths, "levels": levels, "out_in_round": out_in_round, "out_at": out_at}
 
 
-def _fields(differences: Differences) -> dict[str, Any]:
+def _fields(differences: Differences) -> dict[str, object]:
     return {
         "against": differences.against,
         "delta": differences.delta,

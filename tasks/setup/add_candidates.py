@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.objectives.resolved import ResolvedCampaign
@@ -21,7 +20,7 @@ GROWING = (
 
 
 def joining_candidates(
-    checked: ResolvedCampaign, stored: Mapping[str, Any], candidates: Sequence[NewCandidate]
+    checked: ResolvedCampaign, stored: Mapping[str, object], candidates: Sequence[NewCandidate]
 ) -> list[NewCandidate]:
     """The candidates that a stored campaign has not yet, in the order of the new definition.
 
@@ -42,7 +41,7 @@ def joining_candidates(
     return [each for name, each in given.items() if name not in known]
 
 
-def _without(identity: Mapping[str, Any]) -> dict[str, Any]:
+def _without(identity: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in identity.items() if key not in GROWING}
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from sqlalchemy.engine import make_url
@@ -72,7 +71,7 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         yield Permission(text=f"keep results in {results}", keys=("storage",))
 
 
-def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
     """What describes a model, with its place; of a judge, which may be a plug-in, every mapping there is."""
     for index, model in enumerate(spec.models):
         yield f"models[{index}]", model.model_dump()
@@ -81,7 +80,7 @@ def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield "certify.autoevaluator.model", spec.certify.autoevaluator.model.model_dump()
 
 
-def _mappings(place: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:  # noqa: ANN401
+def _mappings(place: str, value: object) -> Iterator[tuple[str, Mapping[str, object]]]:
     if isinstance(value, Mapping):
         yield place, value
         for key, inner in value.items():
@@ -91,7 +90,7 @@ def _mappings(place: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield from _mappings(f"{place}[{index}]", inner)
 
 
-def _keys_sent(place: str, model: Mapping[str, Any]) -> Iterator[Permission]:
+def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:
     url, key = model.get("model_base_url"), model.get("api_key")
     if model.get("provider") not in REMOTE or not isinstance(key, str | None):
         return
@@ -108,7 +107,7 @@ def _keys_sent(place: str, model: Mapping[str, Any]) -> Iterator[Permission]:
     yield Permission(text=text, keys=(f"{place}.api_key", f"{place}.model_base_url"))
 
 
-def _code_run(place: str, model: Mapping[str, Any], folder: Path) -> Iterator[Permission]:
+def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator[Permission]:
     args = model.get("model_args")
     if model.get("provider", "vllm") in REMOTE or not isinstance(args, Mapping):
         return

@@ -10,7 +10,7 @@ Types come from
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def read_types(source: str, table: ScoreTable, storage: str) -> PromptTypes:
     """
     place = f"--types {source}"
     if is_array(source):
-        values: Sequence[Any] = array_of(place, source, table, 1).tolist()
+        values: Sequence[object] = array_of(place, source, table, 1).tolist()
     elif Path(source).suffix.lower() in ROWS:
         values = in_order(_typed_rows(source), table, place, "type")
     else:
@@ -57,8 +57,8 @@ def read_types(source: str, table: ScoreTable, storage: str) -> PromptTypes:
     return PromptTypes(names=tuple(names.tolist()), of_examples=of_examples)
 
 
-def _typed_rows(source: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _typed_rows(source: str) -> dict[str, object]:
+    found: dict[str, object] = {}
     try:
         for place, row in read_rows(Path(source)):
             for column in ("id", "type"):
@@ -73,7 +73,7 @@ def _typed_rows(source: str) -> dict[str, Any]:
     return found
 
 
-def _field(name: str, table: ScoreTable, storage: str) -> list[Any]:
+def _field(name: str, table: ScoreTable, storage: str) -> list[object]:
     require_campaign(table, f"--types {name}", "give a file with the columns id and type")
     with closing(open_database(storage, read_only=True)) as database:
         campaign = stored_campaign(database, table.source.removeprefix(CAMPAIGN))

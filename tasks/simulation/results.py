@@ -139,7 +139,8 @@ def coverage(run: Run, scores: FloatArray) -> FloatArray:
     """The share of the pairs asked by each budget that have a score, shape (T,); 0 where none was asked."""
     found = np.cumsum(~np.isnan(scores[run.told.arms, run.told.examples]))
     counts = np.concatenate([[0], found])[run.spent]
-    return counts / np.maximum(run.spent, 1)
+    shares: FloatArray = counts / np.maximum(run.spent, 1)
+    return shares
 
 
 _ROUTE_METRICS: Mapping[Metric, Callable[[RouteWorld], Callable[[Run], FloatArray]]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class RouteWorld:
         """The arm with the highest mean over all examples, the first of equals."""
         return int(true_means(self.scores).argmax())
 
-    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+    def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
         """The length of contexts, and batches of one prompt."""
         return {"dim": self.contexts.shape[1]} | ({} if "batch_size" in chosen else {"batch_size": 1})
 

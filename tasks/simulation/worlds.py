@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class World(Protocol):
     def knowledge(self) -> Mapping[str, FloatArray]:
         """What selectors may be given beside outcomes, by the name of their parameter."""
 
-    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+    def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
         """Parameters that a selector gets here, beside those that were chosen for it."""
 
     def entrant(self, selector: Selector, seed: int) -> Selector:
@@ -64,9 +64,9 @@ class ScoreWorld:
         """The history, where there is one."""
         return {} if self.history is None else {"history": self.history}
 
-    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+    def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
         """No intervals, unless asked for: nobody looks at those of a run that does not stop by them."""
-        settings: dict[str, Any] = {} if chosen.keys() & {"delta", "intervals"} else {"intervals": False}
+        settings: dict[str, object] = {} if chosen.keys() & {"delta", "intervals"} else {"intervals": False}
         if self.is_partial and "max_unscored" not in chosen:
             settings["max_unscored"] = 1.0
         return settings
@@ -112,7 +112,7 @@ class DuelWorld:
         """The features, where there are some."""
         return {} if self.features is None else {"features": self.features}
 
-    def settings(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+    def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
         """None."""
         return {}
 

@@ -1,7 +1,7 @@
 """What a campaign may spend, and what that is counted in."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import (
     Field,
@@ -71,7 +71,7 @@ _NUMBER = TypeAdapter(Count)
 
 
 def _number_or_mapping(
-    value: Any,  # noqa: ANN401 -- whatever stands in the file
+    value: object,
     union: ValidatorFunctionWrapHandler,
 ) -> BudgetSpec | int:
     """One complaint in place of one per type of the union, which is not asked."""

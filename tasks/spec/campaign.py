@@ -31,7 +31,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,9
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
 
 
-def _scalar(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+def _scalar(value: object) -> object:
     """One complaint in place of one per type of a union."""
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value

@@ -59,5 +59,6 @@ def given_costs(costs: Mapping[str, float], names: Sequence[str], path: str) -> 
 
 
 def _is_cost(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value >= 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value >= 0.0

@@ -13,7 +13,7 @@ from winnow.algorithms.state.registered import plugins
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import provider_names, start_engine
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.source_code import code_digests
@@ -36,8 +36,8 @@ def test_a_function_is_a_judge_with_its_keywords_as_parameters():
     assert found.summary == "One for an output that is short enough."
     assert (found.parameters[0].name, found.parameters[0].default) == ("most", 3)
     judge = create_judge("short", most=5)
-    assert [judge.judge(text, []).score for text in ("abcde", "abcdef")] == [1.0, 0.0]
-    assert judge.judge("", []).reason == "no_score"
+    assert [judge.judge(Sample(output=text)).score for text in ("abcde", "abcdef")] == [1.0, 0.0]
+    assert judge.judge(Sample(output="")).reason == "no_score"
     with pytest.raises(JudgeError, match=r"judge\.most: .*must be a valid integer"):
         create_judge("short", most="many")
 
@@ -48,10 +48,10 @@ def test_a_judge_that_raises_is_named_and_one_that_returns_no_score_is_refused()
         return {"two": 2.0, "text": "good"}[output]
 
     made = create_judge("odd")
-    verdict = made.judge("three", [])
+    verdict = made.judge(Sample(output="three"))
     assert verdict.reason == "judge_failed"
     assert "the judge 'odd' (test_decorators:judge) raised KeyError: 'three'" in verdict.detail
-    assert [made.judge(output, []).reason for output in ("two", "text")] == ["invalid_score"] * 2
+    assert [made.judge(Sample(output=output)).reason for output in ("two", "text")] == ["invalid_score"] * 2
 
 
 def test_a_class_is_a_judge_as_that_of_a_package_is():
@@ -62,10 +62,10 @@ def test_a_class_is_a_judge_as_that_of_a_package_is():
         def __init__(self, *, most: int):
             self.most = most
 
-        def judge(self, output, targets):
-            return Verdict(score=min(1.0, len(output) / self.most))
+        def judge(self, sample):
+            return Verdict(score=min(1.0, len(sample.output) / self.most))
 
-    assert create_judge("longest", most=4).judge("ab", []).score == 0.5
+    assert create_judge("longest", most=4).judge(Sample(output="ab")).score == 0.5
 
 
 def test_a_selector_serves_select_and_create_selector():

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -13,10 +13,10 @@ from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.views import VIEWS, ask
 
-FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})
-
-
-View = StrEnum("View", {name: name for name in VIEWS})
+# mypy knows the members of no StrEnum that is not written out.
+FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
+View = StrEnum("View", {name: name for name in VIEWS})  # type: ignore[misc]
+FOR_PEOPLE = FormatChoice("table")
 
 
 def query(
@@ -27,7 +27,7 @@ def query(
         str | None,
         typer.Option(metavar="NAME", help="The campaigns that a schedule began: did the winner change?"),
     ] = None,
-    format_: Annotated[FormatChoice, typer.Option("--format", help="How to print.")] = FormatChoice.table,
+    format_: Annotated[FormatChoice, typer.Option("--format", help="How to print.")] = FOR_PEOPLE,
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
     columns: Annotated[
@@ -52,7 +52,7 @@ def query(
     """
     from winnow.storage.records import campaigns as campaign_records
 
-    chosen: Format = "json" if json else format_.value
+    chosen = "json" if json else cast("Format", format_.value)
     wanted = [each.strip() for each in columns.split(",") if each.strip()]
     if (sql is not None) + (family is not None) + (name is not None) > 1:
         raise SpecError("--sql asks the whole database and --family all of a family: give one or a NAME")
@@ -65,8 +65,8 @@ def query(
     if sql is not None:
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
         with answered(storage, sql, bounds) as (names, found):
-            rows = (dict(zip(names, row, strict=True)) for row in found)
-            print_rows(rows, chosen, output, columns=wanted)
+            of_sql = (dict(zip(names, row, strict=True)) for row in found)
+            print_rows(of_sql, chosen, output, columns=wanted)
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --family or --sql")

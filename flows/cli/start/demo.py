@@ -59,12 +59,13 @@ def _prepare(objective: ObjectiveChoice, quick: bool) -> Callable[[Path, Callabl
 
     if quick:
         return prepare.prepare_quick
-    return {
+    preparations: dict[ObjectiveChoice, Callable[[Path, Callable[[str], None]], Path]] = {
         ObjectiveChoice.best_mean: prepare.prepare_demo,
         ObjectiveChoice.best_duel: prepare.prepare_duels,
         ObjectiveChoice.certify: prepare.prepare_certificate,
         ObjectiveChoice.route: prepare.prepare_routes,
-    }[objective]
+    }
+    return preparations[objective]
 
 
 def _show_page(storage: str, name: str, path: Path, *, browser: bool) -> None:

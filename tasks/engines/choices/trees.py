@@ -16,15 +16,25 @@ own words is given with that space.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import GenerationFailure
 
-if TYPE_CHECKING:  # the tokenizer is handed in; this file need not load its library
-    from transformers import PreTrainedTokenizerBase
-
 Tokens = tuple[int, ...]
+
+
+class Tokenizer(Protocol):
+    """What is needed of a tokenizer, as those of Hugging Face have it."""
+
+    @property
+    def unk_token_id(self) -> int | None:
+        """Stands for what the model has no token for; None where there is none."""
+        ...
+
+    def __call__(self, text: str, *, add_special_tokens: bool) -> Mapping[str, Sequence[int]]:
+        """The text's token ids, as `input_ids`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +81,11 @@ class ChoiceEncoder:
     """Turns choices into a `ChoiceTree`, or into the reason why the model cannot choose between them.
 
     Args:
-        tokenizer: A Hugging Face tokenizer.
+        tokenizer: The model's.
         vocabulary: How many token ids the weights know.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", *, vocabulary: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, vocabulary: int) -> None:
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
         self._known: dict[tuple[str, ...], ChoiceTree | GenerationFailure] = {}

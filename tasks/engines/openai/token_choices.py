@@ -56,7 +56,8 @@ class TokenChoices:
         prompts = self._ask_all(self._ids_of_prompt, [request.prompt for request in requests])
         ids = {i: found for i, found in enumerate(prompts) if not isinstance(found, GenerationFailure)}
         chosen = self._chooser.answer(list(ids.values()), [requests[i] for i in ids])
-        answers = {**dict(enumerate(prompts)), **dict(zip(ids, chosen, strict=True))}
+        refused = {i: found for i, found in enumerate(prompts) if isinstance(found, GenerationFailure)}
+        answers = {**refused, **dict(zip(ids, chosen, strict=True))}
         return [answers[i] for i in range(len(requests))]
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[int]]:

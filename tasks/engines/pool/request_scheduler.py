@@ -56,8 +56,8 @@ class RequestScheduler:
         An error is raised when all asks that were begun with it are finished and their answers were given;
         no further ask is begun then. Whoever stops listening before the end ends all engines at once.
         """
-        for number, key in enumerate(self.keys):
-            self._waiting.setdefault(key, deque()).append(number)
+        for number, asked in enumerate(self.keys):
+            self._waiting.setdefault(asked, deque()).append(number)
         error: Exception | None = None
         try:
             while self._waiting or self._running:

@@ -5,6 +5,7 @@ machines: the lease, the commits and the count of restarts belong to one process
 elsewhere.
 """
 
+import logging
 import os
 import secrets
 import shutil
@@ -12,13 +13,16 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings
 from winnow.tasks.plugins.extras import require
+
+if TYPE_CHECKING:
+    from ray._private.worker import RayContext
 
 SESSIONS = Path(".winnow") / "ray"
 LONGEST_SESSIONS_PATH = 40
@@ -73,7 +77,7 @@ def _cluster(address: str) -> Generator[None, None, None]:
     import ray
 
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray has no common class for what may be wrong with an address
         why = one_sentence(error, limit=200)
         raise ClusterUnavailable(f"there is no Ray cluster at {address!r} ({why}); {REMEDY}") from error
@@ -89,13 +93,13 @@ def _local_cluster(engines: int) -> Generator[None, None, None]:
 
     with _sessions_folder() as folder:
         try:
-            context = ray.init(
+            started = ray.init(
                 address="local",
                 num_cpus=max(engines, os.cpu_count() or 1),
                 object_store_memory=OBJECT_STORE,
                 include_dashboard=False,
                 log_to_driver=False,
-                logging_level="ERROR",
+                logging_level=logging.ERROR,
                 _temp_dir=str(folder),
             )
         except Exception as error:
@@ -107,7 +111,9 @@ def _local_cluster(engines: int) -> Generator[None, None, None]:
             yield
         finally:
             ray.shutdown()
-            shutil.rmtree(context.address_info["session_dir"], ignore_errors=True)
+            # Ray declares what it also returns to its remote clients.
+            session = cast("RayContext", started).address_info["session_dir"]
+            shutil.rmtree(str(session), ignore_errors=True)
 
 
 @contextmanager

@@ -4,9 +4,10 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Protocol, TypeVar, cast
 
 import ray
+from ray.actor import ActorHandle
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout, one_sentence
@@ -18,6 +19,24 @@ POLITE_SECONDS = 10.0
 """Longer than an engine's own process takes to be ended by force."""
 
 FORCED_SECONDS = 10.0
+
+
+Told = TypeVar("Told")
+
+
+class _Remote(Protocol[Told]):
+    """A method of an actor, as its handle has it."""
+
+    def remote(self, *given: object) -> "ray.ObjectRef[Told]": ...
+
+
+class _Handle(Protocol):
+    """An `EngineActor` elsewhere: Ray's own types know the methods of none."""
+
+    host: _Remote[str]
+    load: _Remote[str]
+    generate: _Remote[list[Answer]]
+    close: _Remote[None]
 
 
 class RayEngine:
@@ -40,18 +59,20 @@ class RayEngine:
         self._identity: str | None = None
         self._is_idle = False
         self._is_closed = False
-        here = {
-            "log_folder": settings.log_folder.absolute(),
-            "adapters": tuple(_absolute(each) for each in settings.adapters),
-            "devices": (),
-        }
-        self._actor = (
+        there = dataclasses.replace(
+            settings,
+            log_folder=settings.log_folder.absolute(),
+            adapters=tuple(_absolute(each) for each in settings.adapters),
+            devices=(),
+        )
+        actor = (
             ray.remote(EngineActor)
             .options(num_cpus=1, num_gpus=gpus, max_restarts=0, scheduling_strategy="SPREAD")
             .remote()
         )
+        self._actor = cast("_Handle", actor)
         self._host = self._actor.host.remote()
-        self._loading = self._actor.load.remote(_at_its_path(model), dataclasses.replace(settings, **here))
+        self._loading = self._actor.load.remote(_at_its_path(model), there)
 
     @property
     def identity(self) -> str:
@@ -65,7 +86,7 @@ class RayEngine:
         limit = self._settings.batch_timeout
         try:
             asked = [_with_its_adapter(request) for request in requests]
-            answers: list[Answer] = self._result(self._actor.generate.remote(asked), limit)
+            answers = self._result(self._actor.generate.remote(asked), limit)
         except GetTimeoutError as error:
             raise EngineTimeout(
                 self._name, f"the Ray actor did not answer {len(requests)} requests within {limit} s"
@@ -80,14 +101,14 @@ class RayEngine:
         self._is_closed = True
         if self._is_idle:
             ray.wait([self._actor.close.remote()], timeout=POLITE_SECONDS)
-        ray.kill(self._actor)
+        ray.kill(cast("ActorHandle[EngineActor]", self._actor))
         # What is asked of it now fails once the cluster knows of its end, and has its GPUs back.
         ray.wait([self._actor.host.remote()], timeout=FORCED_SECONDS)
 
     def _wait_until_loaded(self) -> str:
         if self._identity is None:
             try:
-                self._identity = str(self._result(self._loading, max(0.0, self._deadline - time.monotonic())))
+                self._identity = self._result(self._loading, max(0.0, self._deadline - time.monotonic()))
             except GetTimeoutError as error:
                 raise EngineTimeout(self._name, self._why_late()) from error
             self._is_idle = True
@@ -102,7 +123,7 @@ class RayEngine:
             f"lower execution.max_loaded, or wait for room"
         )
 
-    def _result(self, answer: "ray.ObjectRef[Any]", timeout: float | None) -> Any:  # noqa: ANN401 -- as it was sent
+    def _result(self, answer: "ray.ObjectRef[Told]", timeout: float | None) -> Told:
         """What the actor answered; raises `EngineError`, or `GetTimeoutError` after so many seconds."""
         try:
             return ray.get(answer, timeout=timeout)

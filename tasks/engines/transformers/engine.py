@@ -104,7 +104,7 @@ class TransformersEngine:
         self._batch_size = _positive(args, "batch_size", 32)
         self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
         loaded = AutoModelForCausalLM.from_pretrained(model.model, dtype=args.get("dtype", "auto"), **options)
-        self._model = loaded.to(self._device).eval()
+        self._model = loaded.to(self._device).eval()  # type: ignore[arg-type] # its type takes self as well
         self._window = _positive(args, "max_model_len", _position_limit(loaded.config))
         self._ends = _end_tokens(self._model, self._tokenizer)
         # Checkpoints ship sampling defaults, which `generate` would mix into what a request asks for.

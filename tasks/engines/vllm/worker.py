@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from winnow.tasks.engines.adapters import adapter_args
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
@@ -24,6 +24,7 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
     from vllm import LLM, RequestOutput
 
     from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
@@ -65,11 +66,14 @@ class VllmModel:
             folder: LoRARequest(folder, number, str(Path(folder).absolute()))
             for number, folder in enumerate(adapters, start=1)
         }
-        self._adapters[None] = self._adapter = None
+        self._adapter: LoRARequest | None = None
+        self._adapters[None] = self._adapter
 
         config = self._llm.model_config
         self._max_model_len = int(config.max_model_len)
-        tokenizer, vocabulary = self._llm.get_tokenizer(), config.get_vocab_size()
+        # vLLM's own type for it names less than every tokenizer has.
+        tokenizer = cast("PreTrainedTokenizerBase", self._llm.get_tokenizer())
+        vocabulary = config.get_vocab_size()
         self._encode = PromptEncoder(
             tokenizer, model, vocabulary=vocabulary, max_model_len=self._max_model_len
         )
@@ -149,12 +153,13 @@ class VllmModel:
         """What vLLM makes of encoded prompts; one that it refuses fails alone."""
         from vllm import SamplingParams
         from vllm.exceptions import VLLMClientError
+        from vllm.inputs import TokensPrompt
 
         if not prompts:
             return []
         try:
             sampling = [SamplingParams(**each) for each in params]
-            inputs = [{"prompt_token_ids": ids} for ids in prompts]
+            inputs = [TokensPrompt(prompt_token_ids=ids) for ids in prompts]
             return list(self._llm.generate(inputs, sampling, lora_request=self._adapter, use_tqdm=False))
         except (VLLMClientError, ValueError) as error:
             if len(prompts) == 1:

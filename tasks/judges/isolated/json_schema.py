@@ -6,9 +6,9 @@ the standard has it, and nothing is fetched: every $ref has to lead into the sch
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, cast
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.libraries import library_judge
@@ -20,7 +20,7 @@ VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 _PATH = "judge.schema"
-_TRIALS: tuple[Any, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
+_TRIALS: tuple[object, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
 MOST_ANSWER = 1_000
 """Characters of an output that are kept as what was read."""
 
@@ -47,7 +47,7 @@ class JsonSchemaJudge:
         return self._isolated.judge(sample)
 
 
-def validator(schema: Mapping[str, Any]) -> Callable[[Sample], Verdict]:
+def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
     """What judges, in the process in which it may take its time."""
     from jsonschema.exceptions import best_match
 
@@ -67,16 +67,33 @@ def validator(schema: Mapping[str, Any]) -> Callable[[Sample], Verdict]:
     return judge
 
 
-def _checker(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- a class that jsonschema makes
+class _Wrong(Protocol):
+    """What a value does not satisfy."""
+
+    json_path: str
+    message: str
+
+
+class _Checker(Protocol):
+    """What is needed of the classes that jsonschema makes."""
+
+    @classmethod
+    def check_schema(cls, schema: Mapping[str, object]) -> None: ...
+    def iter_errors(self, instance: object) -> Iterable[_Wrong]: ...
+    def is_valid(self, instance: object) -> bool: ...
+
+
+def _checker(schema: Mapping[str, object]) -> _Checker:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
     from jsonschema_specifications import REGISTRY
 
     # With a registry of our own, nothing is fetched from anywhere.
-    return validator_for(schema, default=Draft202012Validator)(schema, registry=REGISTRY)
+    made = validator_for(schema, default=Draft202012Validator)
+    return cast("_Checker", made(schema, registry=REGISTRY))
 
 
-def _check(schema: Mapping[str, Any]) -> None:
+def _check(schema: Mapping[str, object]) -> None:
     """Refuse what is no schema, or leads out of itself or round in circles.
 
     Raises:
