@@ -83,7 +83,7 @@ def test_each_page_has_its_sections_in_order_and_a_plot_for_each_figure(objectiv
     )
     found = Elements(page_of(tmp_path))
     names = [attributes["id"] for tag, attributes in found.tags if tag == "section"]
-    assert names == PAGE_SECTIONS[objective]
+    assert names == ["leaderboard", *PAGE_SECTIONS[objective]]
     drawn = [json.loads(script) for script in found.scripts if script.startswith('{"data"')]
     assert len(drawn) == len(figures_of(campaign))
     assert sum(attributes.get("class") == "plot" for _, attributes in found.tags) == len(drawn)

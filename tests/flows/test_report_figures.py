@@ -61,10 +61,11 @@ def test_estimates_stand_with_their_intervals_and_the_unknown_are_left_out(score
 
 
 def test_the_curve_follows_the_leader_and_marks_where_the_lead_changed(scored):
-    upper, lower, line, changes = figures_of(scored)["curve"].data
+    upper, lower, line, changes, last = figures_of(scored)["curve"].data
     assert (upper.x, upper.y) == ((3, 6), (0.5, 1.0))
     assert (lower.y, line.y) == ((0.0, 0.5), (0.25, 0.75))
     assert (changes.x, changes.y, changes.customdata) == ((3, 6), (0.25, 0.75), ("a", "b"))
+    assert (last.x, last.y, last.error_y.array, last.error_y.arrayminus) == ((6,), (0.75,), (0.25,), (0.25,))
 
 
 def test_a_lead_that_does_not_change_is_marked_once_and_a_gap_stays_one():
@@ -78,7 +79,7 @@ def test_a_lead_that_does_not_change_is_marked_once_and_a_gap_stays_one():
         }
         for n, best in ((8, None), (16, "a"), (24, "a"), (32, "b"))
     ]
-    *_, line, changes = curve(rows, title="t", unit="u").data
+    *_, line, changes, _ = curve(rows, title="t", unit="u").data
     assert line.y == (None, 0.5, 0.5, 0.5)
     assert (changes.x, changes.customdata) == ((16, 32), ("a", "b"))
 

@@ -443,7 +443,8 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     dropped = lines_of(database, monkeypatch, "mean proven, one dropped")["dropped"]
     assert dropped.endswith("; the interval of its mean is 0.100 to 0.300")
     unknown = {"lower": [0.1, None, 0.1], "upper": [0.3, None, 0.2]}
-    dropped = lines_of(database, monkeypatch, "mean proven, one dropped", **unknown)["dropped"]
+    larger = "mean proven with a larger bound after drops"
+    dropped = lines_of(database, monkeypatch, larger, **unknown)["dropped"]
     assert dropped.endswith(f"; the interval of its mean is 0.100 to 0.300{AT_ONCE}")
     risk = lines_of(database, monkeypatch, "certify certified")["risk"]
     assert risk == (

@@ -114,7 +114,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write each figure as a PNG for slides; overwrites files of the same names. Needs Chrome "
+            help="Write the answer and each figure as a PNG for slides; overwrites files of the same names. Needs Chrome "
             "or Chromium.",
         ),
     ] = None,

@@ -43,6 +43,7 @@ def name_axis(names: Sequence[str], *, downwards: bool = False) -> dict[str, Any
         "tickmode": "array",
         "tickvals": labels,
         "ticktext": [shortened(name) for name in names],
+        "ticklabelstandoff": 6,
         "showgrid": False,
     }
 
