@@ -1,6 +1,7 @@
 """The answer of a campaign as a block to quote, then what it spent and where everything is."""
 
 import os
+import re
 import shutil
 import sys
 
@@ -16,6 +17,10 @@ from winnow.tasks.queries.status import CampaignStatus
 KEY_WIDTH = 10
 
 BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
+
+
+BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!\d{3}(?!\d))")
+"""Spaces but those that stand between the thousands of a number."""
 
 
 def print_summary(status: CampaignStatus, storage: str) -> None:
@@ -53,11 +58,11 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
 
     Args:
         head: What the first line begins with.
-        text: Is broken at spaces alone, so that a word that is longer than a line stays whole.
+        text: Is broken between words alone; one that is longer than a line stays whole.
         width: Columns of the terminal; None for as many as it takes.
     """
     lines, is_empty, indent = [head], True, " " * cell_len(head)
-    for word in text.split(" "):
+    for word in BETWEEN_WORDS.split(text):
         if width is not None and not is_empty and cell_len(f"{lines[-1]} {word}") > width:
             lines.append(indent)
             is_empty = True

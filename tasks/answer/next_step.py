@@ -3,8 +3,9 @@
 An interval of a mean difference over n of N examples that are drawn without replacement has a width of about
 sqrt(1/n - 1/N). The rival could still be ahead by up to `reach` though it is `gap` behind; so the two are
 told apart once that width is (gap + epsilon) / (gap + reach) of what it is now, if the gap stays. This is an
-estimate and no bound: gaps move, and other candidates are asked too. It is rather too high: in simulations of
-`champion`, whose tests are sharper than its intervals, most campaigns took between a seventh and all of it.
+estimate and no bound: gaps move, and other candidates are asked too. Of 39 simulated races of two candidates
+by `champion` (600 examples, gaps of 0.06 and 0.1), three in four took between a third and one and a half of
+it, and the slowest 4.5 times as much.
 """
 
 import math

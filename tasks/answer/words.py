@@ -312,7 +312,7 @@ def _next(answer: Answer) -> list[Line]:
     return [
         (
             "next",
-            f"up to about {amount(found.comparisons)} more comparisons of {pair} would separate the two, if "
+            f"about {amount(found.comparisons)} more comparisons of {pair} would separate the two, if "
             f"their difference stays at {found.gap:.3f} (an estimate from what was observed, not a claim)",
         )
     ]

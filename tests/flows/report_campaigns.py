@@ -158,7 +158,7 @@ def crowded_campaign(folder, n_candidates, n_examples=60):
     campaign = store_campaign(new_database(folder / "winnow.db"), names=names, n_examples=n_examples)
     means = np.linspace(0.9, 0.2, n_candidates)
     rng = np.random.default_rng(1)
-    for number, leader in enumerate((3, 1, 0)):
+    for number, leader in enumerate((2, 1, 0)):
         arms = list(range(n_candidates)) if number == 0 else [0, 1] * 20
         examples = [number * 20 + place // 2 for place in range(len(arms))] if number else [0] * n_candidates
         width = 0.3 / (number + 1)

@@ -114,8 +114,8 @@ def report(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write the answer and each figure as a PNG for slides; overwrites files of the same names. Needs Chrome "
-            "or Chromium.",
+            help="Write the answer and each figure as a PNG for slides; overwrites files of the same names. "
+            "Needs Chrome or Chromium.",
         ),
     ] = None,
 ) -> None:
