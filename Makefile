@@ -26,7 +26,7 @@ export HF_HUB_OFFLINE ?= 1
 export VLLM_NO_USAGE_STATS ?= 1
 export DO_NOT_TRACK ?= 1
 
-.PHONY: help install demo test lint format bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults faults-page fuzz lock clean
+.PHONY: help install demo test check lint format bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -42,6 +42,9 @@ demo: install ## Train small models and find the best of them.
 test: install lint ## Run linters, type checks and the whole suite.
 	@sh infra/chromium.sh
 	@$(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
+check: install lint ## Run linters, type checks and the quick tests: no engines, servers or simulations.
+	@$(BIN)/python -m pytest tests/algorithms tests/storage tests/tasks tests/test_architecture.py -m "not slow" --numprocesses 2 --dist loadfile
 
 lint: install ## Run linters and type checks.
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -2,14 +2,15 @@
 
 A third party adds a selector by an entry point in the group `winnow.selectors`: its name is the selector's,
 its object a class like ours, with an attribute `objective` and a constructor that takes the setting of that
-objective, then parameters of its own by keyword. A name of ours cannot be taken over.
+objective, then parameters of its own by keyword. A name of ours cannot be taken over. A program names one
+of its own by `winnow.selector`.
 """
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -18,6 +19,7 @@ import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
 from winnow.algorithms.protocols import Selector
+from winnow.algorithms.state.registered import plugins
 from winnow.algorithms.state.strangers import in_words
 
 ENTRY_POINT_GROUP = "winnow.selectors"
@@ -165,7 +167,7 @@ def third_party(name: str) -> EntryPoint | None:
 
 def _third_parties() -> dict[str, EntryPoint]:
     ours = {name for names in SELECTORS.values() for name in names}
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in ours}
+    return {name: entry for name, entry in plugins(ENTRY_POINT_GROUP).items() if name not in ours}
 
 
 def _load(name: str) -> tuple[Callable[..., Selector], str]:
@@ -179,7 +181,7 @@ def _load(name: str) -> tuple[Callable[..., Selector], str]:
             name, sorted([*theirs, *(ours for names in SELECTORS.values() for ours in names)])
         )
     try:
-        selector = _resolve(theirs[name].value)
+        selector = theirs[name].load()
     except (Exception, SystemExit) as error:  # a stranger's module may fail in any way
         raise SelectorNotLoadable(name, theirs[name].value, in_words(error)) from error
     theirs_is_for = getattr(selector, "objective", None)

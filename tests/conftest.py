@@ -33,22 +33,49 @@ settings.load_profile("suite")
 
 SLOWEST = (
     "test_ray_campaign",
-    "test_vllm_campaign",
-    "test_served_vllm",
-    "test_work_pool",
     "test_survives_kills",
-    "test_certify_campaign",
+    "test_work_pool",
+    "test_served_vllm",
+    "test_vllm_campaign",
     "test_command_line",
-    "test_duel_campaign",
     "test_schedule_served",
+    "test_vllm_engine",
+    "test_certify_campaign",
+    "test_duel_campaign",
+    "test_selector_contract",
 )
 """Files of minutes: begun last, they would be waited for by idle cores."""
 
 
+SLOW_FOLDERS = ("tests/flows/", "tests/fuzz/", "tests/infra/", "tests/tasks/engines/")
+"""Folders whose tests run campaigns, servers, browsers or engines, build, train, or try hostile inputs."""
+
+SLOW_FIXTURES = {"postgresql", "prefect_api"}
+SLOW_MARKERS = ("statistical", "vllm")
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have the slowest files begin first."""
+    """Mark what `make check` leaves out, and have the slowest files begin first."""
+    for item in items:
+        if is_slow(item):
+            item.add_marker("slow")
     places = {name: place for place, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(SLOWEST)))
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether a test is one of statistics, or starts or asks an engine, a server or a process."""
+    given = getattr(item, "callspec", None)
+    return (
+        item.nodeid.startswith(SLOW_FOLDERS)
+        or any(item.get_closest_marker(name) for name in SLOW_MARKERS)
+        or not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+        or (
+            given is not None
+            and any(value == "postgresql" for value in given.params.values() if type(value) is str)
+        )
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

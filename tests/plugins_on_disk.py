@@ -46,10 +46,10 @@ class Judge:
         fail_at("init")
         self.on = on
 
-    def judge(self, output, targets):
-        if self.on in output:
+    def judge(self, sample):
+        if self.on in sample.output:
             fail()
-        return Verdict.scored(len(output) % 2 == 0, output)
+        return Verdict.scored(len(sample.output) % 2 == 0, sample.output)
 
 
 class PairJudge:

@@ -8,6 +8,7 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.resume import status_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries import frames
 
 if TYPE_CHECKING:
@@ -85,8 +86,10 @@ class CampaignResults:
         """Write the campaign's page, one file of HTML; return its path.
 
         Raises:
+            ExtraMissing: If what draws the figures is not installed.
             WinnowError: If the file cannot be written.
         """
+        require("report", "a report with figures")
         from winnow.flows.reports.html.render import write_report
 
         with reading(self._storage) as session:

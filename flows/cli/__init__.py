@@ -7,7 +7,7 @@ import typer
 from winnow.flows.cli import campaigns, databases, gating, labels, plan, routes, schedules, simulate
 from winnow.flows.cli.results import dashboards, exports, metrics, queries
 from winnow.flows.cli.results import status as reading
-from winnow.flows.cli.start import catalogue, demo, init
+from winnow.flows.cli.start import catalogue, demo, init, schema
 
 
 def _tell_version(wanted: bool) -> None:
@@ -43,6 +43,7 @@ def main(
 
 app.command()(init.init)
 app.command()(campaigns.validate)
+app.command()(schema.schema)
 app.command()(plan.plan)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)

@@ -34,7 +34,10 @@ class Callback(Protocol):
 class NullCallback:
     """Nobody looks, and nobody asks to stop."""
 
-    wants_to_stop = False
+    @property
+    def wants_to_stop(self) -> bool:
+        """See `Callback`."""
+        return False
 
     def begun(self, campaign: CampaignSession) -> None:
         """See `Callback`."""

@@ -22,7 +22,9 @@ from winnow.storage.errors import LeaseHeld, LeaseLost
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.plugins.extras import require
 from winnow.tasks.setup.store import open_campaign
 
 PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
@@ -38,7 +40,9 @@ def store_campaign(checked: ResolvedCampaign, family: str | None = None) -> None
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
         StorageError: If the database cannot be used.
+        ExtraMissing: If its engines need packages that are not installed here.
     """
+    _require_extras(checked)
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
         open_campaign(database, checked, family)
@@ -57,13 +61,11 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
         return _answer(storage, name)
     if trust is not None:
         require_stored_trust(storage, name, trust)
-    _require_free(storage, name)
+    require_free(storage, name)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {shown_url(storage)}"
     try:
-        with prefect_server(PREFECT_LOG), interrupts.caught():
-            mark_zombies(storage)
-            run_flow(storage, name, interrupts)
+        run_to_the_end(storage, name, interrupts)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return interrupts.exit_code
@@ -79,6 +81,18 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
         return _answer(storage, name)
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
+
+
+def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:
+    """Run a stored campaign until it ends or is asked to stop; progress is all that may be shown.
+
+    Raises:
+        KeyboardInterrupt: If it was stopped at once, in the main thread.
+        PrefectServerFailed: If there is no Prefect server; then nothing was begun.
+    """
+    with prefect_server(PREFECT_LOG), interrupts.caught():
+        mark_zombies(storage)
+        run_flow(storage, name, interrupts, shown=shown)
 
 
 def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
@@ -111,8 +125,21 @@ def _answer(storage: str, name: str) -> int:
     return exit_code(status)
 
 
-def _require_free(storage: str, name: str) -> None:
-    """Refuse a campaign that another process runs before any server is started."""
+def _require_extras(checked: ResolvedCampaign) -> None:
+    """Refuse a campaign whose engines cannot run here; a cluster's machines have packages of their own."""
+    if checked.spec.execution.cluster == "ray":
+        require("ray", "execution.cluster: ray")
+        return
+    for model in checked.models:
+        require_provider(model)
+
+
+def require_free(storage: str, name: str) -> None:
+    """Refuse a campaign that another process runs before any server is started.
+
+    Raises:
+        LeaseHeld: If one does.
+    """
     with closing(open_database(storage)) as database:
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)

@@ -118,8 +118,8 @@ def gate_code(status: CampaignStatus, code: int) -> int:
     return exit_codes.DECIDED if shown == len(answer.candidates) - 1 else exit_codes.UNDECIDED
 
 
-def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:
-    """Run a stored campaign's flow, with its progress on standard error.
+def run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:
+    """Run a stored campaign's flow, with its progress on standard error if it is to be shown.
 
     Raises:
         WinnowError: If Prefect's server is gone; what the campaign has stored by then stays.
@@ -131,7 +131,11 @@ def run_flow(storage: str, name: str, interrupts: Interrupts) -> None:
     from winnow.flows.run.flow import run_campaign
 
     try:
-        with progress_display(interrupts) as watcher, watched_by(watcher), tags(*tags_of_this_process()):
+        with (
+            progress_display(interrupts, shown=shown) as watcher,
+            watched_by(watcher),
+            tags(*tags_of_this_process()),
+        ):
             run_campaign(hide(storage), name)
     except HTTPError as error:
         raise WinnowError(

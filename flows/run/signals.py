@@ -25,6 +25,10 @@ class Interrupts:
         """Whether anybody asked to stop."""
         return self._asked.is_set()
 
+    def ask(self) -> None:
+        """Have the round that is going on be the last one."""
+        self._asked.set()
+
     @property
     def exit_code(self) -> int:
         """What a shell calls a process that was ended by the signal that stopped this one."""
@@ -34,10 +38,15 @@ class Interrupts:
     def caught(self) -> Generator[None, None, None]:
         """Take Ctrl-C, SIGTERM and SIGHUP over until the block ends; SIGHUP not where `nohup` ignores it.
 
+        Signals reach the main thread alone: in any other one, nothing is taken over.
+
         Raises:
             KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored: what
                 ends then gives the lease back, and would be cut off.
         """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         taken = [each for each in AT_ONCE if signal.getsignal(each) != signal.SIG_IGN]
         before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, *taken)}
         try:

@@ -41,6 +41,8 @@ class Trust:
     """Texts of the permissions that a schedule was given."""
     asks: bool = False
     """Whether a user may be asked, where there is a terminal."""
+    how: str = "give --trust"
+    """How whoever began this says that everything is allowed."""
 
 
 def approving(trust: Trust, folder: Path | None = None) -> Approve:
@@ -90,7 +92,7 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
     if not trust.everything and not (trust.asks and _agreed(missing, what)):
         asked = ", and ".join(f"{each.text} ({each.keys[0]})" for each in missing)
         raise SpecError(
-            f"{what}: it would {asked}, which nobody has allowed here; give --trust if you know where it "
+            f"{what}: it would {asked}, which nobody has allowed here; {trust.how} if you know where it "
             "comes from (winnow schedule keeps what it was given)"
         )
     _remember({each.text for each in missing})

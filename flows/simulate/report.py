@@ -18,6 +18,7 @@ from winnow.flows.simulate.stops_plot import Stops, save_stops
 from winnow.tasks.data.preference_tables import PreferenceTable
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.simulation.results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
 from winnow.tasks.simulation.route_results import average_picks, parts
 from winnow.tasks.simulation.route_worlds import ORACLE, RouteWorld
@@ -155,6 +156,7 @@ class SimulationReport:
         self._stops: dict[str, list[Stop]] = defaultdict(list)
         self._values: dict[str, list[FloatArray]] = defaultdict(list)
         self._picks: dict[str, list[FloatArray]] = defaultdict(list)
+        self._undrawn = missing_for("report", "a picture")
 
     def add(self, run: Run, values: FloatArray, picks: FloatArray | None = None) -> None:
         """Take in a run.
@@ -196,6 +198,8 @@ class SimulationReport:
     def write(self, folder: Path) -> None:
         """Write the runs, one row per selector, seed and budget, and pictures into an existing folder.
 
+        Where what draws is not installed, there are no pictures, and `print` says so.
+
         Raises:
             WinnowError: If a file cannot be written.
         """
@@ -203,24 +207,31 @@ class SimulationReport:
         title = f"{self._subject.source}: {self._subject.size}{trace}"
         try:
             print_rows(self._rows, "parquet", folder / RUNS)
-            save_plot(
-                folder / PICTURE,
-                self._curves(),
-                self._subject.places(self._budgets),
-                axis=self._subject.axis,
-                metric=self._metric,
-                limits=None if self._metric in IN_SCORE_UNITS else (0.0, 1.0),
-                title=title,
-            )
             self._write_picks(folder)
-            self._write_stops(folder, title)
+            if self._undrawn is None:
+                self._draw(folder, title)
         except OSError as error:
             problem = error.strerror or error
             raise WinnowError(f"{folder} cannot be written: {problem}; name another with --out") from error
 
-    def _write_stops(self, folder: Path, title: str) -> None:
-        if not self._has_stops:
-            return
+    def _draw(self, folder: Path, title: str) -> None:
+        save_plot(
+            folder / PICTURE,
+            self._curves(),
+            self._subject.places(self._budgets),
+            axis=self._subject.axis,
+            metric=self._metric,
+            limits=None if self._metric in IN_SCORE_UNITS else (0.0, 1.0),
+            title=title,
+        )
+        if self._has_stops:
+            self._draw_stops(folder, title)
+        if self._picks:
+            shares, until = self._shares_by_part()
+            names, types = self._subject.candidates, self._subject.types
+            save_picks(folder / PICKS_PICTURE, shares, until, types=types, candidates=names)
+
+    def _draw_stops(self, folder: Path, title: str) -> None:
         found = [
             Stops(
                 label=label,
@@ -240,16 +251,20 @@ class SimulationReport:
         return self._metric in RIGHT_OR_WRONG and any(stop.is_confident for stop in stops)
 
     @property
-    def _pictures(self) -> list[str]:
-        picks = [PICKS, PICKS_PICTURE] if self._picks else []
-        return [PICTURE, *([STOPS_PICTURE] if self._has_stops else []), *picks]
+    def _files(self) -> list[str]:
+        wanted = {PICTURE: True, STOPS_PICTURE: self._has_stops, PICKS_PICTURE: bool(self._picks)}
+        pictures = [name for name, is_there in wanted.items() if is_there and self._undrawn is None]
+        return [RUNS, *([PICKS] if self._picks else []), *pictures]
+
+    def _shares_by_part(self) -> tuple[dict[str, FloatArray], Sequence[int]]:
+        """By selector the share of each type that went to each candidate, part by part; where parts end."""
+        return {label: average_picks(found) for label, found in self._picks.items()}, parts(self._budgets[-1])
 
     def _write_picks(self, folder: Path) -> None:
         if not self._picks:
             return
         names, types = self._subject.candidates, self._subject.types
-        until = parts(self._budgets[-1])
-        shares = {label: average_picks(found) for label, found in self._picks.items()}
+        shares, until = self._shares_by_part()
         rows = [
             {
                 "selector": label,
@@ -262,7 +277,6 @@ class SimulationReport:
             for (part, kind, arm), share in np.ndenumerate(found)
         ]
         print_rows(rows, "parquet", folder / PICKS)
-        save_picks(folder / PICKS_PICTURE, shares, until, types=types, candidates=names)
 
     def print(self, folder: Path, *, json: bool) -> None:
         """Print the averages over seeds, and where the files are."""
@@ -272,11 +286,17 @@ class SimulationReport:
         facts = "".join(f", {key} {value:.4g}" for key, value in self._subject.facts.items())
         print(f"{self._subject.source}: {self._subject.size}{facts}")
         print_rows([self._line(curve) for curve in self._curves()], "table")
-        shares = f"; who was given which type in {folder / PICKS_PICTURE}" if self._picks else ""
         if self._subject.is_partial:
             print(A_TRACE)
+        print(f"{self._metric}; runs in {folder / RUNS}{self._where_pictures_are(folder)}")
+
+    def _where_pictures_are(self, folder: Path) -> str:
+        if self._undrawn is not None:
+            shares = f"; who was given which type in {folder / PICKS}" if self._picks else ""
+            return f"{shares}; {self._undrawn}"
+        shares = f"; who was given which type in {folder / PICKS_PICTURE}" if self._picks else ""
         stops = f", of stops in {folder / STOPS_PICTURE}" if self._has_stops else ""
-        print(f"{self._metric}; runs in {folder / RUNS}, picture in {folder / PICTURE}{stops}{shares}")
+        return f", picture in {folder / PICTURE}{stops}{shares}"
 
     def _curves(self) -> list[Curve]:
         return [average(label, values) for label, values in self._values.items()]
@@ -348,5 +368,5 @@ class SimulationReport:
                 }
                 for curve in self._curves()
             ],
-            "files": [str(folder / name) for name in (RUNS, *self._pictures)],
+            "files": [str(folder / name) for name in self._files],
         }

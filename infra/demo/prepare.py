@@ -11,10 +11,11 @@ from winnow.infra.demo.artefacts import fingerprint_of, is_current, replacing
 from winnow.infra.demo.campaigns.best_duel import duel_text
 from winnow.infra.demo.campaigns.best_mean import campaign_text
 from winnow.infra.demo.campaigns.certify import certificate_text, label_lines, unlabelled_lines
+from winnow.infra.demo.campaigns.quick import quick_lines, quick_text
 from winnow.infra.demo.campaigns.route import route_text, stream_lines
 from winnow.infra.demo.data import evaluation_examples
-from winnow.infra.demo.processes import Job, train_in_processes
-from winnow.infra.demo.recipes import CERTIFIED, DUELLISTS, JUDGE, RECIPES, ROUTED, Recipe
+from winnow.infra.demo.processes import Job, train_here, train_in_processes
+from winnow.infra.demo.recipes import CERTIFIED, DUELLISTS, JUDGE, QUICK, RECIPES, ROUTED, Recipe
 
 Report = Callable[[str], None]
 Train = Callable[[Sequence[Job], Callable[[Job], None]], None]
@@ -43,7 +44,7 @@ def prepare_demo(
     """
     data = _data(folder)
     text = campaign_text(folder, data, recipes)
-    return _prepare(folder, report, recipes, train, folder / "campaign.yaml", text)
+    return _prepare(folder, report, recipes, train, folder / "campaign.yaml", text, {data: _example_lines()})
 
 
 def prepare_duels(
@@ -56,7 +57,8 @@ def prepare_duels(
     """Like `prepare_demo`, but with a checkpoint that judges and a campaign of duels, `duel.yaml`."""
     data = _data(folder)
     text = duel_text(folder, data, recipes, judge)
-    return _prepare(folder, report, [*recipes, judge], train, folder / "duel.yaml", text)
+    files = {data: _example_lines()}
+    return _prepare(folder, report, [*recipes, judge], train, folder / "duel.yaml", text, files)
 
 
 def prepare_certificate(
@@ -65,8 +67,8 @@ def prepare_certificate(
     """Like `prepare_demo`, but for `certify.yaml`, whose examples have no targets, and labels for them."""
     data, labels = folder / "data" / "unlabelled.jsonl", folder / "data" / "labels.jsonl"
     text = certificate_text(folder, data, labels, recipes)
-    more = {data: unlabelled_lines(), labels: label_lines()}
-    return _prepare(folder, report, recipes, train, folder / "certify.yaml", text, more)
+    files = {data: unlabelled_lines(), labels: label_lines()}
+    return _prepare(folder, report, recipes, train, folder / "certify.yaml", text, files)
 
 
 def prepare_routes(
@@ -78,8 +80,23 @@ def prepare_routes(
     return _prepare(folder, report, recipes, train, folder / "route.yaml", text, {stream: stream_lines()})
 
 
+def prepare_quick(
+    folder: Path, report: Report, recipes: Sequence[Recipe] = QUICK, train: Train = train_here
+) -> Path:
+    """Like `prepare_demo`, but for `quick.yaml`, with two checkpoints that are trained in seconds."""
+    letters = folder / "data" / "letters.jsonl"
+    text = quick_text(folder, letters, recipes)
+    return _prepare(
+        folder, report, recipes, train, folder / "quick.yaml", text, {letters: quick_lines()}, "some seconds"
+    )
+
+
 def _data(folder: Path) -> Path:
     return folder / "data" / "demo.jsonl"
+
+
+def _example_lines() -> str:
+    return "".join(json.dumps(asdict(example)) + "\n" for example in evaluation_examples())
 
 
 def _prepare(
@@ -89,19 +106,19 @@ def _prepare(
     train: Train,
     campaign: Path,
     text: str,
-    more: Mapping[Path, str] | None = None,
+    files: Mapping[Path, str],
+    takes: str = "up to three minutes on two cores",
 ) -> Path:
     started = time.monotonic()
 
     def say(line: str) -> None:
         report(f"[{time.monotonic() - started:5.1f} s] {line}")
 
-    examples = "".join(json.dumps(asdict(example)) + "\n" for example in evaluation_examples())
-    for path, content in {_data(folder): examples, **(more or {})}.items():
+    for path, content in files.items():
         _write(path, content, say)
     missing = [job for job in _jobs(folder, recipes) if not is_current(job.folder, job.fingerprint)]
     if missing:
-        say(f"training {len(missing)} of {len(recipes)} checkpoints, up to three minutes on two cores")
+        say(f"training {len(missing)} of {len(recipes)} checkpoints, {takes}")
         train(missing, lambda job: say(f"trained {job.folder}: {_described(job.recipe)}"))
     _write(campaign, text, say)
     say(f"the demo is ready in {folder}")

@@ -83,3 +83,12 @@ ROUTED = tuple(recipe for recipe in RECIPES if recipe.name in ("sprout", "number
 
 JUDGE = JudgeRecipe(name="judge", hidden_size=64, layers=2, heads=4, steps=500, batch_size=64)
 """The checkpoint that judges them."""
+
+QUICK_TASK = "letter"
+QUICK = (
+    Recipe(name="novice", hidden_size=32, layers=1, heads=2, steps=60, batch_size=64, mix={QUICK_TASK: 1.0}),
+    Recipe(
+        name="skilled", hidden_size=64, layers=2, heads=4, steps=100, batch_size=64, mix={QUICK_TASK: 1.0}
+    ),
+)
+"""The checkpoints of the quick demo: both learn one task in seconds, and the second is larger."""

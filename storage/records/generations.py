@@ -34,13 +34,19 @@ _generation_fields = attrgetter(*GENERATION_FIELDS)
 
 def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
     """The stored generations among `keys`."""
-    rows = rows_with(session.connection(), "key, id, text, choice_logprobs", "generations", "key", keys)
+    columns = "key, id, text, finish_reason, input_tokens, output_tokens, choice_logprobs"
+    rows = rows_with(session.connection(), columns, "generations", "key", keys)
     return {
-        # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
         key: StoredText(
-            id=id_, text=text, choice_logprobs=json.loads(odds) if isinstance(odds, str) else odds
+            id=id_,
+            text=text,
+            finish_reason=finish_reason,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
+            choice_logprobs=json.loads(odds) if isinstance(odds, str) else odds,
         )
-        for key, id_, text, odds in rows
+        for key, id_, text, finish_reason, input_tokens, output_tokens, odds in rows
     }
 
 
@@ -122,7 +128,14 @@ def add_generations(
         ),
     )
     stored = {
-        row.key: StoredText(id=id_, text=storable(row.text), choice_logprobs=row.choice_logprobs)
+        row.key: StoredText(
+            id=id_,
+            text=storable(row.text),
+            finish_reason=row.finish_reason,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            choice_logprobs=row.choice_logprobs,
+        )
         for id_, row in new
     }
     return stored | take_texts(session, round_id, list(known))

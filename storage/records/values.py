@@ -136,6 +136,9 @@ class StoredText:
 
     id: int
     text: str
+    finish_reason: str
+    input_tokens: int
+    output_tokens: int
     choice_logprobs: Mapping[str, float] | None = None
 
 

@@ -55,6 +55,12 @@ class Candidate:
         """The names of its choices, joined."""
         return "/".join(name for name in self.names if name is not None)
 
+    @property
+    def choices(self) -> dict[str, str]:
+        """The names of its choices by what a spec calls each: model, prompt, guardrail, generate_config."""
+        kinds = ("model", "prompt", "guardrail", "generate_config")
+        return {kind: name for kind, name in zip(kinds, self.names, strict=True) if name is not None}
+
     def prompt(self, fields: Mapping[str, Any], key: str) -> str:
         """The prompt for one example, its guardrail around it; raises `TemplateError`."""
         return _prompt(self.template, self.guardrail, fields, key)

@@ -5,7 +5,7 @@ from pathlib import Path
 from winnow.tasks.candidates.server_keys import key_in, key_variable
 from winnow.tasks.engines.adapters import adapter_rank
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE
+from winnow.tasks.engines.providers import ADAPTING, REMOTE, provider_names
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec
 from winnow.tasks.spec.suggestions import unknown_name
@@ -25,8 +25,8 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         SpecError: If there is no such provider, no checkpoint in the folder, no adapter in the one for it, or
             no key of the server.
     """
-    if model.provider not in PROVIDERS:
-        raise SpecError(unknown_name("provider", model.provider, sorted(PROVIDERS)), path=f"{place}.provider")
+    if model.provider not in provider_names():
+        raise SpecError(unknown_name("provider", model.provider, provider_names()), path=f"{place}.provider")
     remote = model.provider in REMOTE
     variable = key_variable(model.model_base_url, model.api_key) if remote else None
     if variable is not None:

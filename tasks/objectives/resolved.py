@@ -32,6 +32,8 @@ class ResolvedCampaign(ABC):
     dataset: Dataset
     candidates: Sequence[Candidate]
     """By arm."""
+    judge: object
+    """Of outputs or of pairs, as the objective has it."""
     judge_code: Mapping[str, Any] = field(default_factory=dict)
     """What the code of the judge is, as JSON values: a version, or digests of a plug-in's files."""
     selector_code: Mapping[str, str] | None = None

@@ -5,6 +5,7 @@ a message of many lines or megabytes, `SystemExit`, an exception that cannot be 
 reaches Winnow while a plug-in runs is passed on as it is.
 """
 
+import datetime as dt
 import linecache
 import signal
 import traceback
@@ -15,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.algorithms.state.strangers import in_words
-from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
 
 FILE = "plugins.log"
@@ -60,9 +60,14 @@ class PluginLog:
             with suppress(OSError):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                    file.write(f"{now().isoformat()} {sentence}\n{trace}\n")
+                    file.write(f"{dt.datetime.now(dt.UTC).isoformat()} {sentence}\n{trace}\n")
                 self._seen[raised_at] = True
         return self._seen[raised_at]
+
+    @property
+    def folder(self) -> Path:
+        """The campaign's log folder."""
+        return self._path.parent
 
     def __str__(self) -> str:
         return str(self._path)
@@ -86,17 +91,37 @@ class PluginFailed(WinnowError):
 
     Attributes:
         what: What happened, in words without a remedy.
+        raised_at: The kind of exception and the plug-in's line.
         traceback: The plug-in's own.
     """
 
     def __init__(self, plugin: Plugin, error: BaseException) -> None:
         self.traceback = _formatted(error)
         place = _place(plugin, error)
-        self.what = f"{plugin} raised {in_words(error)}{place and f' ({place})'}"
-        log = _log.get()
-        if log is not None and log.keeps(self.what, f"{type(error).__name__} {place}", self.traceback):
-            self.what += f"; its traceback is in {log}"
+        self.raised_at = f"{type(error).__name__} {place}"
+        what = f"{plugin} raised {in_words(error)}{place and f' ({place})'}"
+        self.what = logged(what, self.raised_at, self.traceback)
         super().__init__(f"{self.what}; {remedy()}")
+
+
+def logged(what: str, raised_at: str, trace: str) -> str:
+    """What happened, and where its traceback was written down, if it was.
+
+    Args:
+        what: In words.
+        raised_at: The line of code that raised, of which one traceback is kept.
+        trace: The traceback.
+    """
+    log = _log.get()
+    if log is not None and log.keeps(what, raised_at, trace):
+        return f"{what}; its traceback is in {log}"
+    return what
+
+
+def log_folder() -> Path | None:
+    """The folder in which the campaign that is run keeps its logs; None outside of one."""
+    log = _log.get()
+    return None if log is None else log.folder
 
 
 def remedy() -> str:

@@ -11,14 +11,17 @@ checkers alone never runs, and is left out.
 import ast
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from importlib import import_module
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
+
+from winnow.algorithms.state.registered import Registered
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -34,18 +37,62 @@ def code_digests(entry: EntryPoint) -> dict[str, str]:
     """SHA-256 of the file of each module of a plug-in, hexadecimal, by the module's name.
 
     Files are read once for each time that the plug-in is imported: a process that runs for weeks goes on with
-    the code that it imported, whatever becomes of the files.
+    the code that it imported, whatever becomes of the files. Of what a script or a notebook registers,
+    nothing but its own text is hashed.
 
     Args:
         entry: By which the plug-in is installed; its module is imported.
     """
+    if isinstance(entry, Registered) and entry.module == "__main__":
+        # A script or a notebook, most of which is not about the plug-in.
+        return {entry.value: sha256(vars(entry)["source"].encode()).hexdigest()}
     module = import_module(entry.module)
     if module not in _digests:
-        _digests[module] = _read_digests(entry.module, _own_names(entry))
+        own = _own_names(entry)
+        _digests[module] = _read_digests(entry.module, lambda name: _if_own(_found(name), own))
     return dict(_digests[module])
 
 
-def _read_digests(name: str, own: frozenset[str]) -> dict[str, str]:
+def file_digests(path: Path) -> dict[str, str]:
+    """SHA-256 of a Python file and of each module of its own that it imports, by the module's name.
+
+    Nothing is imported. Its own are the modules in its folder, and those that do not lie where installed
+    packages do.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    given = path.resolve(strict=True)
+
+    def find(name: str) -> ModuleSpec | None:
+        if name == given.stem:
+            return spec_from_file_location(name, given)
+        spec = _in_folder(name, given.parent)
+        return _if_own(_found(name), frozenset()) if spec is None else spec
+
+    return _read_digests(given.stem, find)
+
+
+def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
+    """Where a module is that lies in a folder, by itself or in packages; None where it does not."""
+    places: Sequence[str] | None = [str(folder)]
+    spec = None
+    parts = name.split(".")
+    for number in range(1, len(parts) + 1):
+        spec = None if places is None else PathFinder.find_spec(".".join(parts[:number]), places)
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations
+    return spec
+
+
+def _read_digests(name: str, find: Callable[[str], ModuleSpec | None]) -> dict[str, str]:
+    """Digests of a module and of what it imports.
+
+    Args:
+        name: Of the module.
+        find: Where a module is, by its name; None for one whose digest is not wanted.
+    """
     found: dict[str, str] = {}
     seen: set[str] = set()
     waiting = [name]
@@ -56,10 +103,7 @@ def _read_digests(name: str, own: frozenset[str]) -> dict[str, str]:
         seen.add(name)
         # Whoever imports a.b.c runs a and a.b as well.
         waiting += [name.rpartition(".")[0]] if "." in name else []
-        spec = _found(name)
-        if spec is None or not _is_own(spec, own):
-            continue
-        if (content := _content(spec)) is not None:
+        if (spec := find(name)) is not None and (content := _content(spec)) is not None:
             found[name] = sha256(content).hexdigest()
             waiting += _imports(spec, content)
     return dict(sorted(found.items()))
@@ -85,6 +129,10 @@ def _found(name: str) -> ModuleSpec | None:
             return None
     specs = (finder.find_spec(name, path) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     return next((spec for spec in specs if spec is not None), None)
+
+
+def _if_own(spec: ModuleSpec | None, own: frozenset[str]) -> ModuleSpec | None:
+    return spec if spec is not None and _is_own(spec, own) else None
 
 
 def _is_own(spec: ModuleSpec, own: frozenset[str]) -> bool:

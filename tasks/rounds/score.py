@@ -1,12 +1,10 @@
-"""Scoring a benchmark round: each output against the targets of its example."""
-
-from collections.abc import Sequence
+"""Scoring a benchmark round: each output, with all that a judge sees beside it."""
 
 from winnow.storage.columns import storable
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.protocol import Judge, Sample
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
 
@@ -22,10 +20,39 @@ def score_outputs(
             arm,
             example,
             texts[position],
-            campaign.checked.dataset.examples[example].targets,
+            sample_of(campaign, arm, example, texts, position),
         )
         for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True))
     ]
+
+
+def sample_of(
+    campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, position: int
+) -> Sample | None:
+    """What a judge sees of a text; None where there is none.
+
+    Args:
+        campaign: Whose judge it is.
+        arm: Whose text it is.
+        example: What it answers.
+        texts: Among which it is.
+        position: Its position among them.
+    """
+    text = texts[position]
+    if isinstance(text, GenerationFailure):
+        return None
+    row = campaign.checked.dataset.examples[example]
+    return Sample(
+        output=text.text,
+        targets=row.targets,
+        fields=row.fields,
+        example=row.key,
+        prompt=texts.planned[position].request.prompt,
+        finish_reason=text.finish_reason,
+        input_tokens=text.input_tokens,
+        output_tokens=text.output_tokens,
+        candidate=campaign.checked.candidates[arm].choices,
+    )
 
 
 def scored(
@@ -35,9 +62,9 @@ def scored(
     arm: int,
     example: int,
     text: StoredText | GenerationFailure,
-    targets: Sequence[str],
+    sample: Sample | None,
 ) -> NewComparison:
-    """The comparison of one output with some targets."""
+    """The comparison of one output, which the judge sees as `sample`; None where there is no text."""
     if isinstance(text, GenerationFailure):
         return NewComparison(
             position=position,
@@ -47,7 +74,8 @@ def scored(
             reason=text.reason,
             detail=storable(text.detail),
         )
-    verdict = judge.judge(text.text, targets)
+    assert sample is not None
+    verdict = judge.judge(sample)
     return NewComparison(
         position=position,
         candidate_a_id=campaign.candidate_ids[arm],

@@ -10,6 +10,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -32,14 +33,21 @@ def check_campaign_file(
     Raises:
         SpecError: The message names the file, the line, the key and the remedy.
     """
-    file = read_spec_file(path, overrides)
+    return check_spec_file(read_spec_file(path, overrides), approve)
+
+
+def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedCampaign:
+    """The campaign that the values of a file describe; see `check_campaign_file`."""
     spec = parse_spec(file)
     if approve is not None:
         approve(file, spec)
     # What nobody has approved of connects to nothing; a database that is a file can be looked into.
     begun = _recalled(spec) if approve is not None or spec.storage.startswith("sqlite:") else {}
     try:
-        return check_campaign(pinned(spec, begun))
+        checked = check_campaign(pinned(spec, begun))
+        if approve is not None:
+            try_out(checked.judge)
+        return checked
     except SpecError as error:
         raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
 

@@ -54,6 +54,11 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     for place, model in _models(spec):
         yield from _keys_sent(place, model)
         yield from _code_run(place, model, folder)
+    for place, judge in _mappings("judge", {"type": spec.judge.type, **spec.judge.params}):
+        if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
+            file, _, function = path.rpartition(":")
+            text = f"run {function!a} of the Python file {str((folder / file).resolve())!a}"
+            yield Permission(text=text, keys=(f"{place}.path",))
     execution = spec.execution
     if execution.cluster == "ray" and execution.ray_address not in RAYS_OWN:
         address = execution.ray_address

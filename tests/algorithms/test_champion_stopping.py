@@ -63,7 +63,7 @@ def test_a_budget_ends_it_and_changes_nothing_of_what_is_believed(seed, name):
         assert small.decision() == large.decision()
 
 
-DELTA, RUNS, STEP = 0.2, 60, 25
+DELTA, RUNS, STEP = 0.2, 60, 50
 
 
 def wrong_after_raised_budgets(world, runs=RUNS, **params):

@@ -80,7 +80,7 @@ def misses(alpha, paths, n_arms=3, n_examples=60):
 
 
 def test_all_intervals_hold_at_once_under_adversarial_choice_of_arms():
-    # 39 of 400, alarm at 120: a true rate of 0.4 is seen with probability above 0.9999.
+    # Alarm at 121 of 400: a true rate of 0.4 is seen with probability above 0.9999.
     assert not fails_too_often(misses(0.2, 400), 400, 0.2)
 
 
@@ -144,7 +144,7 @@ def wrong_ends(levels, campaigns, n_arms=12, n_examples=60):
 
 
 def test_the_ends_that_a_wrong_answer_needs_miss_with_probability_delta():
-    # 37 of 500, alarm at 145.
+    # Alarm at 146 of 500.
     levels = single_levels(Setting(n_arms=12, n_examples=60, delta=0.2), "mended")
     assert not fails_too_often(wrong_ends(levels, 500), 500, 0.2)
 

@@ -14,7 +14,9 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import pytest
 from tiny_models import save_tiny_llama
+from without_prefect import leave_prefect_out
 
 N_EXAMPLES = 24
 GROUP_SIZE = 4
@@ -31,6 +33,8 @@ class Kill:
     commit: int
     after: bool
     """Right after the commit, or when it is about to be made."""
+    in_prefect: bool = False
+    """Whether its campaign is a flow run of Prefect's until then, or runs without."""
 
 
 def fork_server() -> ForkServerContext:
@@ -170,11 +174,18 @@ def history(folder: Path) -> dict[str, list[tuple]]:
 
 
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
-    from winnow.flows.run.flow import run_campaign
-
     _write_down_requests(Path(folder) / "asked.jsonl")
+    run(storage, kill)
+
+
+def run(storage: str, kill: Kill | None) -> None:
+    """Run the stored campaign in this process, to its end or until it kills itself."""
     if kill is not None:
         kill_at_commit(kill)
+        if not kill.in_prefect:
+            leave_prefect_out(pytest.MonkeyPatch())
+    from winnow.flows.run.flow import run_campaign
+
     run_campaign(storage, "survivor")
 
 

@@ -1,6 +1,7 @@
 import os
 
 import pytest
+from without_prefect import leave_prefect_out
 
 from winnow.flows.prefect_support.server import prefect_server, settle_environment
 
@@ -18,3 +19,11 @@ def prefect_api(tmp_path_factory):
 
             patch.setenv("PREFECT_API_URL", PREFECT_API_URL.value())
             yield os.environ["PREFECT_API_URL"]
+
+
+@pytest.fixture(scope="module")
+def plain_runs():
+    """Campaigns of a module run without Prefect, but for those in processes of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        leave_prefect_out(patch)
+        yield

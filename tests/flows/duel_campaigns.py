@@ -142,15 +142,12 @@ def history(folder: Path) -> dict[str, list]:
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
     import os
 
-    from winnow.flows.run.flow import run_campaign
     from winnow.tasks.engines.providers import PROVIDERS
 
     os.chdir(folder)
     PROVIDERS.update(SCRIPTED)
     _write_down_requests(Path(folder) / "asked.jsonl")
-    if kill is not None:
-        processes.kill_at_commit(kill)
-    run_campaign(storage, "survivor")
+    processes.run(storage, kill)
 
 
 def _write_down_requests(path: Path) -> None:

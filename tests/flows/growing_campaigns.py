@@ -50,11 +50,8 @@ def begin(context: ForkServerContext, folder: Path, storage: str, kill: Kill | N
 
 
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
-    from winnow.flows.run.flow import run_campaign
     from winnow.tasks.engines import providers
 
     os.chdir(folder)
     providers.PROVIDERS.update(SCRIPTED)
-    if kill is not None:
-        processes.kill_at_commit(kill)
-    run_campaign(storage, "survivor")
+    processes.run(storage, kill)

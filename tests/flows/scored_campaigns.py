@@ -8,12 +8,14 @@ from campaign_processes import Kill, rows
 from certify_campaigns import model, truth
 from duel_campaigns import start, write_spec
 from tiny_models import save_tiny_llama
+from waiting import PATIENCE_S
 
 N_EXAMPLES = 120
+EXACT = {"type": "exact"}
 KILLS = (Kill(commit=6, after=True), Kill(commit=9, after=False))
 
 
-def write_scored(folder, names, selector, *, budget=1_000, **stopping):
+def write_scored(folder, names, selector, *, budget=1_000, judge=EXACT, **stopping):
     """The file of a campaign that scores some of `knows`, `slips` and `guesses` on one prompt each."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(names):
@@ -30,7 +32,7 @@ def write_scored(folder, names, selector, *, budget=1_000, **stopping):
         "models": [model(name, name) for name in names],
         "prompts": [{"name": "plain", "template": "{{ input }}="}],
         "dataset": {"path": "data.jsonl", "fields": {"id": "id", "input": "input", "target": "target"}},
-        "judge": {"type": "exact"},
+        "judge": judge,
         "selector": selector,
         "batch_size": 12,
         "stopping": {"budget": budget, "delta": 0.05, "epsilon": 0.1, **stopping},
@@ -47,7 +49,7 @@ def decisions_with_kills(folder, spec, kills):
     forks = processes.fork_server()
     for kill in [*kills, None]:
         process = start(forks, folder, storage, kill)
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == (0 if kill is None else -9)
     decisions = rows(folder, "SELECT status, claim, differences FROM decisions ORDER BY round_id")
     return processes.history(folder), decisions

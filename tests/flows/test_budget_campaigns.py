@@ -10,7 +10,7 @@ from campaign_processes import Kill
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 A_ROUND = 2 * processes.BATCH_SIZE
 """Tokens: the scripted model is shown one and makes one for each comparison."""

@@ -17,7 +17,7 @@ from test_command_line import winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 ENOUGH = 30
 """Processes after which a campaign that does not end is stuck."""
@@ -35,7 +35,7 @@ def scripted_models(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def finished(prefect_api, tmp_path_factory):
+def finished(plain_runs, tmp_path_factory):
     """A campaign whose labels were all in its dataset."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
@@ -47,7 +47,7 @@ def finished(prefect_api, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told_at_once(prefect_api, tmp_path_factory):
+def told_at_once(plain_runs, tmp_path_factory):
     """The history of a campaign that waited for labels, and was then given all there are."""
     folder = tmp_path_factory.mktemp("told-at-once")
     with pytest.MonkeyPatch.context() as patch:
@@ -185,7 +185,7 @@ def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks,
     chance, kills = random.Random(3), 0
     for attempt in range(ENOUGH):
         process = certify.begin(forks, tmp_path, storage)
-        process.join(chance.uniform(0.05, 0.3 + 0.3 * attempt))
+        process.join(chance.uniform(0.05, 0.3 + 0.3 * attempt) if attempt < ENOUGH - 1 else PATIENCE_S)
         if process.exitcode is None:
             process.kill()
             kills += 1

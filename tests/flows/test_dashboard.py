@@ -263,9 +263,9 @@ def test_numbers_stay_numbers_and_empty_columns_go():
 
 
 def test_the_command_without_streamlit_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("winnow.flows.cli.results.dashboards.find_spec", lambda name: None)
+    monkeypatch.setattr("winnow.tasks.plugins.extras.find_spec", lambda name: None)
     result = winnow(tmp_path, "view")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "pip install 'winnow-llm[view]'" in result.stderr
 
 

@@ -8,7 +8,7 @@ import pytest
 import scripted_engines
 from test_command_line import one_message, winnow
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 GRID = 6 * processes.N_EXAMPLES
 

@@ -9,8 +9,9 @@ import scripted_engines
 from campaign_processes import Kill, rows
 from growing_campaigns import FIRST, LONGER, begin, write_growing
 from test_command_line import winnow
+from waiting import PATIENCE_S
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 CANDIDATES = "SELECT position, name, first_round FROM candidates ORDER BY position"
 
@@ -106,7 +107,7 @@ def test_killed_at_any_commit_after_candidates_joined_it_comes_to_the_same(forks
             storage = processes.store(write_growing(folder, LONGER))
         for commit in (*kills, None):
             process = begin(forks, folder, storage, Kill(commit=commit, after=True) if commit else None)
-            process.join(120)
+            process.join(PATIENCE_S)
             assert process.exitcode == (-9 if commit else 0)
         histories.append((processes.history(folder), rows(folder, CANDIDATES)))
         assert status(folder)["best"] == "grader/plain"
@@ -118,7 +119,7 @@ def test_a_list_that_joins_while_a_round_is_unfinished_takes_part_from_the_next_
         patch.chdir(tmp_path)
         storage = processes.store(write_growing(tmp_path))
     process = begin(forks, tmp_path, storage, Kill(commit=3, after=True))
-    process.join(120)
+    process.join(PATIENCE_S)
     (unfinished,) = rows(
         tmp_path,
         "SELECT r.number FROM rounds r LEFT JOIN decisions d ON d.round_id = r.id WHERE d.id IS NULL",
@@ -191,7 +192,7 @@ def test_interrupted_at_any_time_a_campaign_claims_nothing_yet(forks, tmp_path):
         patch.chdir(tmp_path)
         storage = processes.store(write_growing(tmp_path))
     for commit in (3, 5, 6):
-        begin(forks, tmp_path, storage, Kill(commit=commit, after=True)).join(120)
+        begin(forks, tmp_path, storage, Kill(commit=commit, after=True)).join(PATIENCE_S)
         if processes.has_ended(tmp_path):
             break
         found = status(tmp_path)

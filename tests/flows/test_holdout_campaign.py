@@ -7,8 +7,9 @@ import pytest
 import scripted_engines
 from campaign_processes import Kill
 from test_command_line import edit, one_message, winnow
+from waiting import PATIENCE_S
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 HELD_OUT = 6
 """Of the 24 examples, at the share of 0.25."""
@@ -74,7 +75,7 @@ def test_the_share_may_not_change(folder):
     assert "holdout: 0.25 -> 0.5" in one_message(refused)
 
 
-def test_killed_while_the_finalists_are_scored_ends_as_uninterrupted(tmp_path):
+def test_killed_while_the_finalists_are_scored_ends_as_uninterrupted(prefect_api, tmp_path):
     forks, histories = processes.fork_server(), []
     for name in ("whole", "killed"):
         folder = tmp_path / name
@@ -87,7 +88,7 @@ def test_killed_while_the_finalists_are_scored_ends_as_uninterrupted(tmp_path):
             turn = [Kill(commit=3, after=False), Kill(commit=2, after=True)][kills % 2]
             kill = None if name == "whole" else turn if kills else Kill(commit=10, after=True)
             process = processes.start(forks, folder, storage, kill)
-            process.join(120)
+            process.join(PATIENCE_S)
             kills += process.exitcode == -9
             assert kills < 20
         assert kills >= (4 if name == "killed" else 0)

@@ -39,7 +39,7 @@ def start_echo(model, settings):
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def folder(request, prefect_api, tmp_path_factory):
+def folder(request, plain_runs, tmp_path_factory):
     """A campaign whose answers are all of TEXTS, whose examples are called as no one should be."""
     folder = tmp_path_factory.mktemp("hostile")
     storage = None

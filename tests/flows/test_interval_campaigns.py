@@ -8,7 +8,7 @@ import scripted_engines
 from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 N_EXAMPLES = 150
 SPEC = """\

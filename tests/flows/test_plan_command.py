@@ -115,7 +115,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(folder, options, message):
     assert message in one_message(ran)
 
 
-@pytest.mark.usefixtures("prefect_api")
+@pytest.mark.usefixtures("plain_runs")
 def test_a_stored_campaign_says_how_candidates_score_and_how_long_answers_are(tmp_path, monkeypatch):
     scripted_engines.provide(monkeypatch, "honest")
     processes.write_campaign(tmp_path, provider="honest")

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from property_settings import tries
 
 from winnow.tasks.judges.pairwise.verdicts import named_format
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge
 
 JUDGES = [
     ("exact", {}), ("normalised", {}), ("numeric", {}), ("contains", {}), ("choice", {}),
     ("regex", {"pattern": r"(?:a|aa)+$|(\d+)"}), ("exact", {"extract": r"answer is (.*)\."}), ("numeric", {"no_answer": "unscored"}),
+    ("f1", {}), ("squad", {}), ("weighted", {"judges": [{"type": "numeric"}, {"type": "f1"}], "weights": [1, 2]}),
 ]  # fmt: skip
 PIECES = st.sampled_from([
     "1,000.5", "-3", "1e999", "9" * 5_000, "1/0", "½", "٣", "²", "−7", "$5.00", "10%", "1.2.3", "0x1f", "(A)", "A.", "answer is ", "[[A]]",
@@ -26,7 +27,7 @@ def case(output, targets):
     """Every judge of single outputs, and every format of verdicts."""
     for name, params in JUDGES:
         judge = create_judge(name, **params)
-        found = settles(judge.judge, output, targets)
+        found = settles(judge.judge, Sample(output=output, targets=targets))
         assert isinstance(found, Verdict), found
     for name in ("[[A]]", "[[A>>B]]", "m/M"):
         found = settles(named_format(name).in_text, output)

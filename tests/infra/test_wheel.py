@@ -60,7 +60,7 @@ def run(installed, tmp_path):
 def test_the_wheel_has_one_name_and_all_that_is_read_as_data(built):
     names = names_in(built[1])
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"winnow"}
-    folders = ("algorithms", "flows", "infra/demo", "storage", "tasks")
+    folders = ("algorithms", "examples", "flows", "infra/demo", "storage", "tasks")
     ours = {
         f"winnow/{path.relative_to(ROOT)}"
         for folder in folders

@@ -10,7 +10,7 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records.values import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.numeric import NumericJudge
 from winnow.tasks.objectives.certify.autoevaluator import Autoevaluator
 from winnow.tasks.objectives.certify.check import Certification
@@ -22,6 +22,10 @@ FAILED = GenerationFailure(reason="engine_failed", detail="it died")
 NUMBERED = Autoevaluator(
     model=None, template=None, sampling=None, pattern=regex.compile("(?:answer|guess): (.+)")
 )
+
+
+def stored(text):
+    return StoredText(id=1, text=text, finish_reason="stop", input_tokens=1, output_tokens=1)
 
 
 def scorer(answers, *, blocks=((1, 2),), baseline=None):
@@ -36,9 +40,8 @@ def scorer(answers, *, blocks=((1, 2),), baseline=None):
             baseline=baseline,
         ),
         judge=NumericJudge(),
-        answers={
-            key: FAILED if text is None else StoredText(id=1, text=text) for key, text in answers.items()
-        },
+        answers={key: FAILED if text is None else stored(text) for key, text in answers.items()},
+        samples={key: Sample(output=text) for key, text in answers.items() if text is not None},
     )
 
 
@@ -146,8 +149,12 @@ def test_a_judge_that_gave_no_score_is_a_loss_of_one_on_either_side():
     """Of a baseline it would be a loss of 0: the best that a candidate can have, for nothing."""
 
     class OnlyReadable:
-        def judge(self, output, targets):
-            return Verdict.unscored("invalid_score") if output == "unread" else Verdict.scored(True, output)
+        def judge(self, sample):
+            return (
+                Verdict.unscored("invalid_score")
+                if sample.output == "unread"
+                else Verdict.scored(True, sample.output)
+            )
 
     for mine, standard in (("7", "unread"), ("unread", "7"), ("unread", "unread")):
         given = scorer({(0, 0): mine, (1, 0): standard}, baseline=1)

@@ -19,8 +19,8 @@ from winnow.tasks.judges.protocol import Verdict
 class Short:
     """The output is short."""
 
-    def judge(self, output, targets):
-        return Verdict.scored(len(output) < LIMIT, output)
+    def judge(self, sample):
+        return Verdict.scored(len(sample.output) < LIMIT, sample.output)
 '''
 PAIRS = '''
 import acme_words

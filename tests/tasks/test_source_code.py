@@ -29,7 +29,7 @@ else:
     from acme import settings
 
 class Length:
-    def judge(self, output, targets):
+    def judge(self, sample):
         import acme.lazy
         from acme_elsewhere.sub import helper
 """,

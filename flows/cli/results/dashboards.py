@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from types import FrameType
 from typing import Annotated
 
@@ -17,6 +16,7 @@ import typer
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, ReadStorage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.plugins.extras import require
 
 FIRST_PORT, PORTS = 8501, 20
 """Where a free port is looked for when none is named, and how many are tried."""
@@ -46,8 +46,7 @@ def view(
 
     The address that is printed holds a token, which a browser keeps for as long as it is open.
     """
-    if find_spec("streamlit") is None:
-        raise WinnowError("view needs Streamlit, which is not installed; run: pip install 'winnow-llm[view]'")
+    require("view", "winnow view")
     secret = new_token() if token else None
     # Here, where a wrong name ends in a sentence: the server is another process.
     Gate.at(host, allowed=allow_host or (), token=secret)

@@ -121,7 +121,10 @@ def report(
 ) -> None:
     """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
     from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.plugins.extras import require
 
+    if html is not None or png is not None:
+        require("report", "a report with figures")
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         if html is None and png is None:

@@ -28,16 +28,17 @@ def judges(json: Json = False) -> None:
     from winnow.tasks.judges import registry as of_outputs
     from winnow.tasks.judges.pairwise import registry as of_pairs
 
-    entries = [("best-mean, certify", of_outputs.describe(name)) for name in of_outputs.judge_names()]
+    entries = [("best-mean, certify, route", of_outputs.describe(name)) for name in of_outputs.judge_names()]
     entries += [("best-duel", of_pairs.describe(name)) for name in of_pairs.pair_judge_names()]
     rows = []
     for objective, entry in entries:
         parameters = ", ".join(
             each.name if each.required else f"{each.name}={each.default}" for each in entry.parameters
         )
-        rows.append(
-            {"judge": entry.name, "objective": objective, "summary": entry.summary, "parameters": parameters}
-        )
+        row = {"judge": entry.name, "objective": objective, "summary": entry.summary}
+        if entry.scale is not None:
+            row |= {"unit": entry.scale.unit, "score": entry.scale.formula}
+        rows.append({**row, "parameters": parameters})
     _print(rows, json)
 
 

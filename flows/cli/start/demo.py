@@ -1,11 +1,14 @@
 """demo: real models, trained on the spot, and a campaign that finds the best of them."""
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from winnow.flows.cli.options import ObjectiveChoice
+from winnow.tasks.errors import SpecError
 
 DEMO_FOLDER = Path(".winnow") / "demo"
 
@@ -16,21 +19,73 @@ def demo(
         ObjectiveChoice,
         typer.Option(help="Scores on a benchmark, duels before a judge, certificates, or routed prompts."),
     ] = ObjectiveChoice.best_mean,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="In less than a minute, without vLLM: two tiny models, one task, the report as a page.",
+        ),
+    ] = False,
+    browser: Annotated[
+        bool, typer.Option(help="Of --quick: open the page, where this is typed in a terminal.")
+    ] = True,
 ) -> None:
-    """Train small models, run a campaign on them through vLLM, print the winner; again: resume."""
-    from winnow.infra.demo.prepare import prepare_certificate, prepare_demo, prepare_duels, prepare_routes
+    """Train small models, run a campaign on them, print the winner and what shows more; again: resume."""
+    if quick and objective is not ObjectiveChoice.best_mean:
+        raise SpecError("--quick is a campaign of scores (best-mean); leave --objective or --quick out")
+    from winnow.tasks.plugins.extras import require
 
-    prepare = {
-        ObjectiveChoice.best_mean: prepare_demo,
-        ObjectiveChoice.best_duel: prepare_duels,
-        ObjectiveChoice.certify: prepare_certificate,
-        ObjectiveChoice.route: prepare_routes,
-    }
-    spec = prepare[objective](folder, report=print)
+    if quick:
+        require("local", "winnow demo --quick")
+    else:
+        require("vllm", "winnow demo")
+    spec = _prepare(objective, quick)(folder, print)
 
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
     from winnow.tasks.setup.load import check_campaign_file
 
     checked = check_campaign_file(str(spec))
     store_campaign(checked)
-    raise typer.Exit(run_stored_campaign(checked.spec.storage, checked.spec.name))
+    name, storage = checked.spec.name, checked.spec.storage
+    code = run_stored_campaign(storage, name)
+    if quick:
+        _show_page(storage, name, spec.with_suffix(".html"), browser=browser and sys.stdout.isatty())
+    print(_what_shows_more(name, storage))
+    raise typer.Exit(code)
+
+
+def _prepare(objective: ObjectiveChoice, quick: bool) -> Callable[[Path, Callable[[str], None]], Path]:
+    from winnow.infra.demo import prepare
+
+    if quick:
+        return prepare.prepare_quick
+    return {
+        ObjectiveChoice.best_mean: prepare.prepare_demo,
+        ObjectiveChoice.best_duel: prepare.prepare_duels,
+        ObjectiveChoice.certify: prepare.prepare_certificate,
+        ObjectiveChoice.route: prepare.prepare_routes,
+    }[objective]
+
+
+def _show_page(storage: str, name: str, path: Path, *, browser: bool) -> None:
+    from winnow.flows.api.results import Results
+    from winnow.tasks.plugins.extras import missing_for
+
+    if missing := missing_for("report", "the page with figures"):
+        print(missing)
+        return
+    page = Results(storage)[name].report(path)
+    print(f"wrote {page}")
+    if browser:
+        typer.launch(str(page.absolute()))
+
+
+def _what_shows_more(name: str, storage: str) -> str:
+    commands = {
+        f"winnow report {name}": "all there is to say, in the terminal; --html FILE writes a page",
+        f"winnow query {name} comparisons": "every prompt, answer and score",
+        "winnow list": "all campaigns of this database",
+        "winnow view": "a live page on it",
+    }
+    lines = [f"  {command} --storage {storage}  # {what}" for command, what in commands.items()]
+    return "\n".join(["to see more:", *lines])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-import torch
+import numpy as np
 
 from winnow.tasks.engines.choices.probabilities import why_unusable
 from winnow.tasks.engines.choices.token_choice import choose_token
@@ -108,8 +108,8 @@ def _logprobs(tree: ChoiceTree, told: Sequence[TokenLogprobs]) -> dict[str, floa
 def _completion(
     tree: ChoiceTree, logprobs: Mapping[str, float], input_tokens: int, request: Request, seconds: float
 ) -> Completion:
-    values = torch.tensor(list(logprobs.values()), dtype=torch.float64)  # (C,)
-    chosen = choose_token(values, request.sampling, torch.Generator().manual_seed(request.seed))
+    values = np.array(list(logprobs.values()))  # (C,)
+    chosen = choose_token(values, request.sampling, np.random.default_rng(request.seed))
     text = list(logprobs)[chosen]
     return Completion(
         text=text,

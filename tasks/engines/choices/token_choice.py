@@ -1,33 +1,38 @@
 """Drawing the next token. V is the size of the vocabulary."""
 
-import torch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from winnow.tasks.engines.protocol import Sampling
 
 GREEDY_BELOW = 1e-5  # dividing logits by less overflows float32; vLLM draws the same line
 
 
-def choose_token(logits: torch.Tensor, sampling: Sampling, generator: torch.Generator) -> int:
+def choose_token(logits: NDArray[np.floating[Any]], sampling: Sampling, rng: np.random.Generator) -> int:
     """Draw one token id: temperature first, then top-k, then top-p, as vLLM orders them.
 
     Args:
-        logits: Unnormalised log-probabilities, shape (V,), on the CPU.
+        logits: Unnormalised log-probabilities, shape (V,); minus infinity rules a token out.
         sampling: How to draw; greedy draws leave the generator untouched.
-        generator: The request's own source of randomness, on the CPU.
+        rng: The request's own source of randomness.
 
     Returns:
         A token id in [0, V).
     """
     if sampling.temperature < GREEDY_BELOW:
         return int(logits.argmax())
-    logits = logits.double() / sampling.temperature  # (V,)
-    if 0 < sampling.top_k < logits.numel():
-        weakest = logits.topk(sampling.top_k).values[-1]
-        logits = logits.masked_fill(logits < weakest, -torch.inf)
-    probabilities = logits.softmax(dim=-1)  # (V,)
+    weights = logits.astype(np.float64) / sampling.temperature  # (V,)
+    if 0 < sampling.top_k < weights.size:
+        weakest = np.partition(weights, -sampling.top_k)[-sampling.top_k]
+        weights[weights < weakest] = -np.inf
+    probabilities = np.exp(weights - weights.max())  # (V,)
+    probabilities /= probabilities.sum()
     if sampling.top_p < 1.0:
-        ordered, tokens = probabilities.sort(descending=True, stable=True)  # (V,), (V,)
+        tokens = np.argsort(-probabilities, kind="stable")  # (V,)
+        ordered = probabilities[tokens]
         # A token stays when those before it do not reach top_p yet: the most probable one always does.
-        beyond = ordered.cumsum(dim=-1) - ordered >= sampling.top_p
-        probabilities = probabilities.index_fill(0, tokens[beyond], 0.0)
-    return int(torch.multinomial(probabilities, 1, generator=generator))
+        probabilities[tokens[ordered.cumsum() - ordered >= sampling.top_p]] = 0.0
+        probabilities /= probabilities.sum()
+    return int(rng.choice(weights.size, p=probabilities))

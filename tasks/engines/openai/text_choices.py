@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import torch
+import numpy as np
 
 from winnow.tasks.engines.choices.probabilities import why_unusable
 from winnow.tasks.engines.choices.token_choice import choose_token
@@ -76,8 +76,8 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
             "probable ones",
         )
     logprobs: Mapping[str, float] = {choice: known[choice] for choice in choices}
-    values = torch.tensor(list(logprobs.values()), dtype=torch.float64)  # (C,)
-    position = choose_token(values, request.sampling, torch.Generator().manual_seed(request.seed))
+    values = np.array(list(logprobs.values()))  # (C,)
+    position = choose_token(values, request.sampling, np.random.default_rng(request.seed))
     return Completion(
         text=choices[position],
         finish_reason="stop",

@@ -3,6 +3,8 @@
 import datetime as dt
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +38,7 @@ class LoadTimes:
         self._seats = seats
         self._lock = threading.Lock()
         self._times: list[LoadTime] = []
+        self._begun: dict[str, float] = {}
 
     def have_ready(self, model: ModelRef, seat: EngineSlot, engine: Engine) -> None:
         """Wait until an engine can be asked, and wake it if it sleeps; the caller holds its seat.
@@ -43,6 +46,29 @@ class LoadTimes:
         Raises:
             EngineError: If it cannot be loaded or woken, or takes too long.
         """
+        if seat.ready and not seat.asleep:
+            return
+        with self._waiting(model.name):
+            self._have_ready(model, seat, engine)
+
+    @property
+    def under_way(self) -> dict[str, float]:
+        """Seconds for which each model is being loaded or woken now, by its name."""
+        now = time.monotonic()
+        with self._lock:
+            return {name: now - begun for name, begun in self._begun.items()}
+
+    @contextmanager
+    def _waiting(self, name: str) -> Generator[None, None, None]:
+        with self._lock:
+            self._begun[name] = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._begun.pop(name, None)
+
+    def _have_ready(self, model: ModelRef, seat: EngineSlot, engine: Engine) -> None:
         started = time.monotonic()
         if seat.asleep and isinstance(engine, Sleeper):
             engine.wake()

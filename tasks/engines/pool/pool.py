@@ -180,6 +180,11 @@ class EnginePool:
         except EngineError as error:
             self._record(key, error)
 
+    @property
+    def loading(self) -> dict[str, float]:
+        """Seconds for which each model is being loaded or woken now, by its name."""
+        return self._times.under_way
+
     def take_loads(self) -> list[LoadTime]:
         """What was loaded since the last call, in the order in which it was ready."""
         return self._times.take()

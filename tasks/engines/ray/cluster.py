@@ -18,6 +18,7 @@ from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings
+from winnow.tasks.plugins.extras import require
 
 SESSIONS = Path(".winnow") / "ray"
 LONGEST_SESSIONS_PATH = 40
@@ -46,17 +47,15 @@ def ray_engines(
         engines: How many may be loaded at once; a local cluster has room for them.
 
     Raises:
-        ClusterUnavailable: If Ray is not installed or there is no cluster.
+        ClusterUnavailable: If there is no cluster.
+        ExtraMissing: If Ray is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == "local":
         _settle_token()
-    try:
-        import ray
-    except ImportError as error:
-        raise ClusterUnavailable(
-            "execution.cluster: ray needs Ray, which is not installed; pip install 'winnow-llm[ray]'"
-        ) from error
+    require("ray", "execution.cluster: ray")
+    import ray
+
     from winnow.tasks.engines.ray.engine import RayEngine
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:

@@ -114,6 +114,10 @@ class WorkerProcess:
                 break
             except subprocess.TimeoutExpired:
                 _signal_group(self.pid, force)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it and its children at once; returns when they are gone."""
         _signal_group(self.pid, signal.SIGKILL)
         self._process.wait(FORCED_SECONDS)
         self._channel.close()

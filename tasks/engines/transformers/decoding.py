@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
+import numpy as np
 import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
 
@@ -54,7 +55,7 @@ class Decoding:
         self._requests = requests
         self._room = room
         self._ends = ends
-        self._generators = [torch.Generator().manual_seed(request.seed) for request in requests]
+        self._generators = [np.random.default_rng(request.seed) for request in requests]
         self._tokens: list[list[int]] = [[] for _ in requests]
         self._finished: list[FinishedRow | GenerationFailure | None] = [None] * len(requests)
 
@@ -70,7 +71,7 @@ class Decoding:
         return [
             0 if done else choose_token(row, request.sampling, generator)
             for row, request, generator, done in zip(
-                logits, self._requests, self._generators, self._finished, strict=True
+                logits.float().numpy(), self._requests, self._generators, self._finished, strict=True
             )
         ]
 

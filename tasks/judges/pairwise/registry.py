@@ -43,7 +43,7 @@ def pair_judge_code(type: str, /) -> dict[str, Any]:
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.
     """
-    return _CATALOGUE.code(type)
+    return _CATALOGUE.code(type, {})
 
 
 def create_pair_judge(type: str, /, **params: Any) -> PairJudge:  # noqa: ANN401

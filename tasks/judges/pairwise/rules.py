@@ -24,7 +24,7 @@ import regex
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.pairwise.protocol import Duel, GameCall, PairVerdict, Reply
-from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
 
 VERSION = 1
@@ -63,14 +63,17 @@ class RulesJudge:
         """Whether no coin is tossed between two wrong answers."""
         return self.both_wrong == "tie"
 
+    def try_out(self) -> None:
+        """See `tasks.judges.protocol.try_out`."""
+        try_out(self.scorer)
+
     def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> tuple[()]:
         """None: the verdict is always ready."""
         return ()
 
     def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
         """The higher score wins; equal scores go to the rule for two right or two wrong answers."""
-        a = self.scorer.judge(duel.answer_a, duel.targets)
-        b = self.scorer.judge(duel.answer_b, duel.targets)
+        a, b = (self.scorer.judge(_sample(duel, answer)) for answer in (duel.answer_a, duel.answer_b))
         if a.score is None or b.score is None:
             return _unscored(a, b)
         if a.score != b.score:
@@ -139,6 +142,10 @@ def has_steps(text: str) -> bool:
 def preference(a: float, b: float) -> float:
     """1.0 where a is larger, 0.0 where b is, 0.5 where neither is."""
     return 0.5 * ((a > b) - (a < b)) + 0.5
+
+
+def _sample(duel: Duel, answer: str) -> Sample:
+    return Sample(output=answer, targets=duel.targets, fields=duel.fields)
 
 
 def _length(text: str) -> int:

@@ -1,10 +1,9 @@
 """The option `no_answer`, for any judge: whether an output that holds no answer is wrong or unscored."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
 from winnow.tasks.plugins.entry_points import PluginFailed
 
@@ -27,14 +26,18 @@ class AnswerlessJudge:
     """Wrong by default: who was asked and gives no answer did not solve the example, and leaving it out
     would raise the mean of whoever answers only what it knows."""
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def try_out(self) -> None:
+        """See `tasks.judges.protocol.try_out`."""
+        try_out(self.inner)
+
+    def judge(self, sample: Sample) -> Verdict:
         """The inner judge's verdict; marked, and with `wrong` a zero, where it found no answer.
 
         Every judge is asked through here, so this is where what is no verdict becomes a reason, and what a
         plug-in raises.
         """
         try:
-            verdict = checked_kind(self.inner.judge(output, targets), Verdict)
+            verdict = checked_kind(self.inner.judge(sample), Verdict)
         except InvalidScore as error:
             return Verdict.unscored(INVALID_SCORE, detail=str(error))
         except PluginFailed as failed:

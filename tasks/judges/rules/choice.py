@@ -8,12 +8,13 @@ none is, for guessing between them would score the guess.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import regex
 from pydantic import Field
 
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import RIGHT_OR_WRONG
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -31,6 +32,8 @@ _AFTER = r"(?!\w|['’-]\w)"
 class ChoiceJudge:
     """The option that the output settles on is a target."""
 
+    scale: ClassVar = RIGHT_OR_WRONG
+
     options: Annotated[Sequence[str], Field(min_length=2)] = ("A", "B", "C", "D", "E")
     """The labels to choose between: letters, or words such as yes and no."""
     _clear: regex.Pattern[str] = field(init=False, repr=False)
@@ -47,15 +50,15 @@ class ChoiceJudge:
         object.__setattr__(self, "_clear", _clear_pattern(exact, any_case))
         object.__setattr__(self, "_set_apart", _set_apart_pattern(exact, any_case))
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def judge(self, sample: Sample) -> Verdict:
         """One if the choice is a target, else zero; an output that does not choose has none."""
-        if not targets:
+        if not sample.targets:
             return Verdict.unscored("no_target")
         names = self._names()
-        wanted = {_folded(target) for target in targets} & names.keys()
+        wanted = {_folded(target) for target in sample.targets} & names.keys()
         if not wanted:
             return Verdict.unscored("unreadable_target")
-        choice = self._choice(output)
+        choice = self._choice(sample.output)
         if choice is None:
             return Verdict.unscored("no_choice")
         return Verdict.scored(choice in wanted, names[choice])

@@ -1,9 +1,10 @@
 """Equality, character for character."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import RIGHT_OR_WRONG
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -13,15 +14,17 @@ VERSION = 1
 class ExactJudge:
     """The output equals a target, character for character."""
 
+    scale: ClassVar = RIGHT_OR_WRONG
+
     strip: bool = True
     """Whether white space around both is ignored."""
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def judge(self, sample: Sample) -> Verdict:
         """One if the output is a target, else zero."""
-        if not targets:
+        if not sample.targets:
             return Verdict.unscored("no_target")
-        answer = self._bare(output)
-        return Verdict.scored(any(answer == self._bare(target) for target in targets), answer)
+        answer = self._bare(sample.output)
+        return Verdict.scored(any(answer == self._bare(target) for target in sample.targets), answer)
 
     def _bare(self, text: str) -> str:
         return text.strip() if self.strip else text

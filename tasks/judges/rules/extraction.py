@@ -1,11 +1,10 @@
 """The option `extract`, for any judge: find the answer in the output first, then judge the answer alone."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import regex
 
-from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
 from winnow.tasks.judges.rules.patterns import last_answer
 
 VERSION = 1
@@ -21,10 +20,16 @@ class ExtractingJudge:
     inner: Judge
     """Judges the answer as if it were the whole output."""
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def try_out(self) -> None:
+        """See `tasks.judges.protocol.try_out`."""
+        try_out(self.inner)
+
+    def judge(self, sample: Sample) -> Verdict:
         """Judge the answer; an output without one has the reason no_answer."""
         try:
-            answer = last_answer(self.pattern, output)
+            answer = last_answer(self.pattern, sample.output)
         except TimeoutError:
             return Verdict.unscored("extract_timeout")
-        return Verdict.unscored("no_answer") if answer is None else self.inner.judge(answer, targets)
+        if answer is None:
+            return Verdict.unscored("no_answer")
+        return self.inner.judge(replace(sample, output=answer))

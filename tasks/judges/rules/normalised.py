@@ -1,12 +1,13 @@
 """Equality up to case, punctuation, white space and compatible characters."""
 
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import regex
 
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import RIGHT_OR_WRONG
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -41,9 +42,11 @@ def _normalise_once(text: str) -> str:
 class NormalisedJudge:
     """The output equals a target once case, punctuation and extra white space are ignored."""
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    scale: ClassVar = RIGHT_OR_WRONG
+
+    def judge(self, sample: Sample) -> Verdict:
         """One if the normalised output is a normalised target, else zero."""
-        if not targets:
+        if not sample.targets:
             return Verdict.unscored("no_target")
-        answer = normalise(output)
-        return Verdict.scored(any(answer == normalise(target) for target in targets), answer)
+        answer = normalise(sample.output)
+        return Verdict.scored(any(answer == normalise(target) for target in sample.targets), answer)

@@ -7,16 +7,16 @@ with `fractions`, two of these joined by a slash. A letter just before the digit
 """
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import regex
 from pydantic import Field
 
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import RIGHT_OR_WRONG
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -43,6 +43,8 @@ _IGNORED = str.maketrans({**dict.fromkeys(_SEPARATORS), "−": "-"})
 class NumericJudge:
     """The last number in the output equals the last number in a target, within a tolerance."""
 
+    scale: ClassVar = RIGHT_OR_WRONG
+
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Largest difference that still counts as equal; zero compares exactly, digit for digit."""
     relative: bool = False
@@ -52,14 +54,14 @@ class NumericJudge:
     which: Literal["last", "first"] = "last"
     """Which number of several is the answer."""
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def judge(self, sample: Sample) -> Verdict:
         """One if the numbers are equal, else zero; an output without a number has none."""
-        if not targets:
+        if not sample.targets:
             return Verdict.unscored("no_target")
-        wanted = [value for _, value in map(self._read, targets) if value is not None]
+        wanted = [value for _, value in map(self._read, sample.targets) if value is not None]
         if not wanted:
             return Verdict.unscored("unreadable_target")
-        answer, value = self._read(output)
+        answer, value = self._read(sample.output)
         if value is None:
             return Verdict.unscored("no_number", answer)
         return Verdict.scored(any(self._equal(value, target) for target in wanted), answer)

@@ -8,11 +8,13 @@ r"""A pattern of the user's own, in one of two ways.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import regex
 
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
+from winnow.tasks.judges.scales import RIGHT_OR_WRONG
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -22,6 +24,8 @@ VERSION = 1
 class RegexJudge:
     """A pattern with {target} in it is found in the output; or else, what it captures last is a target."""
 
+    scale: ClassVar = RIGHT_OR_WRONG
+
     pattern: str
     """A regular expression of the `regex` package; `{target}` stands for the target, taken literally."""
     ignore_case: bool = False
@@ -30,12 +34,13 @@ class RegexJudge:
     def __post_init__(self) -> None:
         compiled(self.pattern.replace(TARGET, regex.escape("a target")), self.ignore_case)
 
-    def judge(self, output: str, targets: Sequence[str]) -> Verdict:
+    def judge(self, sample: Sample) -> Verdict:
         """One if the pattern is found or its answer is a target, else zero; see the module."""
-        if not targets:
+        if not sample.targets:
             return Verdict.unscored("no_target")
         try:
-            return self._found(output, targets) if TARGET in self.pattern else self._captured(output, targets)
+            judge = self._found if TARGET in self.pattern else self._captured
+            return judge(sample.output, sample.targets)
         except (TimeoutError, MemoryError):
             return Verdict.unscored("pattern_timeout")
 

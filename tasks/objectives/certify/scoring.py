@@ -25,15 +25,16 @@ from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import LabelMissing
-from winnow.tasks.judges.protocol import Judge, Verdict
+from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.objectives.certify.generation import Answer, Author, answers_of
 from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.rounds.score import scored
+from winnow.tasks.rounds.score import sample_of, scored
 
-WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED})
-"""Reasons of verdicts that are about the targets or the judge, not about the output."""
+WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED, JUDGE_LIMIT})
+"""Reasons of verdicts that are, or may be, about the targets or the judge and not about the output."""
 UNREADABLE_LOSS = 1.0
 UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 
@@ -55,6 +56,11 @@ def score_losses(
         certification=certification,
         judge=judge,
         answers={answer: texts[place] for answer, place in places.items()},
+        samples={
+            (arm, example): sample
+            for (arm, example), place in places.items()
+            if arm is not None and (sample := sample_of(campaign, arm, example, texts, place)) is not None
+        },
     )
     with campaign.database.reading() as session:
         targets = labels.targets(session, campaign.record.dataset_id, sorted(set(round_.examples)))
@@ -63,7 +69,8 @@ def score_losses(
         human = targets[example]
         if human is None:
             raise LabelMissing(campaign.checked.dataset.examples[example].key)
-        comparison = scored(campaign, judge, position, arm, example, scorer.answers[arm, example], human)
+        sample = scorer.sample(arm, example, human)
+        comparison = scored(campaign, judge, position, arm, example, scorer.answers[arm, example], sample)
         unlabelled = scorer.unlabelled(arm, example)
         comparisons.append(
             replace(
@@ -96,6 +103,8 @@ class Scorer:
     judge: Judge
     answers: Mapping[Answer, StoredText | GenerationFailure]
     """By author and example; of every text that the losses asked for need."""
+    samples: Mapping[Answer, Sample]
+    """What the judge sees of each answer of an arm that has a text; targets are put in for it."""
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
         """The loss of an arm's answer against targets; None where an engine gave no text."""
@@ -148,6 +157,11 @@ class Scorer:
                     return storable(f"{role}: {text.reason}: {text.detail}")
         return None
 
-    def _verdict(self, author: Author, example: int, targets: Sequence[str]) -> Verdict | None:
-        text = self.answers[author, example]
-        return self.judge.judge(text.text, targets) if isinstance(text, StoredText) else None
+    def sample(self, arm: int, example: int, targets: Sequence[str]) -> Sample | None:
+        """What the judge sees of an arm's answer beside targets; None where an engine gave no text."""
+        sample = self.samples.get((arm, example))
+        return None if sample is None else replace(sample, targets=targets)
+
+    def _verdict(self, arm: int, example: int, targets: Sequence[str]) -> Verdict | None:
+        sample = self.sample(arm, example, targets)
+        return None if sample is None else self.judge.judge(sample)

@@ -9,6 +9,7 @@ import numpy as np
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.plugins.extras import missing_for
 
 SAMPLE = 50
 """Examples whose prompts are rendered."""
@@ -50,9 +51,9 @@ def prompt_tokens(candidates: Sequence[Candidate], examples: Sequence[Example], 
 
 
 def tokenizer_of(model: str) -> Callable[[str], int] | None:
-    """What counts the tokens of a text for a checkpoint in a folder; None where that has no tokenizer."""
+    """What counts the tokens of a text for a checkpoint in a folder; None where no tokenizer is at hand."""
     path = Path(model) / TOKENIZER
-    if not path.is_file():
+    if not path.is_file() or missing_for("local", "a tokenizer"):
         return None
     from tokenizers import Tokenizer
 

@@ -5,6 +5,7 @@ import pytest
 import route_campaigns as route
 from route_campaigns import write_route
 from route_commands import done
+from without_prefect import leave_prefect_out
 
 from winnow.tasks.engines.providers import PROVIDERS
 
@@ -21,10 +22,11 @@ def scripted_models(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def finished(prefect_api, tmp_path_factory):
+def finished(tmp_path_factory):
     """A campaign that has spent its budget; to be read only."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
+        leave_prefect_out(patch)
         for name, path in route.PROVIDERS.items():
             patch.setitem(PROVIDERS, name, path)
         write_route(folder)

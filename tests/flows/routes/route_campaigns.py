@@ -125,10 +125,8 @@ def history(folder: Path) -> dict[str, list]:
 
 
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
-    from winnow.flows.run.flow import run_campaign
-
-    _settle(folder, kill)
-    run_campaign(storage, "survivor")
+    _settle(folder)
+    processes.run(storage, kill)
 
 
 def _answer(folder: str, storage: str, kill: Kill | None) -> None:
@@ -136,7 +134,9 @@ def _answer(folder: str, storage: str, kill: Kill | None) -> None:
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arriving import store_arrival, typed_prompt
 
-    _settle(folder, kill)
+    _settle(folder)
+    if kill is not None:
+        processes.kill_at_commit(kill)
     database = open_database(storage)
     prompt = typed_prompt(text("spell", 99), [answer(99)], ["type=spell"])
     positions = store_arrival(database, "survivor", storage, [prompt])
@@ -144,14 +144,12 @@ def _answer(folder: str, storage: str, kill: Kill | None) -> None:
     assert answered.text == answer(99)
 
 
-def _settle(folder: str, kill: Kill | None) -> None:
+def _settle(folder: str) -> None:
     from winnow.tasks.engines import providers
 
     os.chdir(folder)
     providers.PROVIDERS.update(PROVIDERS)
     _write_down_work(Path(folder))
-    if kill is not None:
-        processes.kill_at_commit(kill)
 
 
 def _write_down_work(folder: Path) -> None:

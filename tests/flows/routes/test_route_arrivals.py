@@ -19,7 +19,7 @@ from winnow.tasks.campaign.liveness import is_gone
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.objectives.route.router import Router
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 
 def test_a_prompt_that_arrives_is_answered_stored_and_learned_from(answered):
@@ -94,7 +94,7 @@ ARRIVALS_REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def hinted(prefect_api, tmp_path_factory):
+def hinted(plain_runs, tmp_path_factory):
     """A stored campaign whose prompts are made of a field that may be null."""
     folder = tmp_path_factory.mktemp("hinted")
     template = "{{ input }} {{ hint | default('', true) }}"

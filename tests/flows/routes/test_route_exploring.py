@@ -10,7 +10,7 @@ from route_commands import done, prepared
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 EXPLORES = {"name": "pak-ucb", "params": {"kernel": "linear", "eta": 0.5, "explore": 0.4}}
 

@@ -13,7 +13,7 @@ from waiting import PATIENCE_S
 
 from winnow.tasks.objectives.route.router import Router
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 
 WITH_NEWCOMER = [

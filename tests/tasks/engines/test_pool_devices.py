@@ -205,3 +205,24 @@ def test_loads_are_timed_once_each_with_their_devices(open_pool):
     ]
     assert all(0.0 <= load.seconds < PATIENCE_S for load in loads)
     assert pool.take_loads() == []
+
+
+def test_a_model_is_loading_until_its_engine_can_be_asked(open_pool):
+    seen = []
+
+    class Loading(ScriptedFactory.engine):
+        @property
+        def identity(self):  # asked for where somebody waits for the model to be loaded
+            seen.append({name: seconds >= 0.0 for name, seconds in pool.loading.items()})
+            return "loaded"
+
+        @identity.setter
+        def identity(self, _):
+            pass
+
+    factory = ScriptedFactory({"a": [lambda: seen.append(pool.loading)]})
+    factory.engine = Loading
+    pool = open_pool(factory)
+    told(pool.answers(asks("a")))
+    assert seen[:2] == [{"a": True}, {}]
+    assert pool.loading == {}

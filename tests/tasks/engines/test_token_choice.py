@@ -1,16 +1,16 @@
+import numpy as np
 import pytest
-import torch
 
 from winnow.tasks.engines.choices.token_choice import choose_token
 from winnow.tasks.engines.protocol import Sampling
 
-PROBABILITIES = torch.tensor([0.05, 0.4, 0.15, 0.3, 0.1])
-LOGITS = PROBABILITIES.log()
+PROBABILITIES = np.array([0.05, 0.4, 0.15, 0.3, 0.1])
+LOGITS = np.log(PROBABILITIES)
 
 
 def drawn(**sampling):
-    generator = torch.Generator().manual_seed(0)
-    return {choose_token(LOGITS, Sampling(**sampling), generator) for _ in range(400)}
+    rng = np.random.default_rng(0)
+    return {choose_token(LOGITS, Sampling(**sampling), rng) for _ in range(400)}
 
 
 @pytest.mark.parametrize(
@@ -33,21 +33,30 @@ def test_only_the_tokens_that_sampling_allows_are_drawn(sampling, tokens):
     assert drawn(**sampling) == tokens
 
 
+def test_a_token_that_the_model_rules_out_is_never_drawn_and_logits_are_left_as_they_are():
+    logits = np.array([-np.inf, 0.0, -np.inf, 0.0, -np.inf], dtype=np.float32)
+    before, rng = logits.copy(), np.random.default_rng(3)
+    sampling = Sampling(temperature=1.0, top_k=1)  # both of the two are the first
+    assert {choose_token(logits, sampling, rng) for _ in range(100)} == {1, 3}
+    assert np.array_equal(logits, before)
+
+
 @pytest.mark.statistical
 def test_tokens_are_drawn_with_the_probabilities_of_their_temperature():
     # Pearson's statistic over 5 tokens has 4 degrees of freedom: above 33.4 with probability 1e-6.
     def misfit(expected):
-        counts = torch.bincount(torch.tensor(tokens), minlength=5)
+        counts = np.bincount(tokens, minlength=5)
         return float(((counts - 4_000 * expected) ** 2 / (4_000 * expected)).sum())
 
-    generator = torch.Generator().manual_seed(1)
-    tokens = [choose_token(LOGITS, Sampling(temperature=2.0), generator) for _ in range(4_000)]
-    assert misfit(torch.softmax(LOGITS / 2.0, dim=-1)) < 33.4
+    rng = np.random.default_rng(1)
+    tokens = [choose_token(LOGITS, Sampling(temperature=2.0), rng) for _ in range(4_000)]
+    warmer = np.sqrt(PROBABILITIES)
+    assert misfit(warmer / warmer.sum()) < 33.4
     assert misfit(PROBABILITIES) > 33.4  # the check catches a forgotten temperature
 
 
 def test_greedy_choice_leaves_the_generator_alone():
-    generator = torch.Generator().manual_seed(2)
-    before = generator.get_state()
-    choose_token(LOGITS, Sampling(), generator)
-    assert torch.equal(generator.get_state(), before)
+    rng = np.random.default_rng(2)
+    before = rng.bit_generator.state
+    choose_token(LOGITS, Sampling(), rng)
+    assert rng.bit_generator.state == before

@@ -6,6 +6,7 @@ verdicts of a version are never edited; more rows may be added.
 """
 
 import json
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -14,10 +15,17 @@ import pytest
 from tests.tasks.pair_judges.scripted_judges import MODEL, duel
 from winnow.tasks.judges.pairwise.protocol import GameReply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, judge_code
 
 TABLES = Path(__file__).parent / "golden"
-JUDGES = ("choice", "contains", "exact", "normalised", "numeric", "regex")
+JUDGES = (
+    *("all", "any", "bleu", "choice", "chrf", "contains", "exact", "f1", "json-schema", "math", "normalised"),
+    *("numeric", "python", "regex", "rouge", "squad", "ter", "weighted"),
+)
+CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
+CODE["weighted"] = CODE["all"]
+"""Parameters of the judges whose code they name."""
 OPTIONS = ("extract", "no_answer")
 
 
@@ -27,14 +35,30 @@ def table(name, version):
     return json.loads(path.read_text())
 
 
+@cache
+def made(name, params):
+    """Once for all rows: some judges have a process of their own."""
+    return create_judge(name, **json.loads(params))
+
+
+def version(name):
+    return judge_code(name, **CODE.get(name, {}))["version"]
+
+
+@pytest.fixture(autouse=True)
+def beside_the_function(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parent)
+
+
 def verdict(name, row):
-    found = create_judge(name, **row["params"]).judge(row["output"], row["targets"])
+    judge = made(name, json.dumps(row["params"]))
+    found = judge.judge(Sample(output=row["output"], targets=row["targets"]))
     return [found.score, found.answer, found.reason]
 
 
 @pytest.mark.parametrize("name", JUDGES)
 def test_a_judge_gives_the_verdicts_of_its_version(name):
-    rows = table(name, judge_code(name)["version"])
+    rows = table(name, version(name))
     assert len(rows) >= 10
     for row in rows:
         assert verdict(name, row) == row["verdict"], f"raise VERSION of {name}: {row}"
@@ -71,7 +95,7 @@ def test_a_judge_of_pairs_gives_the_verdicts_of_its_version(name):
 
 def test_every_built_in_judge_has_a_version():
     for name in JUDGES:
-        assert judge_code(name)["version"] >= 1
+        assert version(name) >= 1
     assert {"no_answer"} == judge_code("exact")["options"].keys()
     assert {"no_answer", "extract"} == judge_code("exact", extract="x")["options"].keys()
 
@@ -86,7 +110,7 @@ def test_a_judge_of_pairs_by_rules_depends_on_its_scorers_code(monkeypatch):
 
 
 def test_tables_that_no_version_has_are_not_kept():
-    known = {f"{name}-{judge_code(name)['version']}" for name in JUDGES}
+    known = {f"{name}-{version(name)}" for name in JUDGES}
     known |= {f"{name}-{pair_judge_code(name)['version']}" for name in ("llm", "rules")}
     known |= {f"{name}-{code}" for name, code in judge_code("exact", extract="x")["options"].items()}
     assert {path.stem for path in TABLES.glob("*.json")} == known

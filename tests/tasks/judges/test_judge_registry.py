@@ -1,5 +1,6 @@
 """Judges by name: what is refused, and how a package adds one."""
 
+import math
 import re
 import subprocess
 import sys
@@ -7,9 +8,14 @@ import sys
 import pytest
 
 from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, describe, judge_names
 
-BUILT_IN = ("choice", "contains", "exact", "normalised", "numeric", "regex")
+BUILT_IN = (
+    *("all", "any", "bleu", "choice", "chrf", "contains", "exact", "f1", "json-schema", "math", "normalised"),
+    *("numeric", "python", "regex", "rouge", "squad", "ter", "weighted"),
+)
+MODULES = {"combination", "isolated.json_schema", "isolated.rouge", "rules.numeric", "rules.regex"}
 MODULE = '''
 from winnow.tasks.judges.protocol import Verdict
 
@@ -21,8 +27,9 @@ class Length:
         if limit < 0:
             raise ValueError(f"limit must not be negative, got {limit}")
 
-    def judge(self, output, targets):
-        return Verdict.scored(True, output) if output.isdigit() else Verdict.unscored("no_number")
+    def judge(self, sample):
+        said = sample.output
+        return Verdict.scored(True, said) if said.isdigit() else Verdict.unscored("no_number")
 
 
 def hidden(**anything):
@@ -51,7 +58,7 @@ def acme(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("type", "params", "path", "sentence"),
     [
-        ("exat", {}, "judge.type", "unknown judge 'exat'; did you mean 'exact'? available: choice,"),
+        ("exat", {}, "judge.type", "unknown judge 'exat'; did you mean 'exact'? available: all,"),
         (
             "exact",
             {"stirp": True},
@@ -66,6 +73,74 @@ def acme(tmp_path, monkeypatch):
         ("choice", {"options": ["A", "a"]}, "judge", "options must be different and not empty"),
         ("regex", {}, "judge.pattern", "regex needs pattern (str); add it"),
         ("regex", {"pattern": "("}, "judge", "'(' is not a regular expression"),
+        (
+            "json-schema",
+            {"schema": {"type": "objec"}},
+            "judge.schema",
+            "is no JSON schema: $.type: 'objec' is",
+        ),
+        (
+            "json-schema",
+            {"schema": {"pattern": "("}},
+            "judge.schema",
+            "is no JSON schema: $.pattern: '(' is not",
+        ),
+        ("json-schema", {"schema": {"$ref": "#"}}, "judge.schema", "a $ref leads back to itself"),
+        ("json-schema", {"schema": {"$ref": "#/$defs/a"}}, "judge.schema", "'/$defs/a' does not exist"),
+        (
+            "json-schema",
+            {"schema": {"items": {"$ref": "http://h/s"}}},
+            "judge.schema",
+            "'http://h/s' leads out",
+        ),
+        ("json-schema", {"schema": {"minimum": math.nan}}, "judge.schema", "is not JSON"),
+        ("json-schema", {"schema": "s.json"}, "judge.schema", "must be a valid dictionary, got 's.json'"),
+        ("math", {"target_format": "latex"}, "judge.target_format", "must be 'expression' or 'text'"),
+        (
+            "bleu",
+            {"tokenize": "flores200"},
+            "judge.tokenize",
+            "must be '13a', 'char', 'intl', 'none' or 'zh'",
+        ),
+        ("chrf", {"word_order": -1}, "judge.word_order", "greater than or equal to 0, got -1"),
+        ("ter", {"normalised": True}, "judge.normalised", "did you mean 'normalized'?"),
+        ("rouge", {"variant": "rouge9"}, "judge.variant", "must be 'rouge1', 'rouge2', 'rougeL' or"),
+        ("f1", {"strip": True}, "judge.strip", "available: extract, no_answer"),
+        ("squad", {"strip": True}, "judge.strip", "available: extract, no_answer"),
+        ("all", {"judges": []}, "judge.judges", "should have at least 1 item"),
+        ("any", {"judges": [{"type": "exat"}]}, "judge.judges[0].type", "did you mean 'exact'?"),
+        ("all", {"judges": [{"type": "exact"}, {"strip": 1}]}, "judge.judges[1].type", "must name a judge"),
+        (
+            "any",
+            {"judges": [{"type": "all", "judges": [{"type": "numeric", "tolerance": -1}]}]},
+            *("judge.judges[0].judges[0].tolerance", "greater than or equal to 0, got -1"),
+        ),
+        ("weighted", {"judges": [{"type": "exact"}]}, "judge.weights", "weighted needs weights"),
+        (
+            "weighted",
+            {"judges": [{"type": "exact"}], "weights": [1, 2]},
+            *("judge.weights", "there are 2 for 1 judges; give one for each"),
+        ),
+        (
+            "weighted",
+            {"judges": [{"type": "exact"}], "weights": [0]},
+            "judge.weights",
+            "one above 0, got [0.0]",
+        ),
+        (
+            "python",
+            {"path": "gone.py:f"},
+            "judge.path",
+            "there is no Python file 'gone.py'; give its path from",
+        ),
+        ("python", {"path": "judge.py"}, "judge.path", "must be FILE.py:FUNCTION, got 'judge.py'"),
+        (
+            "python",
+            {"path": "a.py:f", "range": [1, 0]},
+            "judge.range",
+            "must be [low, high] with low below high",
+        ),
+        ("python", {"path": "a.py:f", "timeout": 0}, "judge.timeout", "greater than 0, got 0"),
         ("exact", {"extract": "("}, "judge.extract", "'(' is not a regular expression"),
         ("exact", {"extract": 3}, "judge.extract", "must be a valid string, got 3"),
         ("exact", {"no_answer": "zero"}, "judge.no_answer", "must be 'wrong' or 'unscored', got 'zero'"),
@@ -82,6 +157,7 @@ def test_every_built_in_judge_describes_itself():
     for name in BUILT_IN:
         description = describe(name)
         assert description.summary.endswith(".")
+        assert description.scale.unit
         assert [each.name for each in description.parameters[-2:]] == ["extract", "no_answer"]
     tolerance = describe("numeric").parameters[0]
     assert (tolerance.name, tolerance.accepts, tolerance.default, tolerance.required) == (
@@ -100,8 +176,11 @@ def test_a_package_adds_a_judge_and_its_parameters_are_checked_too():
         "extract",
         "no_answer",
     ]
-    assert create_judge("acme-length", limit=3, extract=r"\d").judge("a1b2", ()).answer == "2"
-    judged = create_judge("acme-length", limit=3).judge("two", ())
+    assert (
+        create_judge("acme-length", limit=3, extract=r"\d").judge(Sample(output="a1b2", targets=())).answer
+        == "2"
+    )
+    judged = create_judge("acme-length", limit=3).judge(Sample(output="two", targets=()))
     assert (judged.score, judged.no_answer) == (0.0, True)
     with pytest.raises(JudgeError, match="valid integer, got 'x'"):
         create_judge("acme-length", limit="x")
@@ -111,7 +190,7 @@ def test_a_package_adds_a_judge_and_its_parameters_are_checked_too():
 
 @pytest.mark.usefixtures("acme")
 def test_a_package_cannot_replace_a_built_in_judge_and_a_broken_one_is_named():
-    assert create_judge("exact").judge("a", ["a"]).score == 1.0
+    assert create_judge("exact").judge(Sample(output="a", targets=["a"])).score == 1.0
     with pytest.raises(JudgeError, match=r"'acme-gone' \(acme_gone:Gone\) cannot be used: ModuleNotF"):
         create_judge("acme-gone")
 
@@ -119,6 +198,6 @@ def test_a_package_cannot_replace_a_built_in_judge_and_a_broken_one_is_named():
 def test_naming_the_judges_imports_none_of_them():
     code = (
         "import sys; from winnow.tasks.judges.registry import judge_names; judge_names();"
-        f"print([n for n in {BUILT_IN} if 'winnow.tasks.judges.' + n in sys.modules])"
+        f"print([n for n in {MODULES} if 'winnow.tasks.judges.' + n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

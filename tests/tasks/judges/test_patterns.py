@@ -3,6 +3,7 @@
 import pytest
 
 from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.judges.rules.patterns import LONGEST, compiled, last_answer
 
@@ -62,5 +63,5 @@ def test_a_search_without_memory_ends_as_one_without_time():
 
 
 def test_what_a_target_makes_of_a_pattern_is_bounded_too():
-    verdict = create_judge("regex", pattern="x{target}").judge("x", ["a" * LONGEST])
+    verdict = create_judge("regex", pattern="x{target}").judge(Sample(output="x", targets=["a" * LONGEST]))
     assert verdict.reason == "unreadable_target"

@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.judges.rules.normalised import normalise
 
 
 def score_or_reason(type, output, targets, **params):
-    verdict = create_judge(type, **params, no_answer="unscored").judge(output, targets)
+    verdict = create_judge(type, **params, no_answer="unscored").judge(Sample(output=output, targets=targets))
     return verdict.reason if verdict.score is None else verdict.score
 
 
@@ -80,7 +81,7 @@ def test_exact_and_normalised_accept_a_target_as_output(text):
     ],
 )
 def test_numeric_reads_the_last_number(output, answer):
-    assert create_judge("numeric").judge(output, ["0"]).answer == answer
+    assert create_judge("numeric").judge(Sample(output=output, targets=["0"])).answer == answer
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_regex_finds_the_target_or_compares_what_it_captures_last(
     ],
 )
 def test_choice_takes_the_last_clear_choice(output, choice):
-    verdict = create_judge("choice").judge(output, ["(b)"])
+    verdict = create_judge("choice").judge(Sample(output=output, targets=["(b)"]))
     assert (verdict.answer, verdict.score, verdict.no_answer) == (
         choice,
         float(choice == "B"),

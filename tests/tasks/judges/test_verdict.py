@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.answerless import AnswerlessJudge
 
 
@@ -45,8 +45,8 @@ def test_an_unscored_verdict_is_not_a_zero():
 )
 @pytest.mark.parametrize("no_answer", ["wrong", "unscored"])
 def test_a_plug_in_that_gives_no_score_leaves_the_output_unscored(say, no_answer):
-    plug_in = SimpleNamespace(judge=lambda output, targets: say())
-    verdict = AnswerlessJudge(inner=plug_in, no_answer=no_answer).judge("x", ["y"])
+    plug_in = SimpleNamespace(judge=lambda sample: say())
+    verdict = AnswerlessJudge(inner=plug_in, no_answer=no_answer).judge(Sample(output="x", targets=["y"]))
     assert (verdict.score, verdict.reason, verdict.no_answer) == (None, "invalid_score", False)
     assert verdict.detail
 

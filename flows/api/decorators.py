@@ -1,0 +1,134 @@
+"""Decorators by which a script or a notebook names judges, selectors and engines of its own.
+
+They last as long as the program: what is to be found by the command line too is a package's entry point.
+"""
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar, overload
+
+from winnow.algorithms.registry import ENTRY_POINT_GROUP as SELECTOR_GROUP
+from winnow.algorithms.registry import SELECTORS, SETTINGS
+from winnow.algorithms.state.registered import Registered, register
+from winnow.tasks.engines.providers import GROUP as ENGINE_GROUP
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.function import judge_factory
+from winnow.tasks.judges.registry import BUILT_IN
+from winnow.tasks.judges.registry import GROUP as JUDGE_GROUP
+
+Plugin = TypeVar("Plugin", bound=Callable[..., object])
+Decorator = Callable[[Plugin], Plugin]
+
+
+@overload
+def judge(plugin: Plugin, /) -> Plugin: ...
+@overload
+def judge(plugin: str | None = None, /) -> Decorator[Plugin]: ...
+def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
+    """Name a judge, which a spec then chooses by `judge: {type: NAME}`.
+
+        @winnow.judge
+        def short(output: str, targets: Sequence[str], *, most: int = 80) -> float:
+            return float(len(output) <= most)
+
+    A function is given an output and the targets of its example, and returns a score in [0, 1], or None where
+    there is none; its keyword parameters, which are typed, are keys of the spec. A class is built with its
+    parameters and has a method `judge`; see `winnow.tasks.judges.protocol`.
+
+    Its own text is part of a campaign's identity: who changes it begins another campaign. What it calls is
+    not looked at where it was written into a notebook or a script.
+
+    Args:
+        plugin: What is decorated, or its name in place of that of the function or class.
+
+    Raises:
+        SpecError: If Winnow has a judge of this name, or the text of this one cannot be found.
+    """
+
+    def factory(found: Plugin) -> Callable[..., object]:
+        return found if inspect.isclass(found) else judge_factory(found)
+
+    return _decorated(plugin, "judge", JUDGE_GROUP, BUILT_IN, factory)
+
+
+@overload
+def selector(plugin: Plugin, /) -> Plugin: ...
+@overload
+def selector(plugin: str | None = None, /) -> Decorator[Plugin]: ...
+def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
+    """Name a selector, for `selector: {name: NAME}`, `winnow.select` and `winnow.create_selector`.
+
+    A class like ours: its attribute `objective` says which question it answers, its constructor takes that
+    objective's setting and parameters of its own by keyword; see `winnow.algorithms.protocols.Selector`.
+
+    Args:
+        plugin: What is decorated, or its name in place of that of the class.
+
+    Raises:
+        SpecError: If Winnow has a selector of this name, it answers no question that there is, or its text
+            cannot be found.
+    """
+    ours = {name for names in SELECTORS.values() for name in names}
+
+    def factory(found: Plugin) -> Callable[..., object]:
+        if (objective := getattr(found, "objective", None)) not in SETTINGS:
+            raise SpecError(
+                f"the attribute `objective` of a selector is one of {', '.join(SETTINGS)}, not {objective!r}"
+            )
+        return found
+
+    return _decorated(plugin, "selector", SELECTOR_GROUP, ours, factory)
+
+
+@overload
+def engine(plugin: Plugin, /) -> Plugin: ...
+@overload
+def engine(plugin: str | None = None, /) -> Decorator[Plugin]: ...
+def engine(plugin: Plugin | str | None = None, /) -> Plugin | Decorator[Plugin]:
+    """Name an engine, which a spec then chooses by a model's `provider: NAME`.
+
+    A class or function that takes a `ModelRef` and an `EngineSettings`, and makes an `Engine`; see
+    `winnow.tasks.engines.protocol`. It runs in this process, and not on the machines of a cluster. What makes
+    its texts is known by the model's `model` and `revision`, and not by the engine's own text: choose another
+    revision where it would answer otherwise.
+
+    Args:
+        plugin: What is decorated, or its name in place of that of the function or class.
+
+    Raises:
+        SpecError: If Winnow has a provider of this name, or the text of this one cannot be found.
+    """
+    return _decorated(plugin, "provider", ENGINE_GROUP, PROVIDERS, lambda found: found)
+
+
+def _decorated(
+    plugin: Plugin | str | None,
+    kind: str,
+    group: str,
+    built_in: "set[str] | dict[str, str]",
+    factory: Callable[[Plugin], Callable[..., object]],
+) -> Plugin | Decorator[Plugin]:
+    def decorate(found: Plugin) -> Plugin:
+        name = plugin if isinstance(plugin, str) else found.__name__
+        if name in built_in:
+            raise SpecError(f"Winnow has a {kind} named {name!r}; choose another name")
+        value = f"{found.__module__}:{found.__name__}"
+        register(Registered(name, group, factory(found), value=value, source=_source(found, name)))
+        return found
+
+    return decorate if plugin is None or isinstance(plugin, str) else decorate(plugin)
+
+
+def _source(plugin: Callable[..., object], name: str) -> str:
+    # Python finds no class of a notebook, but its methods.
+    parts = [each for each in vars(plugin).values() if inspect.isfunction(each)]
+    for asked in ([plugin], parts):
+        with suppress(OSError, TypeError):
+            if text := "".join(inspect.getsource(each) for each in asked):
+                return text
+    raise SpecError(
+        f"the text of {name!r} cannot be found, so that nobody could tell when it changes; write it into a "
+        "file or a cell of a notebook"
+    )

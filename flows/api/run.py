@@ -1,0 +1,113 @@
+"""A campaign as programs and notebooks run it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from winnow.flows.main import WORK_FOLDER
+from winnow.flows.prefect_support.server import settle_environment
+
+if TYPE_CHECKING:
+    from winnow.flows.api.results import CampaignResults
+    from winnow.flows.run.signals import Interrupts
+    from winnow.tasks.spec.yaml_file import SpecFile
+
+Spec = str | Path | Mapping[str, Any]
+
+IN_PROGRAM = Path("spec")
+"""What complaints call a spec that is no file."""
+
+
+def run(
+    spec: Spec, *, storage: str | None = None, progress: bool = False, trust: bool = False
+) -> "CampaignResults":
+    """Run a campaign to its end; one that was begun before goes on where it stopped.
+
+    Works in a script, in a thread, and where an event loop is running, as in Jupyter. Ctrl-C finishes the
+    round, stores it and raises `KeyboardInterrupt`: call `run` again to go on.
+
+    Args:
+        spec: A campaign's file, or what such a file holds, as a mapping.
+        storage: URL of the results database; None takes what the spec says.
+        progress: Whether to write a line a round to standard error.
+        trust: Allow what the command line would ask for: keys sent to new servers, code that comes with a
+            model, files outside the working folder.
+
+    Returns:
+        What `winnow.open(storage)[name]` gives: the answer, frames, the report.
+
+    Raises:
+        SpecError: If the spec is not sound, or needs what nobody has allowed, or a package is missing.
+        WinnowError: If the campaign cannot go on.
+        StorageError: If the database cannot be used, or another process runs the campaign.
+    """
+    settle_environment(WORK_FOLDER / "prefect")
+    from winnow.flows.run.signals import Interrupts
+
+    interrupts = Interrupts()
+
+    def call() -> "CampaignResults":
+        return _run(_file_of(spec, storage), interrupts, progress=progress, trust=trust)
+
+    return _in_a_thread(call, interrupts) if _has_running_loop() else call()
+
+
+def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: bool) -> "CampaignResults":
+    from winnow.flows.api.results import CampaignResults
+    from winnow.flows.run.launch import require_free, run_to_the_end, store_campaign
+    from winnow.flows.run.resume import status_of
+    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.tasks.setup.load import check_spec_file
+
+    checked = check_spec_file(file, approving(Trust(everything=trust, how="pass trust=True")))
+    store_campaign(checked)
+    storage, name = checked.spec.storage, checked.spec.name
+    if not status_of(storage, name).is_settled:
+        require_free(storage, name)
+        run_to_the_end(storage, name, interrupts, shown=progress)
+        if interrupts.asked:
+            raise KeyboardInterrupt
+    return CampaignResults(storage, name)
+
+
+def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
+    from winnow.tasks.spec.yaml_file import SpecFile, read_spec_file
+
+    file = SpecFile(IN_PROGRAM, _plain(spec)) if isinstance(spec, Mapping) else read_spec_file(spec)
+    if storage is None:
+        return file
+    values = {**file.values, "storage": storage}
+    return SpecFile(file.path, values, file.lines, frozenset({("storage",)}))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 -- whatever a program holds
+    """The same as a file would hold it: lists in place of tuples, texts in place of paths."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _has_running_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _in_a_thread(call: "Callable[[], CampaignResults]", interrupts: "Interrupts") -> "CampaignResults":
+    """Call where no event loop is running, so that one may be started; wait, and let Ctrl-C ask to stop."""
+    with ThreadPoolExecutor(1, "winnow-run") as executor:
+        future = executor.submit(copy_context().run, call)
+        while True:
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                if future.done():
+                    raise
+                interrupts.ask()

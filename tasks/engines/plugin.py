@@ -1,0 +1,56 @@
+"""An engine of another package or of a program: what it raises becomes a sentence that names it."""
+
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from winnow.tasks.engines.errors import EngineError
+from winnow.tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.plugins.entry_points import Plugin, calling
+
+
+class PluginEngine:
+    """Starts a plug-in's engine and calls it, and holds what it returns against what it was asked.
+
+    Args:
+        entry: By which it is found: a callable that takes a `ModelRef` and an `EngineSettings`.
+        model: What to load.
+        settings: How engines are run.
+
+    Raises:
+        EngineError: If the engine says so.
+        PluginFailed: If anything else is raised.
+    """
+
+    def __init__(self, entry: EntryPoint, model: ModelRef, settings: Any) -> None:  # noqa: ANN401
+        self._plugin = Plugin(kind="engine", name=entry.name, location=entry.value)
+        with calling(self._plugin, EngineError):
+            self._inner: Engine = entry.load()(model, settings)
+
+    @property
+    def identity(self) -> str:
+        """See `Engine`."""
+        with calling(self._plugin, EngineError):
+            return str(self._inner.identity)
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """See `Engine`.
+
+        Raises:
+            PluginFailed: If anything but an `EngineError` is raised, or there is not one answer a request.
+        """
+        with calling(self._plugin, EngineError):
+            answers = list(self._inner.generate(requests))
+            if len(answers) != len(requests):
+                raise ValueError(f"generate returned {len(answers)} answers to {len(requests)} requests")
+            for each in answers:
+                if not isinstance(each, Completion | GenerationFailure):
+                    raise TypeError(
+                        f"generate returns Completions and GenerationFailures, got {type(each).__name__}"
+                    )
+            return answers
+
+    def close(self) -> None:
+        """See `Engine`."""
+        with calling(self._plugin, EngineError):
+            self._inner.close()

@@ -1,0 +1,162 @@
+"""Judges made of other judges: all of them, any of them, or a weighted mean.
+
+Each part is a judge as a campaign has it, with its own options, in a list:
+
+    judge: {type: all, judges: [{type: json-schema, schema: {...}}, {type: contains}]}
+
+A part that leaves an output unscored leaves the whole unscored, unless the others settle it: a zero settles
+`all`, a one settles `any`, and a weight of zero leaves a part out. The whole has that part's reason, or
+`part_unscored` where the part found no answer and its `no_answer` is "unscored".
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, isfinite
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
+from winnow.tasks.judges.rules.answerless import ANSWERLESS
+from winnow.tasks.judges.scales import SHARE, Scale
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+PART_UNSCORED = "part_unscored"
+
+Parts = Annotated[Sequence[Mapping[str, Any]], Field(min_length=1, max_length=100)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Combination(ABC):
+    """What combinations share: each part is asked, in its order, and their scores become one."""
+
+    judges: Parts
+    """The parts, each with its `type` and parameters."""
+    _parts: tuple[Judge, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_parts", tuple(_made(each, at) for at, each in enumerate(self.judges)))
+
+    @classmethod
+    def code(cls, judges: Parts, **others: Any) -> dict[str, Any]:  # noqa: ANN401 -- of its parameters
+        """What the code of its parts is."""
+        from winnow.tasks.judges.registry import judge_code
+
+        named = [_named(each, at) for at, each in enumerate(judges)]
+        return {"judges": [judge_code(name, **params) for name, params in named]}
+
+    def try_out(self) -> None:
+        """See `tasks.judges.protocol.try_out`."""
+        for part in self._parts:
+            try_out(part)
+
+    def judge(self, sample: Sample) -> Verdict:
+        """The combined score; see the module."""
+        verdicts = [part.judge(sample) for part in self._parts]
+        scores = [verdict.score for verdict in verdicts]
+        combined = self.combined(scores)
+        if combined is None:
+            return self._unscored(verdicts)
+        told = [
+            f"{each['type']} {verdict.score:g}" if verdict.score is not None else f"{each['type']} unscored"
+            for each, verdict in zip(self.judges, verdicts, strict=True)
+        ]
+        return Verdict(
+            score=combined,
+            answer=", ".join(told),
+            no_answer=all(verdict.no_answer for verdict in verdicts),
+        )
+
+    @abstractmethod
+    def combined(self, scores: Sequence[float | None]) -> float | None:
+        """One score of those of the parts, in their order; None where unscored ones leave it open."""
+
+    def _unscored(self, verdicts: Sequence[Verdict]) -> Verdict:
+        part, verdict = next(
+            (part, verdict)
+            for part, verdict in zip(self.judges, verdicts, strict=True)
+            if verdict.reason is not None
+        )
+        assert verdict.reason is not None
+        reason = PART_UNSCORED if verdict.reason in ANSWERLESS else verdict.reason
+        detail = f"{part['type']}: {verdict.reason}" + (f": {verdict.detail}" if verdict.detail else "")
+        return Verdict.unscored(reason, detail=detail)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllJudge(_Combination):
+    """The least score of several judges: right where all of them say so."""
+
+    scale: ClassVar = Scale(unit="score, 0 to 1", formula="the least of the parts")
+
+    def combined(self, scores: Sequence[float | None]) -> float | None:
+        """The least; 0 is, whatever the others are."""
+        known = [score for score in scores if score is not None]
+        if 0.0 in known:
+            return 0.0
+        return min(known) if len(known) == len(scores) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyJudge(_Combination):
+    """The highest score of several judges: right where one of them says so."""
+
+    scale: ClassVar = Scale(unit="score, 0 to 1", formula="the highest of the parts")
+
+    def combined(self, scores: Sequence[float | None]) -> float | None:
+        """The highest; 1 is, whatever the others are."""
+        known = [score for score in scores if score is not None]
+        if 1.0 in known:
+            return 1.0
+        return max(known) if len(known) == len(scores) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedJudge(_Combination):
+    """The weighted mean of the scores of several judges."""
+
+    scale: ClassVar = SHARE
+
+    weights: Sequence[float]
+    """One for each part, 0 or more; only their proportions count."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.weights) != len(self.judges):
+            sentence = f"there are {len(self.weights)} for {len(self.judges)} judges; give one for each"
+            raise JudgeError(sentence, "judge.weights")
+        if not all(isfinite(each) and each >= 0.0 for each in self.weights) or not any(self.weights):
+            sentence = f"must be 0 or more, and one above 0, got {list(self.weights)}"
+            raise JudgeError(sentence, "judge.weights")
+
+    def combined(self, scores: Sequence[float | None]) -> float | None:
+        """The mean of the parts that have a weight."""
+        counted = [each for each in zip(self.weights, scores, strict=True) if each[0] > 0.0]
+        known = [(weight, score) for weight, score in counted if score is not None]
+        if len(known) < len(counted):
+            return None
+        mean = fsum(weight * score for weight, score in known) / fsum(weight for weight, _ in known)
+        return min(1.0, max(0.0, mean))
+
+
+def _named(part: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]:
+    params = dict(part)
+    name = params.pop("type", None)
+    if not isinstance(name, str):
+        raise JudgeError("must name a judge by its type; add it", f"judge.judges[{at}].type")
+    return name, params
+
+
+def _made(part: Mapping[str, Any], at: int) -> Judge:
+    from winnow.tasks.judges.registry import create_judge
+
+    name, params = _named(part, at)
+    try:
+        return create_judge(name, **params)
+    except JudgeError as error:
+        place = (error.path or "judge").replace("judge", f"judge.judges[{at}]", 1)
+        raise JudgeError(error.message, place) from error

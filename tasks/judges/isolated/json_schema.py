@@ -1,0 +1,117 @@
+"""JSON that satisfies a schema, by jsonschema.
+
+The whole output has to be JSON; the option `extract` takes it out of what surrounds it. An output that is no
+JSON holds no answer. The draft is what the schema's $schema says, else 2020-12; `format` is not checked, as
+the standard has it, and nothing is fetched: every $ref has to lead into the schema itself.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.isolated.libraries import library_judge
+from winnow.tasks.judges.isolated.process import IsolatedJudge
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import RIGHT_OR_WRONG
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+_PATH = "judge.schema"
+_TRIALS: tuple[Any, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
+MOST_ANSWER = 1_000
+"""Characters of an output that are kept as what was read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonSchemaJudge:
+    """The output is JSON that satisfies a schema, by jsonschema; it needs no targets."""
+
+    scale: ClassVar = RIGHT_OR_WRONG
+    libraries: ClassVar = ("jsonschema", "jsonschema-specifications")
+
+    schema: Mapping[str, Any]
+    """A JSON schema."""
+    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        build = "winnow.tasks.judges.isolated.json_schema:validator"
+        isolated = library_judge("json-schema", build, self.libraries, schema=self.schema)
+        _check(self.schema)
+        object.__setattr__(self, "_isolated", isolated)
+
+    def judge(self, sample: Sample) -> Verdict:
+        """One if the output satisfies the schema, else zero, with what is wrong first as the detail."""
+        return self._isolated.judge(sample)
+
+
+def validator(schema: Mapping[str, Any]) -> Callable[[Sample], Verdict]:
+    """What judges, in the process in which it may take its time."""
+    from jsonschema.exceptions import best_match
+
+    checker = _checker(schema)
+
+    def judge(sample: Sample) -> Verdict:
+        try:
+            value = json.loads(sample.output, parse_constant=_refuse_constant)
+        except ValueError as error:
+            return Verdict.unscored("no_answer", detail=f"no JSON: {error}"[:MOST_ANSWER])
+        answer = sample.output.strip()[:MOST_ANSWER]
+        if (wrong := best_match(checker.iter_errors(value))) is None:
+            return Verdict(score=1.0, answer=answer)
+        detail = f"{wrong.json_path}: {wrong.message}"[:MOST_ANSWER]
+        return Verdict(score=0.0, answer=answer, detail=detail)
+
+    return judge
+
+
+def _checker(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- a class that jsonschema makes
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+    from jsonschema_specifications import REGISTRY
+
+    # With a registry of our own, nothing is fetched from anywhere.
+    return validator_for(schema, default=Draft202012Validator)(schema, registry=REGISTRY)
+
+
+def _check(schema: Mapping[str, Any]) -> None:
+    """Refuse what is no schema, or leads out of itself or round in circles.
+
+    Raises:
+        JudgeError: With the place in the schema.
+    """
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise JudgeError(f"is not JSON ({error}); write plain values", _PATH) from error
+    checker = _checker(schema)
+    try:
+        type(checker).check_schema(schema)
+    except SchemaError as error:
+        raise JudgeError(f"is no JSON schema: {error.json_path}: {error.message}", _PATH) from error
+    for ref in _refs(schema):
+        if not ref.startswith("#"):
+            raise JudgeError(f"the $ref {ref!r} leads out of the schema; put what it means in $defs", _PATH)
+    try:
+        for trial in _TRIALS:
+            checker.is_valid(trial)
+    except RecursionError as error:
+        raise JudgeError("a $ref leads back to itself; let it lead to a schema", _PATH) from error
+    except Exception as error:  # jsonschema's error for a $ref that leads nowhere is private
+        raise JudgeError(f"cannot be used: {str(error)[:200]}; mend its $ref", _PATH) from error
+
+
+def _refs(value: object) -> list[str]:
+    """Every $ref of a schema."""
+    if isinstance(value, Mapping):
+        own = [ref] if isinstance(ref := value.get("$ref"), str) else []
+        return own + [ref for inner in value.values() for ref in _refs(inner)]
+    return [ref for inner in value for ref in _refs(inner)] if isinstance(value, list) else []
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,163 @@
+"""A judge in a process of its own, which is killed when it takes too long.
+
+What models write can make a library think for ever, or fill the memory, and what users write can do anything
+at all. So such code never runs in the process that holds a campaign. The process is started for the first
+output, judges one after the other, and is replaced once it had to be killed.
+"""
+
+import contextlib
+import os
+import signal
+import tempfile
+import weakref
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore
+from winnow.tasks.plugins.entry_points import Plugin, log_folder, logged
+
+START_SECONDS = 120.0
+"""A process may take so long to import what it needs; libraries of symbols take a second, others more."""
+
+MOST_BYTES = 1 << 24
+"""Of a reply."""
+
+LOG = "judge.log"
+"""Within a campaign's log folder: what judges print."""
+
+
+class IsolationFailed(Exception):
+    """The process could not be started, or what it was to run could not be loaded; the message says why."""
+
+
+class IsolatedJudge:
+    """Judges in a child process.
+
+    Args:
+        build: "module:callable" of Winnow, called in the child with `params`; it returns what takes a
+            `Sample` and returns a `Verdict`.
+        params: JSON values.
+        plugin: Whose code runs there, for messages.
+        seconds: The longest that one output may take, by the clock.
+        exhausted: The reason of an output that took too long, too much memory or the process with it.
+        processor_seconds: The same in time of one processor, which other processes do not shorten; None
+            for all that `seconds` gives on all processors.
+        memory: Bytes that judging may take on top of what was needed to load everything; None for all.
+    """
+
+    def __init__(
+        self,
+        build: str,
+        params: Mapping[str, Any],
+        *,
+        plugin: Plugin,
+        seconds: float,
+        exhausted: str,
+        processor_seconds: float | None = None,
+        memory: int | None = None,
+    ) -> None:
+        self._setup = {
+            "build": build,
+            "params": dict(params),
+            "plugin": asdict(plugin),
+            "processor_seconds": processor_seconds or seconds * (os.cpu_count() or 1) + 1.0,
+            "memory": memory,
+        }
+        self._plugin = plugin
+        self._seconds = seconds
+        self._exhausted = exhausted
+        self._process: WorkerProcess | None = None
+        self._end: weakref.finalize[Any, Any] | None = None
+
+    def start(self) -> None:
+        """Have the process running, with everything loaded.
+
+        Raises:
+            IsolationFailed: In words that name the judge.
+        """
+        if self._process is not None:
+            return
+        folder = None if log_folder() is not None else tempfile.TemporaryDirectory(prefix="winnow-judge-")
+        log = Path(folder.name if folder else log_folder() or "") / LOG
+        process = WorkerProcess("winnow.tasks.judges.isolated.worker", log=log, environment=_ONE_THREAD)
+        self._process = process
+        self._end = weakref.finalize(self, _end, process, folder, os.getpid())
+        try:
+            reply = self._answer(self._setup, START_SECONDS)
+        except _Exhausted as error:
+            raise IsolationFailed(f"{self._plugin} {error}") from None
+        if "failed" in reply:
+            self._drop()
+            raise IsolationFailed(_logged(reply))
+
+    def judge(self, sample: Sample) -> Verdict:
+        """The verdict of the child, or the reason why there is none; raises nothing because of the child."""
+        try:
+            self.start()
+            reply = self._answer({"sample": asdict(sample)}, self._seconds)
+        except IsolationFailed as error:
+            return Verdict.unscored(JUDGE_FAILED, detail=f"{error}")
+        except _Exhausted as error:
+            return Verdict.unscored(self._exhausted, detail=f"{self._plugin} {error}")
+        if "failed" in reply:
+            return Verdict.unscored(JUDGE_FAILED, detail=_logged(reply))
+        if "exhausted" in reply:
+            return Verdict.unscored(self._exhausted, detail=f"{self._plugin} {reply['exhausted']}")
+        try:
+            return Verdict(**reply["verdict"])
+        except (InvalidScore, KeyError, TypeError) as error:
+            return Verdict.unscored(INVALID_SCORE, detail=str(error))
+
+    def _answer(self, message: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """What the child answers to a message; it is gone after any exception.
+
+        Raises:
+            _Exhausted: If it does not answer in time, or ended.
+        """
+        assert self._process is not None
+        try:
+            self._process.send(message)
+            return self._process.receive(seconds, MOST_BYTES)
+        except TimeoutError:
+            self._drop()
+            raise _Exhausted(f"did not answer within {seconds:g} s") from None
+        except (WorkerEnded, ValueError) as error:
+            self._drop()
+            raise _Exhausted(self._ending(str(error).partition(";")[0])) from None
+        except BaseException:  # an answer that comes later would be taken for that of the next output
+            self._drop()
+            raise
+
+    def _ending(self, said: str) -> str:
+        if signal.Signals.SIGVTALRM.name in said:
+            return f"took more than {self._setup['processor_seconds']:g} s of a processor"
+        return f"ended its process: {said}"
+
+    def _drop(self) -> None:
+        if self._end is not None:
+            self._end()
+        self._process = self._end = None
+
+
+class _Exhausted(Exception):
+    """The child had to be killed, or ended by itself."""
+
+
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _end(process: WorkerProcess, folder: "tempfile.TemporaryDirectory[str] | None", owner: int) -> None:
+    if os.getpid() != owner:  # a fork of the owner is not to kill what the owner still uses
+        return
+    process.kill()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            folder.cleanup()
+
+
+def _logged(reply: Mapping[str, Any]) -> str:
+    return logged(str(reply["failed"]), str(reply["raised_at"]), str(reply["traceback"]))

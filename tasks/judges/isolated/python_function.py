@@ -1,0 +1,137 @@
+"""A function of the user's own, in a file beside the campaign's.
+
+    def score(sample):
+        return 1.0 if sample.output.strip() in sample.targets else 0.0
+
+The function is called with a `Sample` and returns a number, or a `Verdict` where it has more to say. It runs
+in a process of its own, in which the file's folder can be imported from. Its identity is the content of its
+file and of the modules of its own that it imports.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from winnow.algorithms.state.strangers import in_words
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import Scale
+from winnow.tasks.judges.scores import JUDGE_FAILED
+from winnow.tasks.plugins.entry_points import Plugin
+from winnow.tasks.plugins.source_code import file_digests
+from winnow.tasks.spec.suggestions import unknown_name
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+_PATH = "judge.path"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonJudge:
+    """A function of a Python file of one's own scores the output; it needs --trust."""
+
+    scale: ClassVar = Scale(
+        unit="number within `range`, by default 0 to 1", formula="(number - low) / (high - low)"
+    )
+
+    path: Annotated[str, Field(min_length=1)]
+    """The file and the function's name, "my_judge.py:score"."""
+    range: Annotated[Sequence[float], Field(min_length=2, max_length=2)] = (0.0, 1.0)
+    """The lowest and the highest number that the function may return; they score 0 and 1."""
+    timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
+    """Seconds that the function may take for one output."""
+    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        low, high = self.range
+        if not (isfinite(low) and isfinite(high) and low < high):
+            raise JudgeError(f"must be [low, high] with low below high, got {[low, high]}", "judge.range")
+        file, function = located(self.path)
+        _require_bound(file, function)
+        params = {
+            "file": str(file),
+            "function": function,
+            "low": low,
+            "high": high,
+            "digests": digests(file),
+        }
+        isolated = IsolatedJudge(
+            "winnow.tasks.judges.isolated.user_function:loaded",
+            params,
+            plugin=Plugin(kind="judge", name="python", location=f"{file.stem}:{function}"),
+            seconds=self.timeout,
+            exhausted=JUDGE_FAILED,
+        )
+        object.__setattr__(self, "_isolated", isolated)
+
+    def try_out(self) -> None:
+        """Import the file in the judge's process; see `tasks.judges.protocol.try_out`."""
+        try:
+            self._isolated.start()
+        except IsolationFailed as error:
+            raise JudgeError(f"{error}; mend {self.path}", _PATH) from None
+
+    @staticmethod
+    def code(path: str, **others: Any) -> dict[str, Any]:  # noqa: ANN401 -- of the judge's parameters
+        """What the function's code is: digests of its file and of the modules that it brings along."""
+        return {"files": digests(located(path)[0])}
+
+    def judge(self, sample: Sample) -> Verdict:
+        """What the function says; a reason where it raises, hangs or returns no number of the range."""
+        return self._isolated.judge(sample)
+
+
+def located(path: str) -> tuple[Path, str]:
+    """The file and the name of the function.
+
+    Raises:
+        JudgeError: If there is no such file, or no function is named.
+    """
+    file, colon, function = path.rpartition(":")
+    if not colon or not function.isidentifier():
+        raise JudgeError(f"must be FILE.py:FUNCTION, got {path!r}", _PATH)
+    found = Path(file)
+    try:
+        is_file = found.suffix == ".py" and found.is_file()
+    except (OSError, ValueError):
+        is_file = False
+    if not is_file:
+        raise JudgeError(f"there is no Python file {file!r}; give its path from here, {Path.cwd()}", _PATH)
+    return found.resolve(), function
+
+
+def _require_bound(file: Path, function: str) -> None:
+    """Refuse a file that is no Python, or that gives nothing this name; it is read and not run."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError) as error:
+        raise JudgeError(f"the file {str(file)!r} is no Python: {in_words(error)}", _PATH) from error
+    names = {name for node in tree.body for name in _bound(node)}
+    if function not in names and "*" not in names:
+        raise JudgeError(unknown_name(f"function of {file.name}", function, sorted(names)), _PATH)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement of a module may bind, those within its blocks among them."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+
+
+def digests(file: Path) -> dict[str, str]:
+    """What `file_digests` says; raises `JudgeError` where the file cannot be read."""
+    try:
+        return file_digests(file)
+    except OSError as error:
+        raise JudgeError(f"the file {str(file)!r} cannot be read ({error.strerror})", _PATH) from error

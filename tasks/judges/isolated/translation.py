@@ -1,0 +1,110 @@
+"""How close an output is to reference translations: BLEU, chrF and TER of single sentences, by sacrebleu.
+
+A campaign's mean is a mean of values of single outputs, which is not the value of all outputs as one corpus
+that papers report.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from winnow.tasks.judges.isolated.libraries import library_judge
+from winnow.tasks.judges.isolated.process import IsolatedJudge
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import PERCENT, Scale
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SentenceMetric:
+    """A metric of sacrebleu; what a spec may set are arguments of its class there."""
+
+    libraries: ClassVar = ("sacrebleu",)
+    metric: ClassVar[str]
+    """The name of its class."""
+
+    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        settings = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        isolated = library_judge(
+            self.metric.lower(),
+            "winnow.tasks.judges.isolated.translation:measured",
+            self.libraries,
+            metric=self.metric,
+            settings=settings,
+        )
+        object.__setattr__(self, "_isolated", isolated)
+
+    def judge(self, sample: Sample) -> Verdict:
+        """The score of the output's value against all targets."""
+        return self._isolated.judge(sample) if sample.targets else Verdict.unscored("no_target")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BleuJudge(_SentenceMetric):
+    """BLEU of the output against all targets, sentence by sentence, by sacrebleu."""
+
+    scale: ClassVar = PERCENT
+    metric: ClassVar = "BLEU"
+
+    tokenize: Literal["13a", "char", "intl", "none", "zh"] = "13a"
+    """How sacrebleu takes words apart."""
+    lowercase: bool = False
+    """Whether upper and lower case are the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChrfJudge(_SentenceMetric):
+    """The chrF of the output against the closest target, or chrF++ with word_order 2, by sacrebleu."""
+
+    scale: ClassVar = PERCENT
+    metric: ClassVar = "CHRF"
+
+    char_order: Annotated[int, Field(ge=1, le=10)] = 6
+    """The longest run of characters that is compared."""
+    word_order: Annotated[int, Field(ge=0, le=4)] = 0
+    """The longest run of words that is compared; 0 for none."""
+    beta: Annotated[int, Field(ge=1, le=10)] = 2
+    """How much more recall counts than precision."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerJudge(_SentenceMetric):
+    """Translation edit rate of the output against the closest target, by sacrebleu; less is better."""
+
+    scale: ClassVar = Scale(
+        unit="edits per 100 words of the target, 0 and up, less is better",
+        formula="max(0, 1 - edits / 100)",
+        convert=lambda edits: 1.0 - edits / 100.0,
+    )
+    metric: ClassVar = "TER"
+
+    normalized: bool = False
+    """Whether punctuation is taken apart from words first."""
+    no_punct: bool = False
+    """Whether punctuation is ignored."""
+    case_sensitive: bool = False
+    """Whether upper and lower case differ."""
+
+
+_SCALES: Mapping[str, Scale] = {each.metric: each.scale for each in (BleuJudge, ChrfJudge, TerJudge)}
+
+
+def measured(metric: str, settings: Mapping[str, Any]) -> Callable[[Sample], Verdict]:
+    """What judges, in the process in which it may take its time."""
+    from sacrebleu import metrics
+
+    # Of a single sentence, BLEU is of no higher order than the sentence has words.
+    extra = {"effective_order": True} if metric == "BLEU" else {}
+    measure = getattr(metrics, metric)(**settings, **extra)
+
+    def judge(sample: Sample) -> Verdict:
+        value = measure.sentence_score(sample.output, list(sample.targets)).score
+        return Verdict(score=_SCALES[metric].score(value), answer=f"{metric} {value:.2f}")
+
+    return judge

@@ -1,0 +1,50 @@
+"""A user's function in the process that it runs in: imported, called, and held to what it may return."""
+
+import sys
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from numbers import Real
+from pathlib import Path
+
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scores import InvalidScore
+
+
+def loaded(
+    file: str, function: str, low: float, high: float, digests: Mapping[str, str]
+) -> Callable[[Sample], Verdict]:
+    """The function, imported, as what judges.
+
+    Raises:
+        ImportError: If the code is not the one any more that the digests are of.
+        AttributeError, TypeError: If there is no such function.
+    """
+    sys.path.insert(0, str(Path(file).parent))
+    name = Path(file).stem
+    spec = spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    _require_unchanged(digests)
+    call = getattr(module, function)
+    if not callable(call):
+        raise TypeError(f"{function} is no function")
+    return lambda sample: _verdict(call(sample), low, high)
+
+
+def _verdict(said: object, low: float, high: float) -> Verdict:
+    if isinstance(said, Verdict):
+        return said
+    if not isinstance(said, Real) or not low <= float(said) <= high:
+        raise InvalidScore(f"a score is a number from {low:g} to {high:g}, got {repr(said)[:100]}")
+    return Verdict(score=(float(said) - low) / (high - low), answer=f"{float(said):g}")
+
+
+def _require_unchanged(digests: Mapping[str, str]) -> None:
+    for name, digest in digests.items():
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None and sha256(Path(file).read_bytes()).hexdigest() != digest:
+            raise ImportError(f"{file} was changed since the campaign was begun or resumed")

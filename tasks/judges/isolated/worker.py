@@ -1,0 +1,82 @@
+"""The process of an `IsolatedJudge`: one message that says what to run, then one for each output."""
+
+import contextlib
+import resource
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scores import INVALID_SCORE, InvalidScore, checked_kind
+from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
+
+Run = Callable[[Sample], Verdict]
+
+
+def main(parent: ParentLink) -> None:
+    """Load what the first message says, and judge what the others hold."""
+    setup = parent.receive()
+    plugin = Plugin(**setup["plugin"])
+    try:
+        with calling(plugin):
+            run = _built(setup["build"], setup["params"])
+    except PluginFailed as failed:
+        parent.send(_failure(failed))
+        return
+    if setup["memory"] is not None:
+        _limit_memory(setup["memory"])
+    parent.send({"ready": True})
+    while "sample" in (message := parent.receive()):
+        with _killed_after(setup["processor_seconds"]):
+            reply = _judged(run, plugin, Sample(**message["sample"]))
+        parent.send(reply)
+
+
+def _built(build: str, params: Mapping[str, Any]) -> Run:
+    module, _, attribute = build.partition(":")
+    run: Run = getattr(import_module(module), attribute)(**params)
+    return run
+
+
+def _judged(run: Run, plugin: Plugin, sample: Sample) -> dict[str, Any]:
+    try:
+        with calling(plugin, InvalidScore, MemoryError, RecursionError):
+            return {"verdict": asdict(checked_kind(run(sample), Verdict))}
+    except InvalidScore as error:
+        return {"verdict": asdict(Verdict.unscored(INVALID_SCORE, detail=str(error)))}
+    except (MemoryError, RecursionError) as error:
+        return {"exhausted": f"raised {type(error).__name__}"}
+    except PluginFailed as failed:
+        return _failure(failed)
+
+
+def _failure(failed: PluginFailed) -> dict[str, Any]:
+    return {"failed": failed.what, "raised_at": failed.raised_at, "traceback": failed.traceback}
+
+
+def _limit_memory(most: int) -> None:
+    with contextlib.suppress(OSError, ValueError):  # where a system has no such file or limit
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + most, taken + most))
+
+
+@contextlib.contextmanager
+def _killed_after(seconds: float) -> Iterator[None]:
+    """Have the system end this process if it computes for longer, seconds of a processor.
+
+    Even if the parent was killed itself while a library held the lock of the interpreter, so that the thread
+    that looks after the parent cannot run.
+    """
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+
+
+if __name__ == "__main__":
+    run_worker(main)

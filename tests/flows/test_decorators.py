@@ -1,0 +1,186 @@
+"""Judges, selectors and engines that a program names itself."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from scripted_engines import ScriptedEngine
+
+import winnow
+from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.state import registered
+from winnow.algorithms.state.registered import plugins
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.providers import provider_names, start_engine
+from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
+from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.plugins.source_code import code_digests
+
+
+@pytest.fixture(autouse=True)
+def _registered_here_alone(monkeypatch):
+    monkeypatch.setattr(registered, "_registered", {})
+
+
+def short(output: str, targets: Sequence[str], *, most: int = 3) -> float | None:
+    """One for an output that is short enough."""
+    return None if not output else len(output) <= most
+
+
+def test_a_function_is_a_judge_with_its_keywords_as_parameters():
+    assert winnow.judge(short) is short
+    assert "short" in judge_names()
+    found = describe("short")
+    assert found.summary == "One for an output that is short enough."
+    assert (found.parameters[0].name, found.parameters[0].default) == ("most", 3)
+    judge = create_judge("short", most=5)
+    assert [judge.judge(text, []).score for text in ("abcde", "abcdef")] == [1.0, 0.0]
+    assert judge.judge("", []).reason == "no_score"
+    with pytest.raises(JudgeError, match=r"judge\.most: .*must be a valid integer"):
+        create_judge("short", most="many")
+
+
+def test_a_judge_that_raises_is_named_and_one_that_returns_no_score_is_refused():
+    @winnow.judge("odd")
+    def judge(output, targets):
+        return {"two": 2.0, "text": "good"}[output]
+
+    made = create_judge("odd")
+    verdict = made.judge("three", [])
+    assert verdict.reason == "judge_failed"
+    assert "the judge 'odd' (test_decorators:judge) raised KeyError: 'three'" in verdict.detail
+    assert [made.judge(output, []).reason for output in ("two", "text")] == ["invalid_score"] * 2
+
+
+def test_a_class_is_a_judge_as_that_of_a_package_is():
+    @winnow.judge("longest")
+    class Longest:
+        """The longer the better."""
+
+        def __init__(self, *, most: int):
+            self.most = most
+
+        def judge(self, output, targets):
+            return Verdict(score=min(1.0, len(output) / self.most))
+
+    assert create_judge("longest", most=4).judge("ab", []).score == 0.5
+
+
+def test_a_selector_serves_select_and_create_selector():
+    @winnow.selector("mine")
+    class Mine(RowMean):
+        """As the baseline."""
+
+        objective = "best-mean"
+
+    assert "mine" in winnow.selector_names()
+    found = winnow.select(lambda arm, example: arm / 4, [1, 2, 4], range(40), selector="mine")
+    assert found.best == 4
+    assert isinstance(winnow.create_selector("mine", n_arms=2, n_examples=3), Mine)
+
+
+def nothing(model, settings):
+    """No engine at all."""
+
+
+@pytest.mark.parametrize(
+    ("decorate", "plugin", "said"),
+    [
+        (winnow.judge("exact"), short, "Winnow has a judge named 'exact'"),
+        (winnow.selector("champion"), RowMean, "Winnow has a selector named 'champion'"),
+        (winnow.engine("vllm"), nothing, "Winnow has a provider named 'vllm'"),
+        (winnow.selector, nothing, "the attribute `objective` of a selector is one of best-mean"),
+        (winnow.judge, eval("lambda output, targets: 1.0"), "the text of '<lambda>' cannot be found"),
+    ],
+)
+def test_what_cannot_be_named_is_refused(decorate, plugin, said):
+    if plugin is RowMean:
+
+        class Other(RowMean):
+            objective = "best-mean"
+
+        plugin = Other
+    with pytest.raises(SpecError, match=said):
+        decorate(plugin)
+
+
+def test_the_text_of_what_a_notebook_names_says_what_it_is(monkeypatch):
+    monkeypatch.setattr(short, "__module__", "__main__")
+    winnow.judge(short)
+    [(place, digest)] = judge_code("short")["files"].items()
+    assert place == "__main__:short"
+    monkeypatch.setattr(nothing, "__module__", "__main__")
+    winnow.judge("short")(nothing)
+    assert code_digests(plugins("winnow.judges")["short"]) != {place: digest}
+
+
+def test_a_class_of_a_notebook_is_known_by_its_methods(monkeypatch):
+    class Shout:
+        objective = "best-mean"
+
+        def ask(self, rng):
+            return "!"
+
+    monkeypatch.setattr(Shout, "__module__", "__main__")  # which has no file that holds it
+    winnow.selector("shout")(Shout)
+    assert 'return "!"' in vars(plugins("winnow.selectors")["shout"])["source"]
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    winnow.judge(short)
+
+    @winnow.engine("echo")
+    class Echo(ScriptedEngine):
+        def __init__(self, model, settings):
+            super().__init__(lambda prompt: prompt)
+
+        def generate(self, requests):
+            if any("broken" in request.prompt for request in requests):
+                raise KeyError("nothing to say")
+            return super().generate(requests)
+
+    rows = [{"id": f"e{i}", "input": f"{i}"} for i in range(10, 50)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = {
+        "name": "echoes",
+        "objective": "best-mean",
+        "models": [{"name": "echo", "provider": "echo", "model": "mine/echo"}],
+        "prompts": [
+            {"name": "plain", "template": "{{ input }}"},
+            {"name": "long", "template": "{{ input }} and more"},
+        ],
+        "dataset": {"path": "data.jsonl", "fields": {"id": "id", "input": "input", "target": None}},
+        "judge": {"type": "short", "most": 2},
+        "selector": {"name": "champion"},
+        "batch_size": 8,
+        "stopping": {"budget": 80, "delta": 0.05},
+    }
+    assert winnow.run(spec).answer.best == "echo/plain"
+    broken = [{"name": "broken", "template": "broken {{ input }}"}, *spec["prompts"]]
+    with pytest.raises(PluginFailed, match=r"the engine 'echo' \(test_decorators:Echo\) raised KeyError"):
+        winnow.run({**spec, "name": "broken", "prompts": broken})
+    with pytest.raises(SpecError, match=r"spec: models\[0\].provider: .*'ecko'.*did you mean 'echo'"):
+        winnow.run({**spec, "name": "other", "models": [{**spec["models"][0], "provider": "ecko"}]})
+
+
+def test_a_package_adds_a_provider_by_an_entry_point(tmp_path, monkeypatch):
+    (tmp_path / "acme_engine.py").write_text(
+        "from scripted_engines import ScriptedEngine\n"
+        "def start(model, settings):\n"
+        "    return ScriptedEngine(lambda prompt: model.name)\n"
+    )
+    info = tmp_path / "acme_engine-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-engine\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[winnow.engines]\nacme = acme_engine:start\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "acme" in provider_names()
+    engine = start_engine(ModelRef(name="n", provider="acme", model="a/b"), None)
+    [answer] = engine.generate([Request(prompt="?", sampling=Sampling(), seed=0)])
+    assert (engine.identity, answer.text) == ("scripted 1", "n")
+    with pytest.raises(PluginFailed, match="the engine 'acme'"):
+        engine.generate([None])

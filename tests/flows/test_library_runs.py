@@ -1,0 +1,180 @@
+"""`winnow.run` where programs call it: in a script, a thread, a running event loop, a cell of a notebook."""
+
+import ast
+import asyncio
+import json
+import os
+import runpy
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from scripted_engines import ScriptedEngine, letter
+
+import winnow
+from winnow.algorithms.state import registered
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.errors import SpecError
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+class Engine(ScriptedEngine):
+    """One model is right about every number, the other about every second; a signal may come in between."""
+
+    interrupts_at = None
+    batches = 0
+
+    def __init__(self, model, settings):
+        wrong_in = {"knows": 0, "guesses": 2}[model.name]
+        super().__init__(lambda prompt: letter(prompt, wrong_in=wrong_in))
+
+    def generate(self, requests):
+        Engine.batches += 1
+        if Engine.batches == Engine.interrupts_at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().generate(requests)
+
+
+@pytest.fixture
+def spec(tmp_path, monkeypatch):
+    """A campaign as a program writes it, in a folder with all that it refers to."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PROVIDERS, "scripted", f"{__name__}:Engine")
+    monkeypatch.setattr(Engine, "batches", 0)
+    monkeypatch.setattr(Engine, "interrupts_at", None)
+    for name in ("knows", "guesses"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps({"name": name}))
+    rows = [{"id": f"e{i}", "input": f"{i}", "target": letter(f"{i}", wrong_in=0)} for i in range(60)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {
+        "name": "letters",
+        "objective": "best-mean",
+        "models": tuple(
+            {"name": name, "provider": "scripted", "model": name} for name in ("knows", "guesses")
+        ),
+        "prompts": [{"name": "plain", "template": "{{ input }}"}],
+        "dataset": {
+            "path": tmp_path / "data.jsonl",
+            "fields": {"id": "id", "input": "input", "target": "target"},
+        },
+        "judge": {"type": "exact"},
+        "selector": {"name": "champion"},
+        "batch_size": 8,
+        "stopping": {"budget": 120, "delta": 0.05},
+    }
+
+
+def is_the_answer(found):
+    return found.answer.outcome == "winner" and found.answer.best == "knows/plain"
+
+
+def test_a_script_gets_what_open_gives_and_a_second_call_asks_nothing(spec, capfd):
+    found = winnow.run(spec, storage="sqlite:///mine.db")
+    assert is_the_answer(found)
+    stored = winnow.open("sqlite:///mine.db")["letters"]
+    assert found.answer == stored.answer
+    assert found.leaderboard().equals(stored.leaderboard())
+    asked = Engine.batches
+    assert is_the_answer(winnow.run(spec, storage="sqlite:///mine.db"))
+    assert Engine.batches == asked > 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_is_written_where_it_is_asked_for(spec, capfd):
+    winnow.run(spec, progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "round 1: 4/120 comparisons" in err
+
+
+def test_a_file_runs_as_on_the_command_line(spec, tmp_path):
+    dataset = {**spec["dataset"], "path": "data.jsonl"}
+    (tmp_path / "campaign.yaml").write_text(
+        json.dumps({**spec, "dataset": dataset, "storage": "sqlite:///other.db"})
+    )
+    assert is_the_answer(winnow.run("campaign.yaml"))
+    assert list(winnow.open("sqlite:///other.db")) == ["letters"]
+
+
+def test_a_thread_runs_one(spec):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(winnow.run(spec)))
+    thread.start()
+    thread.join()
+    assert is_the_answer(found[0])
+
+
+CELL = """
+import winnow
+await asyncio.sleep(0)
+found = winnow.run(spec)
+"""
+
+
+def test_a_cell_of_a_notebook_runs_one(spec):
+    # As IPython does: the cell is a coroutine, where an event loop is running.
+    cell = compile(CELL, "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    names = {"spec": spec, "asyncio": asyncio}
+    asyncio.run(eval(cell, names))
+    assert is_the_answer(names["found"])
+
+
+async def call(spec):
+    return winnow.run(spec)
+
+
+@pytest.mark.parametrize("where", ["script", "loop"])
+def test_an_interrupt_finishes_the_round_and_the_next_call_goes_on(spec, monkeypatch, where):
+    def here():
+        if where == "script":
+            return winnow.run(spec)
+        # Not asyncio.run, which takes the signal for itself; a notebook's kernel does not.
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(call(spec))
+        finally:
+            loop.close()
+
+    monkeypatch.setattr(Engine, "interrupts_at", 1)
+    with pytest.raises(KeyboardInterrupt):
+        here()
+    left = winnow.open("sqlite:///winnow.db")["letters"]
+    assert left.answer.outcome is None
+    before = left.comparisons()
+    assert set(before["round"]) == {0}
+    found = here()
+    assert is_the_answer(found)
+    assert found.comparisons().head(len(before)).equals(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("any_function.py", "'What is {}?' is best, proven"),
+        ("own_pieces.py", "careful/plain proven"),
+    ],
+)
+def test_a_script_of_the_examples_runs_as_it_stands(tmp_path, monkeypatch, capsys, name, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registered, "_registered", {})
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert capsys.readouterr().out.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("sede", 7, "spec: sede: unknown key; did you mean 'seed'?"),
+        ("storage", 7, "spec: storage: input should be a valid string (got 7)"),
+        ("execution", {"log_folder": "/elsewhere"}, "pass trust=True if you know where it comes from"),
+    ],
+)
+def test_what_cannot_run_is_said_in_a_sentence(spec, key, value, said):
+    with pytest.raises(SpecError) as raised:
+        winnow.run({**spec, key: value})
+    assert said in str(raised.value)

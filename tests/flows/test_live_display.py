@@ -1,0 +1,103 @@
+"""What a terminal shows of a campaign while it runs."""
+
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from winnow.flows.run.live_display import LiveProgress, duration
+
+NAMES = [
+    "org/a-model-with-a-long-name-70b-instruct/a-prompt-with-a-long-name/greedy",
+    "[red]b/\u202ep",
+    "c/p",
+]
+
+
+def campaign(objective="best-mean", labels=None, **loading):
+    """As much of a campaign as is shown."""
+    spec = SimpleNamespace(
+        objective=objective,
+        own_budget=600,
+        selector=SimpleNamespace(name="champion"),
+        stopping=SimpleNamespace(delta=0.05),
+    )
+    checked = SimpleNamespace(spec=spec, grid=1200, candidates=[SimpleNamespace(name=each) for each in NAMES])
+    return SimpleNamespace(
+        checked=checked,
+        record=SimpleNamespace(name="letters"),
+        engines=SimpleNamespace(loading=loading),
+        allowance=SimpleNamespace(answered=0),
+        labels_used=labels,
+    )
+
+
+def decision(estimates=(0.5, 0.75, np.nan), status=("active", "active", "eliminated"), best=1):
+    return SimpleNamespace(
+        best=best,
+        estimates=np.array(estimates),
+        lower=np.array(estimates) - 0.25,
+        upper=np.array(estimates) + 0.125,
+        status=status,
+    )
+
+
+def shown(progress, width=80):
+    out = io.StringIO()
+    Console(file=out, width=width).print(progress)
+    return out.getvalue().splitlines()
+
+
+def progress_of(running, found=None):
+    progress = LiveProgress(SimpleNamespace(asked=False))
+    progress.begun(running)
+    if found is not None:
+        running.allowance.answered = 150
+        progress.round_done(running, SimpleNamespace(arms=[0, 1, 1], number=0), found)
+    return progress
+
+
+def test_before_anything_is_known_it_says_what_is_waited_for():
+    progress = LiveProgress(SimpleNamespace(asked=False))
+    assert shown(progress) == ["starting Prefect and the first engine ..."]
+    lines = shown(progress_of(campaign(**{"a-model": 12.3})))
+    assert lines[0] == "letters: best-mean by champion, delta 0.05"
+    assert "0 of at most 600 comparisons" in lines[1]
+    assert lines[2] == "loading a-model, 12 s"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_it_says_how_far_it_is_and_who_leads(width):
+    lines = shown(progress_of(campaign(), decision()), width)
+    assert all(cell_len(line) <= width for line in lines)
+    text = "\n".join(lines)
+    assert "2 of 3 candidates in question" in text
+    heading, first, second, third = lines[-4:]
+    assert heading.split() == ["candidate", "mean", "interval", "now", "status"]
+    assert first.split()[1:] == ["0.750", "[0.500,", "0.875]", "+2"]
+    assert second.split()[-4:] == ["0.500", "[0.250,", "0.625]", "+1"]
+    assert third.split() == ["c/p", "eliminated"]
+
+
+def test_the_rest_of_the_budget_is_an_upper_limit_of_time():
+    (line,) = [line for line in shown(progress_of(campaign(), decision()), 120) if "at most 600" in line]
+    assert "150 of at most 600 comparisons" in line
+    assert line.rstrip().endswith(" more")
+
+
+def test_certificates_count_labels_and_begin_with_the_least_risk():
+    lines = shown(progress_of(campaign("certify", labels=20), decision(best=0)), 120)
+    assert any("20 of at most 600 labels" in line for line in lines)
+    assert lines[-4].split()[:2] == ["candidate", "risk"]
+    assert [line.split()[1] for line in lines[-3:-1]] == ["0.500", "0.750"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.4, "0 s"), (89.0, "89 s"), (90.0, "2 min"), (5399.0, "90 min"), (5400.0, "1.5 h")],
+)
+def test_times_are_said_in_the_unit_that_suits_them(seconds, said):
+    assert duration(seconds) == said

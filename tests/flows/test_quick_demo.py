@@ -1,0 +1,56 @@
+"""`winnow demo --quick` from its first word to its page, with models that have learned next to nothing."""
+
+from functools import partial
+
+import pytest
+from test_command_line import one_message, winnow
+
+from winnow.infra.demo import prepare
+from winnow.infra.demo.campaigns.quick import quick_lines, quick_text
+from winnow.infra.demo.recipes import QUICK, Recipe
+from winnow.tasks.spec.yaml_file import load_spec
+
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
+TINY = Recipe(name="only", hidden_size=32, layers=1, heads=2, steps=1, batch_size=4, mix={"letter": 1.0})
+
+
+@pytest.fixture
+def demo(tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare, "prepare_quick", partial(prepare.prepare_quick, recipes=[TINY]))
+    return partial(winnow, tmp_path, "demo")
+
+
+def test_the_quick_demo_ends_with_an_answer_a_page_and_what_shows_more(demo, tmp_path, monkeypatch):
+    ran = demo("--quick")
+    assert ran.returncode in (0, 3), ran.stderr
+    assert "trained .winnow/demo/only" in ran.stdout
+    assert "\nquick: " in ran.stdout
+    page = tmp_path / ".winnow" / "demo" / "quick.html"
+    assert f"wrote {page.relative_to(tmp_path)}\n" in ran.stdout
+    assert "only/asked/greedy" in page.read_text()
+    shown = [line.split("  #")[0].split() for line in ran.stdout.partition("to see more:\n")[2].splitlines()]
+    assert [command[1] for command in shown] == ["report", "query", "list", "view"]
+    for command in shown[:3]:
+        assert winnow(tmp_path, *command[1:]).returncode == 0
+    monkeypatch.setattr(
+        "winnow.tasks.plugins.extras.find_spec", lambda name: None if name == "plotly" else name
+    )
+    again = demo("--quick")
+    assert again.returncode == ran.returncode
+    assert "trained" not in again.stdout
+    assert "round 1" not in again.stderr
+    assert "pip install 'winnow-llm[report]'" in again.stdout
+
+
+def test_the_quick_demo_is_of_scores(demo):
+    ran = demo("--quick", "--objective", "route")
+    assert ran.returncode == 2
+    assert "--objective" in one_message(ran)
+
+
+def test_the_campaign_of_the_quick_demo_fits_its_data(tmp_path):
+    (tmp_path / "quick.yaml").write_text(quick_text(tmp_path, tmp_path / "letters.jsonl", QUICK))
+    spec = load_spec(tmp_path / "quick.yaml")
+    assert {model.provider for model in spec.models} == {"transformers"}
+    assert spec.stopping.budget == 8 * len(quick_lines().splitlines())

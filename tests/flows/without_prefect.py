@@ -1,0 +1,40 @@
+"""Campaigns run by plain calls, for tests of what campaigns do and say: Prefect is most of the cost of one.
+
+What Prefect is for is looked at with Prefect: that a run and its steps show there, engines that die and are
+asked again, interrupts, schedules, work pools, lost servers, and kills at random moments.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+STEPS = ("plan", "generate", "judge", "decide", "record", "rounds")
+
+
+class PlainTask:
+    """A task of Prefect's as a function that is called once, whatever comes of it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def with_options(self, **options: object) -> "PlainTask":
+        return self
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*(argument.unquote() for argument in arguments))
+
+
+def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
+    """Have campaigns of this process run without Prefect and its server; safe to ask for again."""
+    from winnow.flows.run import flow, launch, progress
+
+    if isinstance(flow.rounds, PlainTask):
+        return
+    for name in STEPS:
+        patch.setattr(flow, name, PlainTask(getattr(flow, name).fn))
+    patch.setattr(flow, "run_campaign", flow.run_campaign.fn)
+    patch.setattr(launch, "prefect_server", lambda log: nullcontext())
+    patch.setattr(launch, "mark_zombies", lambda storage: [])
+    patch.setattr(progress, "server_is_the_users", lambda: False)

@@ -1,0 +1,36 @@
+"""The page about judges says of each what the catalogue says."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from winnow.tasks.judges.registry import create_judge, describe, judge_names
+
+PAGE = (Path(__file__).parents[3] / "docs" / "judges.md").read_text()
+OF_ALL = {"extract", "no_answer"}
+
+
+def test_the_table_names_every_judge_with_its_parameters_unit_and_score():
+    rows = {}
+    for line in re.findall(r"^\| `.*$", PAGE.split("## An example")[0].split("|---|")[-1], re.MULTILINE):
+        name, _, parameters, unit, score, _ = (cell.strip() for cell in line[1:-1].split("|"))
+        rows[name.strip("`")] = (set(re.findall(r"`(\w+)`", parameters)), unit, score)
+    assert rows.keys() == set(judge_names())
+    for name, row in rows.items():
+        told = describe(name)
+        own = {each.name for each in told.parameters} - OF_ALL
+        assert row == (own, told.scale.unit, told.scale.formula), name
+
+
+def test_every_example_is_a_judge_that_can_be_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (function,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "my_judge.py").write_text(function)
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    specs = [spec for block in blocks for spec in re.split(r"^(?=judge:)", block, flags=re.MULTILINE) if spec]
+    found = [yaml.safe_load(spec)["judge"] for spec in specs]
+    for spec in found:
+        create_judge(spec["type"], **{key: value for key, value in spec.items() if key != "type"})
+    made = {spec["type"] for spec in found}
+    assert made | {"squad", "bleu", "ter", "any"} == set(judge_names())
