@@ -180,7 +180,15 @@ def game(placement, verdict, *, judge="j", repeat=0, attempt=0, reply=None):
 
 
 def store_campaign(
-    database, name="letters", *, objective="best-mean", budget=100, delta=0.05, epsilon=0.0, names="abc"
+    database,
+    name="letters",
+    *,
+    objective="best-mean",
+    budget=100,
+    delta=0.05,
+    epsilon=0.0,
+    names="abc",
+    n_examples=5,
 ):
     """Three candidates a, b, c on five examples e0 to e4, with no round yet."""
     with database.writing() as session:
@@ -189,7 +197,9 @@ def store_campaign(
             fingerprint="f" * 64,
             name="letters",
             path="letters.jsonl",
-            examples=[NewExample(key=f"e{i}", fields={"input": str(i)}, targets=["x"]) for i in range(5)],
+            examples=[
+                NewExample(key=f"e{i}", fields={"input": str(i)}, targets=["x"]) for i in range(n_examples)
+            ],
             now=NOW,
         )
         record = campaign_records.add_campaign(

@@ -1,33 +1,82 @@
-"""The answer of a campaign in a few sentences, with what it cost and where everything is."""
+"""The answer of a campaign as a block to quote, then what it spent and where everything is."""
+
+import os
+import re
+import shutil
+import sys
+
+from rich.cells import cell_len
 
 from winnow.storage.engine.urls import shown_url
-from winnow.tasks.answer.words import answer_lines, headline
+from winnow.tasks.answer.block import block_lines, named_winner
+from winnow.tasks.answer.phrases import Line
+from winnow.tasks.answer.words import badge, outcome_words
+from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.status import CampaignStatus
 
 KEY_WIDTH = 10
 
+BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
+
+
+BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!\d{3}(?!\d))")
+"""Spaces but those that stand between the thousands of a number."""
+
 
 def print_summary(status: CampaignStatus, storage: str) -> None:
-    """Print the winner, how sure it is, what it cost, and where everything is."""
-    print("\n".join(summary_lines(status, storage)))
+    """Print the answer, what it took, and where everything is: for a terminal if it is read on one."""
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    has_colours = is_terminal and not os.environ.get("NO_COLOR")
+    print("\n".join(summary_lines(status, storage, width=width, has_colours=has_colours)))
 
 
-def summary_lines(status: CampaignStatus, storage: str) -> list[str]:
-    """How a campaign stands, then a line for each thing that there is to say."""
-    lines = [*told_lines(status), *_where(status, shown_url(storage))]
+def summary_lines(
+    status: CampaignStatus, storage: str, *, width: int | None = None, has_colours: bool = False
+) -> list[str]:
+    """The lines of the answer's block, of what goes with it, and of where everything is.
+
+    Args:
+        status: Where the campaign stands.
+        storage: Its database.
+        width: Columns of the terminal, at which sentences are broken; None for whole lines.
+        has_colours: Show the kind of claim and the winner in colour.
+    """
+    lines = [_title(status, has_colours)]
+    for line in (*block_lines(status.answer, status.totals), *further_lines(status)):
+        told = hanging(_head(line[0]), line[1], width)
+        winner = named_winner(status.answer, line)
+        if has_colours and winner is not None:
+            told[0] = told[0].replace(winner, f"{BOLD}{GREEN}{winner}{PLAIN}", 1)
+        lines += told
+    # Commands and addresses stay whole, to be copied.
+    return [*lines, *(f"{_head(word)}{said}" for word, said in _where(status, shown_url(storage)))]
+
+
+def hanging(head: str, text: str, width: int | None) -> list[str]:
+    """A sentence beside its head, its further lines below its first.
+
+    Args:
+        head: What the first line begins with.
+        text: Is broken between words alone; one that is longer than a line stays whole.
+        width: Columns of the terminal; None for as many as it takes.
+    """
+    lines, is_empty, indent = [head], True, " " * cell_len(head)
+    for word in BETWEEN_WORDS.split(text):
+        if width is not None and not is_empty and cell_len(f"{lines[-1]} {word}") > width:
+            lines.append(indent)
+            is_empty = True
+        lines[-1] += word if is_empty else f" {word}"
+        is_empty = False
+    return lines
+
+
+def further_lines(status: CampaignStatus) -> list[Line]:
+    """What is known beside the answer: what may be wrong with it, what was spent, and what is missing."""
     return [
-        f"{status.name}: {headline(status.answer, status.state)}",
-        *(f"  {key:<{KEY_WIDTH}}{sentence}" for key, sentence in lines),
-    ]
-
-
-def told_lines(status: CampaignStatus) -> list[tuple[str, str]]:
-    """What is known and what it cost, a word and a sentence each: true wherever it is read."""
-    return [
-        *answer_lines(status.answer),
         *(("server", change.sentence) for change in status.answer.servers),
         *(("check", warning.sentence) for warning in status.warnings),
-        ("cost", _cost(status)),
+        ("spent", _spent(status)),
         ("budget", ", ".join(str(each) for each in status.budgets)),
         ("coverage", _coverage(status)),
     ]
@@ -40,7 +89,20 @@ def resume_command(status: CampaignStatus, storage: str) -> str | None:
     return f"winnow resume {status.name} --storage {shown_url(storage)}"
 
 
-def _where(status: CampaignStatus, storage: str) -> list[tuple[str, str]]:
+def _title(status: CampaignStatus, has_colours: bool) -> str:
+    found, said = badge(status.answer), outcome_words(status.answer, status.state)
+    if found is None:
+        return f"{status.name}: {said}"
+    if has_colours:
+        found = f"{BOLD}{GREEN if status.answer.is_guaranteed else YELLOW}{found}{PLAIN}"
+    return f"{status.name}: {said}, {found}"
+
+
+def _head(word: str) -> str:
+    return f"  {word:<{KEY_WIDTH}}"
+
+
+def _where(status: CampaignStatus, storage: str) -> list[Line]:
     """Where everything is, and the commands that show more and go on."""
     lines = [
         ("database", storage),
@@ -58,19 +120,12 @@ def _where(status: CampaignStatus, storage: str) -> list[tuple[str, str]]:
     return lines
 
 
-def _cost(status: CampaignStatus) -> str:
+def _spent(status: CampaignStatus) -> str:
     totals = status.totals
     return (
-        f"{totals['answered']} comparisons in {totals['rounds']} rounds, {_share(status)}; "
-        f"{totals['generations']} generations, {totals['output_tokens']} tokens, "
+        f"{amount(totals['generations'])} generations, {amount(totals['output_tokens'])} tokens, "
         f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}"
     )
-
-
-def _share(status: CampaignStatus) -> str:
-    if status.answer.certificate is not None:
-        return f"{status.answer.certificate.labels_used} human labels"
-    return f"{status.share_of_grid:.1%} of the full grid of {status.totals['grid']}"
 
 
 def _loading(status: CampaignStatus) -> str:

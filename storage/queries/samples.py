@@ -34,6 +34,7 @@ def samples(
             select(
                 *PLACE,
                 Example.key.label("example"),
+                Example.targets,
                 Comparison.outcome,
                 Comparison.reason,
                 Comparison.human_loss,

@@ -20,6 +20,7 @@ from winnow.tasks.answer.model import (
     claim_of,
     mixing_change,
 )
+from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.objectives.best_duel.features import has_features
@@ -137,6 +138,30 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         duels=answer.objective == "best-duel",
         joined=next((name for name in (answer.best, closest.name) if name in late), None),
     )
+
+
+def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> NextStep | None:
+    """What would probably settle a search for the best mean that is undecided as its budget is spent.
+
+    None elsewhere, and without a paired difference to the best candidate that has an interval.
+    """
+    rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
+    if answer.objective != "best-mean" or answer.baseline is not None or not is_open or rival is None:
+        return None
+    found, is_pair = rival.difference, answer.top_m == 1 and answer.mixed is None
+    if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
+        return None
+    best = found.against
+    n = len(paired_views.score_differences(session, campaign.id, best, rival.name))
+    gap = 0.0 - found.estimate
+    wanted = examples_to_separate(n, answer.n_examples, gap=gap, reach=found.upper, epsilon=answer.epsilon)
+    if wanted is None or not is_pair or gap <= 0.0:
+        return None
+    scored = [
+        paired_views.scored_examples(session, campaign.id, name).get(None, 0) for name in (best, rival.name)
+    ]
+    more = sum(max(0, wanted - each) for each in scored)
+    return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)
 
 
 def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim: Claim) -> Outcome:

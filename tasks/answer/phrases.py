@@ -18,6 +18,9 @@ NOBODY = "nothing is claimed: no candidate could be judged"
 ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
 """What the estimates of an objective are of."""
 
+ABOUT_ALL = " hold at once, at every round, with probability "
+"""Stands in what `held` says where it is about all intervals and not about one."""
+
 IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
     "bradley-terry": "the duels follow the Bradley-Terry model on the features of the candidates",
@@ -66,11 +69,8 @@ def held(answer: Answer) -> str:
     sure = percent(error)
     if answer.objective == "certify":
         # Each kind of ends has the error probability for itself; both together have twice that.
-        return (
-            f" (all upper ends hold at once, at every round, with probability {sure}, and so do all lower "
-            f"ends{if_what})"
-        )
-    return f" (all intervals hold at once, at every round, with probability {sure}{if_what})"
+        return f" (all upper ends{ABOUT_ALL}{sure}, and so do all lower ends{if_what})"
+    return f" (all intervals{ABOUT_ALL}{sure}{if_what})"
 
 
 def spent(answer: Answer) -> str:
@@ -99,15 +99,23 @@ def rounds(count: int) -> str:
 
 
 def out_lines(answer: Answer) -> list[Line]:
-    """A line for who was shown to be out by bets, and when the last one was."""
+    """A line for who was shown to be out, and where bets showed it, when the last one was."""
     out = [each for each in answer.candidates if each.out_in_round is not None]
     if not out:
-        return []
+        return _eliminated_lines(answer)
     last = max(out, key=lambda each: each.out_in_round or 0)
     when = f"{rounds((last.out_in_round or 0) + 1)} and {amount(last.out_at or 0)} comparisons"
     return [
         ("out", f"{len(out)} of {len(answer.candidates)} candidates, the last ({last.name}) after {when}")
     ]
+
+
+def _eliminated_lines(answer: Answer) -> list[Line]:
+    out = answer.named("eliminated")
+    if not out or not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
+        return []
+    best = "the best" if answer.top_m == 1 else f"one of the {answer.top_m} best"
+    return [("out", f"{len(out)} of {len(answer.candidates)} candidates, shown not to be {best}")]
 
 
 def dropped_lines(answer: Answer) -> list[Line]:

@@ -6,6 +6,7 @@ from winnow.tasks.answer.gate_words import gate_headline, gate_lines
 from winnow.tasks.answer.held_out_words import held_out_lines
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.answer.phrases import (
+    ABOUT_ALL,
     IF,
     MIXED,
     NOBODY,
@@ -21,20 +22,30 @@ from winnow.tasks.answer.phrases import (
     spent,
 )
 from winnow.tasks.answer.policy_words import policy_lines
+from winnow.tasks.campaign.budget import amount
 
 
 def headline(answer: Answer, state: str) -> str:
     """How a campaign stands in a few words, such as "winner, proven"."""
+    found = badge(answer)
+    return outcome_words(answer, state) + ("" if found is None else f", {found}")
+
+
+def outcome_words(answer: Answer, state: str) -> str:
+    """How a campaign ended, or its state where it has not."""
     if answer.outcome is None:
         return state
     if answer.outcome == "decided":
-        return f"{gate_headline(answer)}, {answer.claim.kind}"
+        return gate_headline(answer)
     if answer.outcome == "winner" and answer.top_m > 1 and answer.is_guaranteed:
         left = sum(each.status != "dropped" for each in answer.candidates)
-        return f"the {min(answer.top_m, left)} best, {answer.claim.kind}"
-    if answer.outcome in ("winner", "tied", "policy"):
-        return f"{answer.outcome}, {answer.claim.kind}"
+        return f"the {min(answer.top_m, left)} best"
     return answer.outcome
+
+
+def badge(answer: Answer) -> str | None:
+    """The kind of what is claimed of an outcome that is an answer; None of others."""
+    return answer.claim.kind if answer.outcome in ("winner", "tied", "policy", "decided") else None
 
 
 def subject(answer: Answer) -> str:
@@ -46,6 +57,10 @@ def subject(answer: Answer) -> str:
 
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
+    return _said_once(_lines(answer), answer)
+
+
+def _lines(answer: Answer) -> list[Line]:
     if answer.certificate is not None:
         return certificate_lines(answer, answer.certificate)
     if answer.standing is not None:
@@ -61,9 +76,22 @@ def answer_lines(answer: Answer) -> list[Line]:
         ("sure", certainty(answer)),
         *_refuted(answer),
         *_open(answer),
+        *_next(answer),
     ]
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
     return [*lines, *_beyond(answer)]
+
+
+def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
+    """The lines, with how surely all intervals hold told beside the first of them alone."""
+    phrase = held(answer)
+    first = next((number for number, (_, sentence) in enumerate(lines) if phrase in sentence), 0)
+    if ABOUT_ALL not in phrase:  # it is about one interval
+        return lines
+    return [
+        (word, sentence if number <= first else sentence.replace(phrase, ""))
+        for number, (word, sentence) in enumerate(lines)
+    ]
 
 
 def certainty(answer: Answer) -> str:
@@ -279,6 +307,21 @@ def _open(answer: Answer) -> list[Line]:
     if answer.is_guaranteed or answer.outcome == "policy" or len(answer.contenders) < 2:
         return []
     return [("open", f"between {list_of(answer.contenders)}")]
+
+
+def _next(answer: Answer) -> list[Line]:
+    """What would probably settle it, where that can be reckoned from the observed gap."""
+    found = answer.next_step
+    if found is None:
+        return []
+    pair = f"{found.leading} and {found.rival}"
+    return [
+        (
+            "next",
+            f"about {amount(found.comparisons)} more comparisons of {pair} would separate the two, if "
+            f"their difference stays at {found.gap:.3f} (an estimate from what was observed, not a claim)",
+        )
+    ]
 
 
 def _beyond(answer: Answer) -> list[Line]:

@@ -13,7 +13,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, reason_of
+from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
 from winnow.tasks.campaign.budget_kinds import limits_of, own_kind
@@ -128,7 +128,8 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         standing=standing,
     )
     if in_full:
-        answer = replace(answer, beyond=beyond_the_benchmark(session, campaign, answer))
+        beyond, next_step = (read(session, campaign, answer) for read in (beyond_the_benchmark, next_step_of))
+        answer = replace(answer, beyond=beyond, next_step=next_step)
     return CampaignStatus(
         name=campaign.name,
         objective=campaign.objective,

@@ -1,12 +1,14 @@
 """`winnow view` in a process of its own, as a user starts it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import pytest
 from free_ports import free_port
 from waiting import PATIENCE_S
 
@@ -31,3 +33,11 @@ def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGINT)
             server.communicate(timeout=PATIENCE_S)
+
+
+def chromium():
+    """The path of a browser."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    pytest.fail("these tests need a browser, and there is none here: apt-get install chromium")

@@ -149,6 +149,44 @@ def routed_campaign(folder):
         return replace(campaign, record=campaign_records.get_campaign(session, "letters"))
 
 
+def crowded_campaign(folder, n_candidates, n_examples=60):
+    """Many candidates with long names, of which the two best are still open when the budget is spent."""
+    names = [
+        f"organisation-{k % 4}/a-model-with-a-long-name-of-{k}-billion-parameters/step-by-step-in-few-words"
+        for k in range(n_candidates)
+    ]
+    campaign = store_campaign(new_database(folder / "winnow.db"), names=names, n_examples=n_examples)
+    means = np.linspace(0.9, 0.2, n_candidates)
+    rng = np.random.default_rng(1)
+    for number, leader in enumerate((2, 1, 0)):
+        arms = list(range(n_candidates)) if number == 0 else [0, 1] * 20
+        examples = [number * 20 + place // 2 for place in range(len(arms))] if number else [0] * n_candidates
+        width = 0.3 / (number + 1)
+        campaign.finish(
+            campaign.plan(number, arms, examples),
+            [float(rng.random() < means[arm]) for arm in arms],
+            best=leader,
+            estimates=means.tolist(),
+            lower=(means - width).clip(0.0, 1.0).tolist(),
+            upper=(means + width).clip(0.0, 1.0).tolist(),
+            status=["active"] * 2 + ["eliminated"] * (n_candidates - 2),
+            stop=number == 2,
+            reason="budget" if number == 2 else "running",
+            differences={
+                "against": leader,
+                "delta": 0.05,
+                "estimates": behind(leader, means - means[leader]),
+                "lower": behind(leader, np.full(n_candidates, -0.4)),
+                "upper": behind(leader, np.full(n_candidates, 0.1)),
+            },
+        )
+    return campaign
+
+
+def behind(leader, values):
+    return [None if arm == leader else value for arm, value in enumerate(values.tolist())]
+
+
 class Elements(HTMLParser):
     """Start tags with their attributes, and the text outside of scripts and styles."""
 

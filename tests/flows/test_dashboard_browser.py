@@ -1,7 +1,6 @@
 """The dashboard in a real browser, beside a campaign that runs in a process of its own."""
 
 import os
-import shutil
 import signal
 import sqlite3
 import time
@@ -11,7 +10,7 @@ import campaign_processes as processes
 import duel_campaigns
 import pytest
 import scripted_engines
-from dashboard_servers import serving
+from dashboard_servers import chromium, serving
 from duel_campaigns import model, model_judge, write_duels
 from playwright.sync_api import expect, sync_playwright
 from waiting import until
@@ -21,13 +20,6 @@ pytestmark = pytest.mark.usefixtures("prefect_api")
 ATTACK = "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
 PATIENCE = 120_000
 """Milliseconds that the page may take to show what is expected, on a busy machine."""
-
-
-def chromium():
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
-    pytest.fail("these tests need a browser, and there is none here: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")

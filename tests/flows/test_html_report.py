@@ -10,6 +10,7 @@ from hostile_answers import HOSTILE_ANSWERS
 from report_campaigns import (
     Elements,
     change,
+    crowded_campaign,
     duelled_campaign,
     figures_of,
     page_of,
@@ -22,6 +23,7 @@ from test_command_line import winnow
 
 from winnow.flows.reports import text_report
 from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
 from winnow.flows.reports.html.sections.sections import PAGES, sections_of
 
@@ -83,7 +85,7 @@ def test_each_page_has_its_sections_in_order_and_a_plot_for_each_figure(objectiv
     )
     found = Elements(page_of(tmp_path))
     names = [attributes["id"] for tag, attributes in found.tags if tag == "section"]
-    assert names == PAGE_SECTIONS[objective]
+    assert names == ["leaderboard", *PAGE_SECTIONS[objective]]
     drawn = [json.loads(script) for script in found.scripts if script.startswith('{"data"')]
     assert len(drawn) == len(figures_of(campaign))
     assert sum(attributes.get("class") == "plot" for _, attributes in found.tags) == len(drawn)
@@ -179,3 +181,33 @@ def test_a_page_asks_nothing_of_the_network_and_lets_no_other_script_run(scored,
     assert len(re.findall("'sha256-", policy)) == 2
     assert not re.search(r"@import|url\(", (tmp_path / "page.html").read_text().split("</style>")[0])
     assert "sqlite:" not in found.text
+
+
+def test_samples_show_targets_and_mark_what_is_right_and_what_is_wrong(scored):
+    with scored.database.reading() as session:
+        found = {section.name: section for section in sections_of(session, scored.record)}
+    samples = [each for group in found["comparisons"].groups for each in group.samples]
+    assert {(each.mark, each.facts[0]) for each in samples} == {
+        ("right", "score 1"),
+        (None, "score 0.5"),
+        (None, "no outcome: no_answer"),
+    }
+    assert all((each.passages[-1].label, each.passages[-1].text) == ("target", "x") for each in samples)
+
+
+def test_the_table_has_all_candidates_with_their_numbers_and_no_empty_column(scored):
+    with scored.database.reading() as session:
+        board = leaderboard(session, scored.record)
+    headings = [column.heading for column in board.columns]
+    assert headings == ["rank", "candidate", "estimate", "interval", "scored", "status"]
+    assert [[cell.text for cell in row] for row in board.rows] == [
+        ["1", "b", "0.750", "0.500 to 1.000", "3", "active"],
+        ["2", "a", "0.250", "0.000 to 0.500", "2", "active"],
+        ["–", "c", "–", "–", "0 of 1", "active"],
+    ]
+    assert board.best == [True, False, False]
+
+
+def test_a_page_of_many_candidates_and_examples_is_small(tmp_path):
+    crowded_campaign(tmp_path, 200, 10_000)
+    assert len(page_of(tmp_path).encode()) < 3_000_000

@@ -27,12 +27,12 @@ def add_load(campaign, seconds):
 
 
 def seen(campaign):
-    """The cost in the summary, and the section of the page."""
+    """What was spent in the summary, and the section of the page."""
     with campaign.database.reading() as session:
         record = campaign_records.get_campaign(session, campaign.record.name)
         status = campaign_status(session, record)
         lines = summary_lines(status, "sqlite:///winnow.db")
-        return status, next(line for line in lines if "cost" in line), cost_in_seconds(session, record)
+        return status, next(line for line in lines if "spent" in line), cost_in_seconds(session, record)
 
 
 def test_without_a_load_nothing_is_said_of_loading(campaign):

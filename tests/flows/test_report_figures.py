@@ -20,7 +20,7 @@ from winnow.flows.reports.html.figures.certificates import e_values, weights
 from winnow.flows.reports.html.figures.curve import curve
 from winnow.flows.reports.html.figures.duels import head_to_head
 from winnow.flows.reports.html.figures.estimates import intervals
-from winnow.flows.reports.html.figures.labels import shortened
+from winnow.flows.reports.html.figures.labels import shortened, shortened_apart
 from winnow.flows.reports.html.model import first_of
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.storage.engine.database import open_database
@@ -61,10 +61,11 @@ def test_estimates_stand_with_their_intervals_and_the_unknown_are_left_out(score
 
 
 def test_the_curve_follows_the_leader_and_marks_where_the_lead_changed(scored):
-    upper, lower, line, changes = figures_of(scored)["curve"].data
+    upper, lower, line, changes, last = figures_of(scored)["curve"].data
     assert (upper.x, upper.y) == ((3, 6), (0.5, 1.0))
     assert (lower.y, line.y) == ((0.0, 0.5), (0.25, 0.75))
     assert (changes.x, changes.y, changes.customdata) == ((3, 6), (0.25, 0.75), ("a", "b"))
+    assert (last.x, last.y, last.error_y.array, last.error_y.arrayminus) == ((6,), (0.75,), (0.25,), (0.25,))
 
 
 def test_a_lead_that_does_not_change_is_marked_once_and_a_gap_stays_one():
@@ -78,7 +79,7 @@ def test_a_lead_that_does_not_change_is_marked_once_and_a_gap_stays_one():
         }
         for n, best in ((8, None), (16, "a"), (24, "a"), (32, "b"))
     ]
-    *_, line, changes = curve(rows, title="t", unit="u").data
+    *_, line, changes, _ = curve(rows, title="t", unit="u").data
     assert line.y == (None, 0.5, 0.5, 0.5)
     assert (changes.x, changes.customdata) == ((16, 32), ("a", "b"))
 
@@ -223,6 +224,30 @@ def test_names_that_look_like_numbers_or_are_shortened_alike_stay_apart():
     assert len(set(figure.layout.yaxis.tickvals)) == len(names)
     assert all(len(text) < 50 for text in figure.layout.yaxis.ticktext)
     assert shortened('<b>"' * 3) == '&lt;b&gt;"' * 3
+
+
+def test_names_that_would_look_alike_lose_what_all_share():
+    assert shortened_apart(["a" * 50 + "1" + "b" * 50, "a" * 50 + "22" + "b" * 50]) == ["…1…", "…22…"]
+    assert shortened_apart(["model/<p>", "model/q"]) == ["model/&lt;p&gt;", "model/q"]
+
+
+def leader_rows(*leaders):
+    return [
+        {"comparisons": 8 * n, "best": best, "estimate": 0.5, "lower": None, "upper": None}
+        for n, best in enumerate(leaders, 1)
+    ]
+
+
+def test_leaders_are_named_above_the_curve_where_there_is_room_and_the_last_one_always_is():
+    few = curve(leader_rows("a", "a", "b"), title="t", unit="u").layout.annotations
+    assert [(each.text, each.x, each.y, each.yref) for each in few] == [
+        ("b", 24, 1.0, "paper"),
+        ("a", 8, 1.0, "paper"),
+    ]
+    long = [letter * 30 for letter in "abcdefgh"]
+    many = curve(leader_rows(*long), title="t", unit="u").layout.annotations
+    assert many[0].text == long[-1]
+    assert 1 < len(many) < len(long)
 
 
 def test_two_hundred_candidates_are_cut_to_what_can_be_read():

@@ -1,15 +1,20 @@
 """Files of a report: pictures with and without a browser, and pages written whole or not at all."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 from choreographer.browsers.chromium import Chromium
-from report_campaigns import figures_of, scored_campaign
+from report_campaigns import crowded_campaign, figures_of, scored_campaign
+from stored_campaigns import NOW
 from test_command_line import winnow
 
 from winnow.flows.reports.html import render
+from winnow.flows.reports.html.answer_slide import AnswerSlide
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import as_slide
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.queries.status import campaign_status
 
 
 @pytest.fixture
@@ -32,7 +37,7 @@ def test_without_chrome_one_sentence_says_what_to_install_and_nothing_is_written
 
 def test_pictures_are_of_a_slides_size_wherever_there_is_a_browser(scored, tmp_path):
     result = winnow(tmp_path, "report", "letters", "--png", "slides")
-    names = [f"{n:02}-{name}.png" for n, name in enumerate(figures_of(scored), 1)]
+    names = [f"{n:02}-{name}.png" for n, name in enumerate(["answer", *figures_of(scored)])]
     if Chromium.find_browser(skip_local=False) is None:
         assert result.returncode == 1
         assert "apt-get install chromium" in result.stderr
@@ -48,10 +53,28 @@ def test_pictures_are_of_a_slides_size_wherever_there_is_a_browser(scored, tmp_p
 def test_a_slide_has_the_title_of_its_section_and_the_figure_stays_as_it_was(scored):
     with scored.database.reading() as session:
         section = sections_of(session, scored.record)[0]
-    slide = as_slide(section)
+    slide = as_slide(section, "letters, n = 5")
     assert (slide.layout.title.text, slide.layout.width, slide.layout.height) == ("Estimates", 1_600, 900)
+    assert slide.layout.title.subtitle.text == "letters, n = 5"
     assert slide.data[0].x == section.figure.data[0].x
     assert section.figure.layout.title.text is None
+
+
+@pytest.mark.parametrize("copies", [1, 5])
+def test_the_first_slide_says_what_the_block_says_and_ends_within_the_picture(tmp_path, copies):
+    campaign = crowded_campaign(tmp_path, 3)
+    with campaign.database.reading() as session:
+        status = campaign_status(session, campaign.record, in_full=True)
+    slide = AnswerSlide.of(status, NOW)
+    assert slide.caption == "letters, 2026-01-02, n = 60 examples, 83 comparisons"
+    figure = replace(slide, lines=slide.lines * copies).figure()
+    told = [each.text.replace("<br>", " ") for each in figure.layout.annotations]
+    block = block_lines(status.answer, status.totals) * copies
+    assert told == [text for line in block for text in line]
+    last = figure.layout.annotations[-1]
+    bottom = (1.0 - last.y) * 900 + (last.text.count("<br>") + 1) * last.font.size * 1.35
+    assert last.font.size >= 11
+    assert copies > 1 or bottom <= 900
 
 
 def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, monkeypatch):

@@ -441,6 +441,10 @@ AT_ONCE = " (all intervals hold at once, at every round, with probability 95%)"
 
 def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probability(database, monkeypatch):
     dropped = lines_of(database, monkeypatch, "mean proven, one dropped")["dropped"]
+    assert dropped.endswith("; the interval of its mean is 0.100 to 0.300")
+    unknown = {"lower": [0.1, None, 0.1], "upper": [0.3, None, 0.2]}
+    larger = "mean proven with a larger bound after drops"
+    dropped = lines_of(database, monkeypatch, larger, **unknown)["dropped"]
     assert dropped.endswith(f"; the interval of its mean is 0.100 to 0.300{AT_ONCE}")
     risk = lines_of(database, monkeypatch, "certify certified")["risk"]
     assert risk == (
@@ -532,10 +536,8 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     assert told["runner-up"].startswith("c: b is ahead by 0.100")
     nearer = {**differences, "estimates": [-0.6, None, -0.8]}
     told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
-    assert told["runner-up"] == (
-        "a: b is ahead by 0.600 on the 5 examples, between -0.010 and 0.700 (all intervals hold at once, at "
-        "every round, with probability 90%)"
-    )
+    assert told["mean"].endswith("(all intervals hold at once, at every round, with probability 90%)")
+    assert told["runner-up"] == "a: b is ahead by 0.600 on the 5 examples, between -0.010 and 0.700"
     of_another = {**differences, "against": 2}
     assert "runner-up" not in lines_of(database, monkeypatch, "mean exact", differences=of_another)
 

@@ -17,7 +17,7 @@ OptionalName = Annotated[
 def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Say where a campaign stands, or all of them."""
     from winnow.flows.reports.output import print_json
-    from winnow.flows.reports.summary import summary_lines
+    from winnow.flows.reports.summary import print_summary
     from winnow.storage.engine.urls import shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
@@ -34,7 +34,7 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
         print_json(found if name is None else found[0])
         return
     for each in statuses:
-        print("\n".join(summary_lines(each, storage)))
+        print_summary(each, storage)
         if each.holder:
             print(f"  run by    {each.holder}")
     if not statuses:
@@ -83,7 +83,7 @@ def show(
     import yaml
 
     from winnow.flows.reports.output import print_json
-    from winnow.flows.reports.summary import summary_lines
+    from winnow.flows.reports.summary import print_summary
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
 
@@ -94,7 +94,7 @@ def show(
     if json:
         print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
         return
-    print("\n".join(summary_lines(each, storage)))
+    print_summary(each, storage)
     print(f"  begun     {record.created_at:%Y-%m-%d %H:%M:%S} UTC")
     print("\ndefinition")
     print(yaml.safe_dump({**record.spec, **record.execution}, sort_keys=False, allow_unicode=True).rstrip())
@@ -114,8 +114,8 @@ def report(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write each figure as a PNG for slides; overwrites files of the same names. Needs Chrome "
-            "or Chromium.",
+            help="Write the answer and each figure as a PNG for slides; overwrites files of the same names. "
+            "Needs Chrome or Chromium.",
         ),
     ] = None,
 ) -> None:

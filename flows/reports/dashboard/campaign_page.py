@@ -9,8 +9,9 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.page_state import Snapshot, look_at
 from winnow.flows.reports.dashboard.widgets import show_figure, show_heading, show_rows, show_soft
 from winnow.flows.reports.html.model import SpecModel
-from winnow.flows.reports.summary import told_lines
+from winnow.flows.reports.summary import further_lines
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.words import headline
 from winnow.tasks.queries.status import CampaignStatus
 
@@ -51,7 +52,7 @@ def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
     show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
     with st.container(border=True, key="answer"):
-        for word, sentence in told_lines(status):
+        for word, sentence in (*block_lines(status.answer, status.totals), *further_lines(status)):
             left, right = st.columns([1, 8])
             with left:
                 show_soft(word, key=f"word-{word}")

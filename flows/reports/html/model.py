@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from plotly.graph_objects import Figure
 
@@ -30,6 +30,8 @@ class Sample:
     """One comparison to read."""
 
     heading: str
+    mark: Literal["right", "wrong"] | None
+    """Whether the answer has the full score of an example that names its targets, or none of it."""
     facts: Sequence[str]
     passages: Sequence[Passage]
 
@@ -51,6 +53,7 @@ class SpecModel:
     title: str
     note: str
     figure: Figure | None = None
+    """Stands above the table, where there are both."""
     table: Sequence[Row] = ()
     """Rows with the same columns, which are their headings."""
     groups: Sequence[SampleGroup] = ()

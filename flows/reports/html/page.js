@@ -1,6 +1,10 @@
 (() => {
-  // Pixels of an A4 or letter page between its margins.
+  // Pixels of an A4 or letter page between its margins, and of a figure that is narrow.
   const PAPER_WIDTH = 690;
+  const NARROW = 560;
+  // Of a candidate's row on a narrow figure, where its name stands above its marks.
+  const ROW_HEIGHT = 40;
+  const FRAME_HEIGHT = 110;
   const themes = JSON.parse(document.getElementById("themes").textContent);
   // On a touch screen a finger scrolls the page; it must not be caught by a figure.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
@@ -9,14 +13,69 @@
   const theme = () => themes[dark.matches ? "dark" : "light"];
   const paint = (template, size = {}) => plots.forEach((plot) => Plotly.relayout(plot, { template, ...size }));
 
-  for (const plot of plots) {
-    const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
-    Plotly.newPlot(plot, data, { ...layout, dragmode, template: theme() }, {
-      responsive: true,
-      displayModeBar: false,
+  const fitted = (layout, width) => {
+    const fit = { ...layout, dragmode, template: theme() };
+    if (width >= NARROW) return fit;
+    fit.annotations = (layout.annotations || []).filter((each) => each.name !== "wide");
+    if (layout.meta === "rows") {
+      const { tickvals, ticktext } = layout.yaxis;
+      fit.annotations = fit.annotations.concat(ticktext.map((text, row) => ({
+        text, x: 0, xref: "paper", xanchor: "left", y: tickvals[row], yanchor: "bottom", yshift: 7, showarrow: false,
+        font: { size: 11 },
+      })));
+      fit.yaxis = { ...layout.yaxis, showticklabels: false };
+      fit.bargap = 0.7;
+      fit.height = Math.max(layout.height, FRAME_HEIGHT + ticktext.length * ROW_HEIGHT);
+    }
+    return fit;
+  };
+
+  const draw = () => {
+    for (const plot of plots) {
+      const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
+      const fit = fitted(layout, plot.clientWidth);
+      plot.style.height = `${fit.height}px`;
+      Plotly.newPlot(plot, data, fit, { responsive: true, displayModeBar: false });
+    }
+    dark.addEventListener("change", () => paint(theme()));
+    window.addEventListener("beforeprint", () => paint(themes.light, { autosize: false, width: PAPER_WIDTH }));
+    window.addEventListener("afterprint", () => paint(theme(), { autosize: true, width: null }));
+  };
+
+  // The library that draws is packed; the page's policy knows the script by what it says.
+  const unpack = async () => {
+    const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+  };
+  if (plots.length > 0) unpack().then(draw);
+
+  const sortBy = (table, column, heading) => {
+    const up = heading.getAttribute("aria-sort") !== "ascending";
+    const worth = (row) => Number.parseFloat(row.cells[column].dataset.worth);
+    const order = (a, b) => {
+      const [x, y] = [worth(a), worth(b)];
+      if (Number.isNaN(x) && Number.isNaN(y)) {
+        const [s, t] = [a, b].map((row) => row.cells[column].textContent);
+        return (up ? 1 : -1) * s.localeCompare(t, "en", { numeric: true });
+      }
+      // What is not known comes last either way.
+      if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
+      return up ? x - y : y - x;
+    };
+    table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
+    for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+  };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    [...table.tHead.rows[0].cells].forEach((heading, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = heading.textContent;
+      button.addEventListener("click", () => sortBy(table, column, heading));
+      heading.replaceChildren(button);
     });
   }
-  dark.addEventListener("change", () => paint(theme()));
-  window.addEventListener("beforeprint", () => paint(themes.light, { autosize: false, width: PAPER_WIDTH }));
-  window.addEventListener("afterprint", () => paint(theme(), { autosize: true, width: null }));
 })();

@@ -1,6 +1,7 @@
 """Sections as one HTML page that needs nothing but itself: no network, no fonts, no other files."""
 
 import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Sequence
@@ -15,10 +16,12 @@ from plotly.offline import get_plotlyjs
 
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.theme import themes
+from winnow.flows.reports.html.leaderboard import Leaderboard
 from winnow.flows.reports.html.model import SpecModel
-from winnow.flows.reports.summary import told_lines
+from winnow.flows.reports.summary import further_lines
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.words import headline
+from winnow.tasks.answer.block import block_lines, named_winner
+from winnow.tasks.answer.words import badge, headline, outcome_words
 from winnow.tasks.queries.status import CampaignStatus
 
 RESOURCES = files("winnow.flows.reports.html")
@@ -27,30 +30,50 @@ LARGE = 1_000
 """From where on a number has no fractions."""
 
 
-def page(campaign: CampaignRecord, status: CampaignStatus, sections: Sequence[SpecModel]) -> str:
+def page(
+    campaign: CampaignRecord,
+    status: CampaignStatus,
+    board: Leaderboard | None,
+    sections: Sequence[SpecModel],
+) -> str:
     """The whole page.
 
     Every text is escaped by the template. Should one slip through all the same, the page's policy lets no
-    script run but its own two, and nothing be fetched.
+    script run but its own two, and nothing be fetched. The larger one, which draws the figures, is packed to
+    a third of its size.
     """
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"cell": cell, "as_json": _as_json, "figure_json": _figure_json}
-    scripts = [get_plotlyjs(), (RESOURCES / "page.js").read_text("utf-8")]
+    answer, plotly, script = status.answer, get_plotlyjs(), (RESOURCES / "page.js").read_text("utf-8")
     return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
         campaign=campaign,
         status=status,
-        headline=headline(status.answer, status.state),
-        answer=told_lines(status),
+        headline=headline(answer, status.state),
+        outcome=outcome_words(answer, status.state),
+        badge=badge(answer),
+        answer=[
+            (word, *_around(named_winner(answer, (word, said)), said))
+            for word, said in block_lines(answer, status.totals)
+        ],
+        further=further_lines(status),
+        board=board,
         sections=sections,
         definition=readable(yaml.safe_dump(dict(campaign.spec), sort_keys=False, allow_unicode=True)),
         versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
         themes=themes(),
         style=Markup((RESOURCES / "page.css").read_text("utf-8")),
-        scripts=[Markup(script) for script in scripts],
-        script_sources=" ".join(_source(script) for script in scripts),
+        packed=Markup(base64.b64encode(gzip.compress(plotly.encode("utf-8"), mtime=0)).decode()),
+        script=Markup(script),
+        script_sources=" ".join(map(_source, (plotly, script))),
     )
+
+
+def _around(name: str | None, sentence: str) -> tuple[str, str]:
+    """A name that a sentence begins with, and the rest of it; fit to be read."""
+    start = 0 if name is None else len(name)
+    return readable(sentence[:start]), readable(sentence[start:])
 
 
 def cell(value: object) -> str:

@@ -6,9 +6,12 @@ from tempfile import NamedTemporaryFile
 
 from sqlalchemy.orm import Session
 
+from winnow.flows.reports.html.answer_slide import AnswerSlide
+from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import pictures
+from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import campaign_status
@@ -30,12 +33,15 @@ def write_report(
     Raises:
         WinnowError: If pictures cannot be drawn, or a file cannot be written.
     """
-    sections = sections_of(session, campaign)
-    made = {} if png is None else {png / name: drawn for name, drawn in pictures(sections).items()}
+    sections, status = sections_of(session, campaign), campaign_status(session, campaign, in_full=True)
+    made = {}
+    if png is not None:
+        decision = outcome_records.latest_decision(session, campaign.id)
+        slide = AnswerSlide.of(status, decision.decided_at if decision else campaign.created_at)
+        made = {png / name: drawn for name, drawn in pictures(sections, slide).items()}
     if html is not None:
-        made[html] = page(campaign, campaign_status(session, campaign, in_full=True), sections).encode(
-            "utf-8"
-        )
+        board = leaderboard(session, campaign)
+        made[html] = page(campaign, status, board, sections).encode("utf-8")
     try:
         if png is not None:
             png.mkdir(parents=True, exist_ok=True)

@@ -6,20 +6,21 @@ from tempfile import TemporaryDirectory
 
 from plotly.graph_objects import Figure
 
-from winnow.flows.reports.html.figures.labels import as_label
-from winnow.flows.reports.html.figures.theme import themes
+from winnow.flows.reports.html.answer_slide import FONT_SIZE, HEIGHT, WIDTH, AnswerSlide, titled
 from winnow.flows.reports.html.model import SpecModel
 from winnow.tasks.errors import WinnowError
 
-WIDTH, HEIGHT, SCALE = 1600, 900, 2
-"""Of a slide in pixels, and how many pixels of the picture make one of them."""
-FONT_SIZE, LEAST_FONT_SIZE = 20, 11
+SCALE = 2
+"""Pixels of the picture that make one of a slide."""
+LEAST_FONT_SIZE = 11
 ROOM = 620
 """Pixels that rows of candidates may share."""
 
 
-def pictures(sections: Sequence[SpecModel]) -> dict[str, bytes]:
-    """File name -> PNG of each section that has a figure, numbered as they stand on the page.
+def pictures(sections: Sequence[SpecModel], answer: AnswerSlide) -> dict[str, bytes]:
+    """File name -> PNG: the answer, then each section that has a figure, numbered as they stand on the page.
+
+    Nothing where no section has a figure.
 
     Raises:
         WinnowError: If there is no browser that could draw them, or it fails.
@@ -27,27 +28,21 @@ def pictures(sections: Sequence[SpecModel]) -> dict[str, bytes]:
     drawn = [section for section in sections if section.figure is not None]
     if not drawn:
         return {}
-    names = [f"{number:02}-{section.name}.png" for number, section in enumerate(drawn, 1)]
+    slides = {"00-answer.png": answer.figure()}
+    for number, section in enumerate(drawn, 1):
+        slides[f"{number:02}-{section.name}.png"] = as_slide(section, answer.caption)
     with TemporaryDirectory() as folder:
-        _draw([as_slide(section) for section in drawn], [Path(folder) / name for name in names])
-        return {name: (Path(folder) / name).read_bytes() for name in names}
+        _draw(list(slides.values()), [Path(folder) / name for name in slides])
+        return {name: (Path(folder) / name).read_bytes() for name in slides}
 
 
-def as_slide(section: SpecModel) -> Figure:
-    """A copy of a section's figure with its title, and letters that can be read from afar."""
+def as_slide(section: SpecModel, caption: str) -> Figure:
+    """A copy of a section's figure with its title and caption, and letters that can be read from afar."""
     assert section.figure is not None
     slide = Figure(section.figure)
     names = slide.layout.yaxis.categoryarray or ()
     small = max(LEAST_FONT_SIZE, min(FONT_SIZE, ROOM // max(1, len(names))))
-    slide.update_layout(
-        template=themes()["light"],
-        title={"text": as_label(section.title), "font": {"size": 34}, "x": 0.03, "y": 0.95},
-        font={"size": FONT_SIZE},
-        margin={"l": 50, "r": 60, "t": 140, "b": 50},
-        paper_bgcolor="white",
-        width=WIDTH,
-        height=HEIGHT,
-    )
+    titled(slide, section.title, caption)
     slide.update_yaxes(tickfont={"size": small})
     return slide
 

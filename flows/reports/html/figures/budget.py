@@ -6,7 +6,7 @@ from typing import Any
 from plotly.graph_objects import Bar, Figure
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
-from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, dressed
 
 Row = Mapping[str, Any]
 
@@ -61,6 +61,7 @@ def _stacked(figure: Figure, rows: Sequence[Row], unit: str) -> Figure:
     return dressed(
         figure,
         rows=len(rows),
+        meta=ROWS,
         barmode="stack",
         bargap=0.3,
         xaxis={"title": unit, "rangemode": "tozero"},

@@ -89,7 +89,7 @@ def weights(rows: Sequence[Row]) -> Figure:
         figure,
         rows=len(names),
         xaxis={
-            "title": "ρ: 0 = human labels alone, 1 = full trust and correction",
+            "title": "ρ: 0 = human labels alone,<br>1 = full trust and correction",
             "type": "category",
             "showgrid": False,
         },

@@ -6,16 +6,16 @@ from typing import Any
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, shortened
-from winnow.flows.reports.html.figures.theme import BLUE, ORANGE, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, ORANGE, WIDE, dressed
 
 Row = Mapping[str, Any]
 
-LEAST_GAP = 0.25
-"""Of the figure's width, between two names; leaders whose name has no room are named when pointed at."""
+NAME_WIDTH = 8 / 850
+"""Share of the figure's width that a letter of a name takes."""
 
 
 def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
-    """The leader's estimate and interval, and where the lead changed.
+    """The leader's estimate and interval, and where the lead changed, with names above the figure.
 
     Args:
         rows: One per finished round, with `comparisons`, `best`, `estimate`, `lower` and `upper`; rounds
@@ -24,14 +24,28 @@ def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
         unit: What a comparison is called on the axis.
     """
     figure = Figure([_edge(rows, "upper", None), _edge(rows, "lower", "tonexty"), _line(rows)])
-    if changes := _changes(rows):
-        figure.add_trace(_new_leaders(changes, spent=rows[-1]["comparisons"]))
-    return dressed(
+    if changes := leads(rows):
+        figure.add_trace(_new_leaders(changes))
+        _name_above(figure, changes, end=rows[-1]["comparisons"])
+    if rows[-1]["estimate"] is not None:
+        figure.add_trace(_last(rows[-1]))
+    dressed(
         figure,
         xaxis={"title": unit, "rangemode": "tozero"},
         yaxis={"title": title, "zeroline": False},
         showlegend=True,
     )
+    return figure.update_layout(legend={"y": -0.2, "yanchor": "top"})
+
+
+def leads(rows: Sequence[Row]) -> list[Row]:
+    """The rounds whose leader is another than that of the round before."""
+    leaders = [None, *(row["best"] for row in rows)]
+    return [
+        row
+        for row, before in zip(rows, leaders[:-1], strict=True)
+        if row["best"] is not None and row["best"] != before
+    ]
 
 
 def _edge(rows: Sequence[Row], end: str, fill: str | None) -> Scatter:
@@ -60,35 +74,59 @@ def _line(rows: Sequence[Row]) -> Scatter:
     )
 
 
-def _changes(rows: Sequence[Row]) -> list[Row]:
-    """The rounds whose leader is another than that of the round before."""
-    leaders = [None, *(row["best"] for row in rows)]
-    return [
-        row
-        for row, before in zip(rows, leaders[:-1], strict=True)
-        if row["best"] is not None and row["best"] != before
-    ]
+def _last(row: Row) -> Scatter:
+    """The interval after the last round, which no further round continues."""
+    has_interval = row["lower"] is not None and row["upper"] is not None
+    ends = [row["upper"] - row["estimate"], row["estimate"] - row["lower"]] if has_interval else [0.0, 0.0]
+    return Scatter(
+        x=[row["comparisons"]],
+        y=[row["estimate"]],
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [ends[0]],
+            "arrayminus": [ends[1]],
+            "color": BLUE,
+            "thickness": 2,
+            "width": 5,
+        },
+        mode="markers",
+        marker={"color": BLUE, "size": 7},
+        name="after the last round",
+        hoverinfo="skip",
+    )
 
 
-def _new_leaders(rows: Sequence[Row], *, spent: int) -> Scatter:
-    named = _with_room([row["comparisons"] / max(spent, 1) for row in rows])
+def _new_leaders(rows: Sequence[Row]) -> Scatter:
     return Scatter(
         x=[row["comparisons"] for row in rows],
         y=[row["estimate"] for row in rows],
         customdata=[as_label(row["best"]) for row in rows],
-        text=[shortened(row["best"]) if number in named else "" for number, row in enumerate(rows)],
-        mode="markers+text",
-        textposition=[f"top {'right' if row['comparisons'] < spent / 2 else 'left'}" for row in rows],
+        mode="markers",
         marker={"color": ORANGE, "size": 8},
         name="new leader",
         hovertemplate="%{customdata} leads<br>%{y:.3f} after %{x:,}<extra></extra>",
     )
 
 
-def _with_room(places: Sequence[float]) -> set[int]:
-    """Which of the names at these shares of the width can be written: the last one, and others beside it."""
-    kept: list[int] = []
-    for number in reversed(range(len(places))):
-        if not kept or places[kept[-1]] - places[number] >= LEAST_GAP:
-            kept.append(number)
-    return set(kept)
+def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
+    """Names of the leaders that there is room for, the last ones first, each above its dot."""
+    free = 1.0
+    for row in reversed(rows):
+        name = shortened(row["best"])
+        place = row["comparisons"] / max(end, 1)
+        is_left = place < 0.5
+        reach = NAME_WIDTH * len(name)
+        if (place + reach if is_left else place) > free:
+            continue
+        free = place if is_left else place - reach
+        figure.add_annotation(
+            x=row["comparisons"],
+            y=1.0,
+            yref="paper",
+            yanchor="bottom",
+            xanchor="left" if is_left else "right",
+            text=name,
+            showarrow=False,
+            name=WIDE,
+        )

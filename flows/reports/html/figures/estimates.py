@@ -6,7 +6,7 @@ from typing import Any
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
-from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, dressed
 
 Row = Mapping[str, Any]
 
@@ -46,6 +46,7 @@ def intervals(
     return dressed(
         figure,
         rows=len(known),
+        meta=ROWS,
         xaxis={"title": title, "zeroline": False},
         yaxis=name_axis([row["candidate"] for row in known], downwards=True),
         showlegend=bool(marked) and line is None,

@@ -28,6 +28,23 @@ def shortened(name: str) -> str:
     return _escaped(plain)
 
 
+def shortened_apart(names: Sequence[str]) -> list[str]:
+    """Names beside an axis; where two would look alike, without the beginning and the end that all share."""
+    short = [shortened(name) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    start = _shared(names)
+    end = _shared([name[start:][::-1] for name in names])
+    before, after = "…" * (start > 0), "…" * (end > 0)
+    return [shortened(f"{before}{name[start : len(name) - end]}{after}") for name in names]
+
+
+def _shared(names: Sequence[str]) -> int:
+    """How many characters all names begin with."""
+    first, last = min(names), max(names)
+    return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+
+
 def name_axis(names: Sequence[str], *, downwards: bool = False) -> dict[str, Any]:
     """An axis of names in this order; `downwards` puts the first one on top.
 
@@ -42,7 +59,8 @@ def name_axis(names: Sequence[str], *, downwards: bool = False) -> dict[str, Any
         "range": [len(names) - 0.5, -0.5] if downwards else [-0.5, len(names) - 0.5],
         "tickmode": "array",
         "tickvals": labels,
-        "ticktext": [shortened(name) for name in names],
+        "ticktext": shortened_apart(names),
+        "ticklabelstandoff": 6,
         "showgrid": False,
     }
 

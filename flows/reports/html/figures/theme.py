@@ -13,6 +13,10 @@ WINS = ((0.0, ORANGE), (0.5, "#f4f4f4"), (1.0, BLUE))
 """From lost to won, with even in between."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
+WIDE = "wide"
+"""The `name` of an annotation that is left out of a narrow figure."""
+ROWS = "rows"
+"""The `meta` of figures whose rows are candidates: where they are narrow, names stand above the marks."""
 ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
 """Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
 

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
+from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import Row, SpecModel, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
@@ -18,6 +19,9 @@ from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.views import ask
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
+
+MOST_LEADS = 10
+"""Changes of the lead that are told in words."""
 
 COUNTED = ("comparisons", "no_answer", "truncated")
 """What the section on coverage adds up over candidates."""
@@ -84,8 +88,13 @@ def curve(axis: str, unit: str) -> Builder:
         return SpecModel(
             name="curve",
             title="The answer over time",
-            note="The leader after each round, and its interval. At a dot another candidate took the lead.",
+            note="The leader after each round, and its interval. At a dot another candidate took the lead; "
+            f"the table has the last {MOST_LEADS} of them.",
             figure=curve_figure(rows, title=f"{axis} of the leader", unit=f"{unit} so far"),
+            table=[
+                {"leader": row["best"], f"from_{unit}": row["comparisons"], "estimate": row["estimate"]}
+                for row in leads(rows)[-MOST_LEADS:]
+            ],
         )
 
     return build

@@ -1,6 +1,7 @@
 """Comparisons to read: which ones, and each as a heading, facts and texts."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from sqlalchemy.orm import Session
 
@@ -58,9 +59,20 @@ def _sample(row: Row) -> Sample:
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
     return Sample(
         heading=readable(f"{row['candidate']}{rival} on example {row['example']}"),
+        mark=_mark(row),
         facts=[*_ending(row), f"round {row['round']}, position {row['position']}", f"judge {row['judge']}"],
         passages=_passages(row),
     )
+
+
+def _mark(row: Row) -> Literal["right", "wrong"] | None:
+    """Of an answer that is held against targets and was given the full score, or none at all."""
+    lost = None if row["outcome"] is None else 1.0 - row["outcome"]
+    if row["human_loss"] is not None:
+        lost = row["human_loss"]
+    if not row["targets"] or row["candidate_b"] is not None or lost not in (0.0, 1.0):
+        return None
+    return "wrong" if lost else "right"
 
 
 def _ending(row: Row) -> Sequence[str]:
@@ -81,7 +93,7 @@ def _preferred(row: Row) -> str:
 
 
 def _passages(row: Row) -> list[Passage]:
-    return [
+    texts = [
         Passage(
             label=_called(row, name),
             text=readable(row[name]),
@@ -92,6 +104,17 @@ def _passages(row: Row) -> list[Passage]:
         # Two candidates may have been given the same prompt.
         if row[name] is not None and not (name == "prompt_b" and row["prompt_b"] == row["prompt"])
     ]
+    return [*texts, *_targets(row)]
+
+
+def _targets(row: Row) -> list[Passage]:
+    """The answers that are accepted, a line each."""
+    if not row["targets"]:
+        return []
+    whole = "\n".join(map(str, row["targets"]))
+    shown = whole[:MOST_CHARACTERS]
+    label = "target" if len(row["targets"]) == 1 else "targets"
+    return [Passage(label=label, text=readable(shown), shown=len(shown), length=len(whole))]
 
 
 def _called(row: Row, name: str) -> str:

@@ -1,0 +1,111 @@
+"""The table of all candidates: what each is made of, what is known of it and where it stands."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.tasks.queries.views import ask
+
+UNKNOWN = "–"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A cell of the table."""
+
+    text: str
+    worth: float | None = None
+    """What the column is sorted by; None of texts, and of numbers that are not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the table."""
+
+    heading: str
+    is_number: bool = False
+    is_detail: bool = False
+    """Whether it is left out where there is little room, as names of candidates tell it too."""
+
+
+COLUMNS = (
+    Column(heading="rank", is_number=True),
+    Column(heading="candidate"),
+    Column(heading="model", is_detail=True),
+    Column(heading="prompt", is_detail=True),
+    Column(heading="sampling", is_detail=True),
+    Column(heading="estimate", is_number=True),
+    Column(heading="interval", is_number=True),
+    Column(heading="scored", is_number=True),
+    Column(heading="status"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderboard:
+    """The table, without the columns that hold nothing."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    best: Sequence[bool]
+    """By row, whether it is the one that leads."""
+
+
+def leaderboard(session: Session, campaign: CampaignRecord) -> Leaderboard | None:
+    """The table of a campaign, best estimate first, or least risk; None before anything was asked."""
+    found = list(ask(session, campaign, "leaderboard"))
+    if not any(row["scored"] or row["unscored"] for row in found):
+        return None
+    made_of = {each.name: each for each in campaign_records.candidates(session, campaign.id)}
+    rows = [_cells(rank, row, made_of[row["candidate"]]) for rank, row in enumerate(found, 1)]
+    kept = [number for number in range(len(COLUMNS)) if any(row[number].text.strip(UNKNOWN) for row in rows)]
+    return Leaderboard(
+        columns=[COLUMNS[number] for number in kept],
+        rows=[[row[number] for number in kept] for row in rows],
+        best=[row["best"] for row in found],
+    )
+
+
+def _cells(rank: int, row: Mapping[str, Any], made_of: NewCandidate) -> list[Cell]:
+    guardrail = made_of.prompt.get("guardrail")
+    prompt = [made_of.prompt.get("name"), None if guardrail is None else guardrail.get("name")]
+    known = row["estimate"] is not None
+    has_interval = known and row["lower"] is not None and row["upper"] is not None
+    asked = row["scored"] + row["unscored"]
+    return [
+        Cell(text=str(rank) if known else UNKNOWN, worth=float(rank)),
+        Cell(text=readable(row["candidate"])),
+        Cell(text=readable(str(made_of.model.get("name", "")))),
+        Cell(text=readable(" in ".join(each for each in prompt if each))),
+        Cell(text=_sampling(made_of.sampling)),
+        Cell(text=f"{row['estimate']:.3f}" if known else UNKNOWN, worth=row["estimate"]),
+        Cell(
+            text=f"{row['lower']:.3f} to {row['upper']:.3f}" if has_interval else UNKNOWN,
+            worth=row["lower"] if has_interval else None,
+        ),
+        Cell(
+            text=f"{row['scored']:,} of {asked:,}" if row["unscored"] else f"{asked:,}",
+            worth=float(row["scored"]),
+        ),
+        Cell(text=row["status"]),
+    ]
+
+
+def _sampling(sampling: Mapping[str, Any]) -> str:
+    """How a candidate draws tokens, as far as it differs from taking the most probable ones."""
+    if not sampling:
+        return ""
+    if sampling.get("choices"):
+        return f"one of {len(sampling['choices'])} choices"
+    temperature = sampling.get("temperature", 0.0)
+    parts = [f"temperature {temperature:g}" if temperature else "greedy"]
+    if temperature and sampling.get("top_p", 1.0) < 1.0:
+        parts.append(f"top_p {sampling['top_p']:g}")
+    if temperature and sampling.get("top_k", 0):
+        parts.append(f"top_k {sampling['top_k']}")
+    return ", ".join(parts)

@@ -1,0 +1,45 @@
+"""The answer as a short block that can be quoted, the same in the terminal and on pages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.phrases import Line, rounds
+from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.campaign.budget import amount
+
+NAMING = ("winner", "best", "certified")
+"""The lines that begin with the name of a winner, where there is one."""
+
+
+def block_lines(answer: Answer, totals: Mapping[str, Any]) -> list[Line]:
+    """A word and a sentence for each thing that there is to say: who, how well, how surely, at what cost.
+
+    Args:
+        answer: The answer as it stands.
+        totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
+    """
+    return [*answer_lines(answer), ("cost", cost(answer, totals))]
+
+
+def cost(answer: Answer, totals: Mapping[str, Any]) -> str:
+    """What the answer took, beside an evaluation of every candidate on every example."""
+    spent = f"{amount(totals['answered'])} comparisons in {rounds(totals['rounds'])}"
+    if answer.certificate is not None:
+        return f"{spent}, {amount(answer.certificate.labels_used)} human labels"
+    grid = totals["grid"]
+    if not grid:
+        return spent
+    share = totals["answered"] / grid
+    # A stream, or duels that meet an example again, may take more than its grid.
+    saved = f" ({1.0 - share:.1%} saved)" if share < 1.0 else ""
+    return f"{spent}: {share:.1%} of the full grid of {amount(grid)}{saved}"
+
+
+def named_winner(answer: Answer, line: Line) -> str | None:
+    """The winner whose name a line begins with; None of other lines, and where nobody won."""
+    word, sentence = line
+    if answer.outcome != "winner" or word not in NAMING:
+        return None
+    known = (each.name for each in answer.candidates if sentence.startswith(each.name))
+    return max(known, key=len, default=None)

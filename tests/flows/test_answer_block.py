@@ -1,0 +1,124 @@
+"""The answer's block: the same words in the terminal and on the page, and how a terminal shows them."""
+
+from dataclasses import replace
+
+import pytest
+from report_campaigns import Elements, crowded_campaign, page_of, scored_campaign
+from stored_campaigns import new_database, store_campaign
+
+from winnow.flows.reports.summary import GREEN, PLAIN, hanging, print_summary, summary_lines
+from winnow.tasks.answer.block import block_lines, cost, named_winner
+from winnow.tasks.answer.words import headline
+from winnow.tasks.queries.status import campaign_status
+
+PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
+STORAGE = "sqlite:///winnow.db"
+
+
+def status_of(campaign):
+    with campaign.database.reading() as session:
+        return campaign_status(session, campaign.record, in_full=True)
+
+
+@pytest.fixture
+def decided(tmp_path):
+    """The status of a campaign that b has won."""
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"))
+    campaign.finish(
+        campaign.plan(0, [0, 1, 1, 2], [0, 1, 2, 3]),
+        [1.0, 1.0, 1.0, 0.0],
+        best=1,
+        estimates=[0.6, 0.9, 0.1],
+        lower=[0.4, 0.8, 0.0],
+        upper=[0.7, 1.0, 0.3],
+        status=["eliminated", "best", "eliminated"],
+        claim=PROVEN,
+        stop=True,
+        reason="confident",
+        differences={
+            "against": 1,
+            "delta": 0.05,
+            "estimates": [-0.3, None, -0.8],
+            "lower": [-0.5, None, -0.9],
+            "upper": [-0.1, None, -0.5],
+        },
+    )
+    return status_of(campaign)
+
+
+def test_a_winner_is_told_in_ten_lines_of_a_narrow_terminal(decided):
+    lines = summary_lines(decided, STORAGE, width=80)
+    block = lines[: next(n for n, line in enumerate(lines) if line.startswith("  spent"))]
+    assert block == [
+        "letters: winner, proven",
+        "  winner    b",
+        "  mean      0.900, between 0.800 and 1.000 on the 5 examples (all intervals hold",
+        "            at once, at every round, with probability 95%)",
+        "  runner-up a: b is ahead by 0.300 on the 5 examples, between 0.100 and 0.500",
+        "  sure      on these 5 examples no candidate has a mean that is higher; the",
+        "            chance that this is wrong is at most 0.05",
+        "  out       2 of 3 candidates, shown not to be the best",
+        "  beyond    nothing follows for new examples: only 0 examples were scored for",
+        "            both b and a",
+        "  cost      4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3% saved)",
+    ]
+
+
+def test_page_and_terminal_say_the_same_of_every_outcome(tmp_path):
+    for number, make in enumerate((scored_campaign, lambda folder: crowded_campaign(folder, 4))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        campaign = make(folder)
+        status = status_of(campaign)
+        text = " ".join(Elements(page_of(folder)).text.split())
+        whole = summary_lines(status, STORAGE)
+        for word, sentence in block_lines(status.answer, status.totals):
+            assert f"{word}{sentence}" in text
+            assert f"  {word:<10}{sentence}" in whole
+        assert whole[0] == f"letters: {headline(status.answer, status.state)}"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_sentences_are_broken_between_words_and_commands_stay_whole(tmp_path, width):
+    status = status_of(crowded_campaign(tmp_path, 3))
+    whole, lines = (summary_lines(status, STORAGE, width=each) for each in (None, width))
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(whole).split())
+    commands = next(n for n, line in enumerate(lines) if line.startswith("  database"))
+    assert lines[commands:] == whole[-len(lines[commands:]) :]
+    for line in lines[:commands]:
+        assert len(line) <= width or len(line.split()) <= 2  # a name may be longer than a line
+
+
+def test_words_are_measured_in_columns_of_the_terminal():
+    assert hanging("a ", "bb 漢字 漢字", 9) == ["a bb 漢字", "  漢字"]
+    assert hanging("a ", "a-word-that-is-too-long for it", 8) == ["a a-word-that-is-too-long", "  for it"]
+    assert hanging("a ", "of 1 500 in 3 100", 8) == ["a of", "  1 500", "  in", "  3 100"]
+    assert hanging("a ", "one line", None) == ["a one line"]
+
+
+def test_badge_and_winner_have_colours_only_where_they_are_asked_for(decided, monkeypatch, capsys):
+    coloured = summary_lines(decided, STORAGE, has_colours=True)
+    assert GREEN in coloured[0]
+    assert coloured[0].endswith(f"proven{PLAIN}")
+    assert f"{GREEN}b{PLAIN}" in coloured[1]
+    assert not any(PLAIN in line for line in coloured[2:])
+    print_summary(decided, STORAGE)
+    assert PLAIN not in capsys.readouterr().out  # no terminal
+    for no_color, is_seen in (("", True), ("1", False)):
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        monkeypatch.setenv("NO_COLOR", no_color)
+        print_summary(decided, STORAGE)
+        assert (PLAIN in capsys.readouterr().out) == is_seen
+
+
+def test_only_a_winner_is_named_as_one(decided):
+    lines = block_lines(decided.answer, decided.totals)
+    assert [named_winner(decided.answer, line) for line in lines if line[0] == "winner"] == ["b"]
+    undecided = replace(decided.answer, outcome="undecided")
+    assert not any(named_winner(undecided, line) for line in lines)
+
+
+def test_nothing_is_said_to_be_saved_where_all_was_asked(decided):
+    totals = {"answered": 1_500, "rounds": 3, "grid": 1_500}
+    assert cost(decided.answer, totals) == "1 500 comparisons in 3 rounds: 100.0% of the full grid of 1 500"
+    assert cost(decided.answer, totals | {"grid": 0}) == "1 500 comparisons in 3 rounds"

@@ -1,0 +1,75 @@
+"""The page in a browser: on a phone and on a desk, sorted by its headings, and read without JavaScript."""
+
+import pytest
+from dashboard_servers import chromium
+from playwright.sync_api import sync_playwright
+from report_campaigns import crowded_campaign, page_of
+
+N_CANDIDATES = 30
+
+MARKS = """() => [...document.querySelectorAll("figure[aria-label='Estimates'] .point")].map((mark) => {
+  const box = mark.getBoundingClientRect();
+  return [box.left, box.right];
+})"""
+DRAWN = "[...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('.main-svg'))"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crowded")
+    crowded_campaign(folder, N_CANDIDATES)
+    page_of(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as chrome,
+    ):
+        yield chrome
+
+
+def opened(chrome, folder, width, **options):
+    page = chrome.new_context(viewport={"width": width, "height": 844}, **options).new_page()
+    page.said = []
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.goto(f"file://{folder}/page.html")
+    return page
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_fits_and_every_mark_can_be_seen(chrome, folder, width):
+    page = opened(chrome, folder, width)
+    page.wait_for_function(DRAWN)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    marks = page.evaluate(MARKS)
+    assert len(marks) == N_CANDIDATES
+    assert all(0 <= left < right <= width for left, right in marks)
+    assert len({round(left) for left, _ in marks}) > N_CANDIDATES / 2  # and are not heaped up at an edge
+    assert page.said == []
+    page.context.close()
+
+
+def test_a_click_on_a_heading_sorts_by_its_column_and_another_one_turns_it_round(chrome, folder):
+    page = opened(chrome, folder, 1280)
+    cells = page.locator("table.sortable tbody td.estimate")
+    before = cells.all_text_contents()
+    assert before == sorted(before, reverse=True)
+    button = page.get_by_role("columnheader", name="estimate").get_by_role("button")
+    button.click()
+    assert cells.all_text_contents() == before[::-1]
+    assert button.locator("..").get_attribute("aria-sort") == "ascending"
+    button.click()
+    assert cells.all_text_contents() == before
+    page.context.close()
+
+
+def test_without_javascript_the_answer_and_the_table_can_be_read(chrome, folder):
+    page = opened(chrome, folder, 1280, java_script_enabled=False)
+    assert page.locator("dl.answer").first.inner_text().startswith("leading")
+    assert page.locator("table.sortable tbody tr").count() == N_CANDIDATES
+    assert page.locator("table.sortable button").count() == 0
+    page.context.close()

@@ -1,0 +1,137 @@
+"""What would probably settle an undecided answer: reckoned from the observed gap, and said as an estimate."""
+
+import math
+
+import numpy as np
+import pytest
+from stored_campaigns import new_database, store_campaign
+
+import winnow
+from winnow.tasks.answer.next_step import examples_to_separate
+from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.queries.status import campaign_status
+
+
+def test_half_the_width_takes_four_times_the_examples_of_an_endless_benchmark():
+    n = examples_to_separate(100, 10**9, gap=0.1, reach=0.1, epsilon=0.0)
+    assert n == pytest.approx(400, abs=1)
+
+
+def test_the_examples_are_those_at_which_the_width_is_the_gap():
+    n, of = 50, 1_000
+    wanted = examples_to_separate(n, of, gap=0.05, reach=0.2, epsilon=0.01)
+    width = [math.sqrt(1.0 / each - 1.0 / of) for each in (wanted - 1, wanted)]
+    target = math.sqrt(1.0 / n - 1.0 / of) * 0.06 / 0.25
+    assert width[1] <= target < width[0]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"n": 0},
+        {"n": 1_000},
+        {"gap": 0.0},
+        {"reach": 0.0},
+        {"epsilon": 0.2},
+        {"reach": 0.95},  # all that 900 examples that are left allow
+    ],
+)
+def test_without_a_gap_or_a_width_that_shrinks_nothing_is_said(case):
+    usual = {"n": 100, "n_examples": 1_000, "gap": 0.05, "reach": 0.1, "epsilon": 0.0}
+    assert examples_to_separate(**usual) is not None
+    assert examples_to_separate(**(usual | case)) is None
+
+
+def test_a_smaller_gap_takes_more_and_never_more_than_there_are():
+    found = [
+        examples_to_separate(100, 1_000, gap=gap, reach=0.1, epsilon=0.0) for gap in (0.2, 0.1, 0.05, 0.001)
+    ]
+    assert found == sorted(found)
+    assert 100 < found[0] < found[-1] <= 1_000
+
+
+def reckoned_and_taken(seed, n_examples=600, gap=0.06):
+    """How many comparisons an undecided race of two was said to take, and took; None where it is decided."""
+    scores = np.random.default_rng(seed).random((2, n_examples)) < [[0.6], [0.6 - gap]]
+
+    def score(candidate, example):
+        return float(scores[candidate, example])
+
+    found = winnow.select(score, [0, 1], range(n_examples), seed=seed, budget=240)
+    apart = found.decision.differences
+    if found.claim.kind != "none" or apart is None:
+        return None
+    rival = 1 - apart.against
+    known = np.isfinite(found.scores)
+    wanted = examples_to_separate(
+        int(known.all(axis=0).sum()),
+        n_examples,
+        gap=-apart.estimates[rival],
+        reach=apart.upper[rival],
+        epsilon=0.0,
+    )
+    if wanted is None:
+        return None
+    in_full = winnow.select(score, [0, 1], range(n_examples), seed=seed)
+    return int((wanted - known.sum(axis=1)).clip(0).sum()), in_full.comparisons - found.comparisons
+
+
+def test_most_races_take_about_what_was_reckoned():
+    ratios = [taken / said for said, taken in filter(None, map(reckoned_and_taken, range(14)))]
+    assert len(ratios) >= 8
+    assert 0.5 < np.median(ratios) < 1.5
+    assert np.mean([1 / 3 <= ratio <= 1.5 for ratio in ratios]) > 0.6
+
+
+def undecided(tmp_path, **changes):
+    """The lines of a campaign whose two best were both scored on the same eight of twenty examples."""
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"), n_examples=20, budget=16)
+    differences = {
+        "against": 0,
+        "delta": 0.05,
+        "estimates": [None, -0.1, -0.5],
+        "lower": [None, -0.4, -0.9],
+        "upper": [None, 0.2, -0.1],
+    }
+    believed = {
+        "estimates": [0.8, 0.7, 0.3],
+        "lower": [0.5, 0.4, 0.0],
+        "upper": [1.0, 1.0, 0.5],
+        "status": ["active", "active", "eliminated"],
+        "stop": True,
+        "reason": "budget",
+        "differences": differences,
+    }
+    round_ = campaign.plan(0, [0, 1] * 8, [place // 2 for place in range(16)])
+    campaign.finish(round_, [1.0, 0.5] * 8, best=0, **(believed | changes))
+    with campaign.database.reading() as session:
+        return [
+            dict(answer_lines(campaign_status(session, campaign.record, in_full=in_full).answer))
+            for in_full in (True, False)
+        ]
+
+
+def test_an_undecided_answer_says_what_would_settle_it_as_an_estimate(tmp_path):
+    in_full, in_short = undecided(tmp_path)
+    wanted = examples_to_separate(8, 20, gap=0.1, reach=0.2, epsilon=0.0)
+    assert in_full["next"] == (
+        f"about {2 * (wanted - 8)} more comparisons of a and b would separate the two, if their "
+        "difference stays at 0.100 (an estimate from what was observed, not a claim)"
+    )
+    assert "next" not in in_short
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"differences": None},
+        {"reason": "exhausted"},
+        {"stop": False, "reason": "running"},
+        {"claim": {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}},
+    ],
+)
+def test_where_it_cannot_be_reckoned_or_is_settled_nothing_is_said(tmp_path, changes):
+    if changes.get("claim"):
+        changes = changes | {"status": ["best", "eliminated", "eliminated"], "reason": "confident"}
+    for lines in undecided(tmp_path, **changes):
+        assert "next" not in lines
