@@ -8,7 +8,8 @@ from typing import cast
 import numpy as np
 
 from winnow.algorithms.metrics import true_means
-from winnow.algorithms.protocols import Batch, Router, Selector
+from winnow.algorithms.protocols import Batch, Selector
+from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.route.selector import PromptRouter
 from winnow.tasks.simulation.simulate import Run

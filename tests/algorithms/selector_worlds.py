@@ -8,8 +8,9 @@ import numpy as np
 
 from winnow.algorithms.decision import Reason
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.protocols import Batch, Router, Selector, round_rng
+from winnow.algorithms.protocols import Batch, Selector, round_rng
 from winnow.algorithms.registry import create_selector
+from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray
 
 Round = tuple[Batch, FloatArray]

@@ -5,7 +5,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from winnow.algorithms.protocols import Router, Selector
+from winnow.algorithms.protocols import Selector
+from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.tasks.candidates.candidates import build_candidates
