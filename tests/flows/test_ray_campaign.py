@@ -17,6 +17,7 @@ from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.engines.ray import cluster as joining
 from winnow.tasks.engines.ray.cluster import ray_engines
+from winnow.tasks.plugins.extras import ExtraMissing
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +182,7 @@ def test_an_engine_takes_the_gpus_that_its_model_is_spread_over(
 def test_without_ray_the_remedy_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
-        pytest.raises(ClusterUnavailable, match=r"pip install 'winnow-llm\[ray\]'"),
+        pytest.raises(ExtraMissing, match=r"pip install 'winnow-llm\[ray\]'"),
         ray_engines("auto", "auto", engines=1),
     ):
         pass
