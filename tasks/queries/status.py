@@ -128,8 +128,8 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         standing=standing,
     )
     if in_full:
-        beyond, next_step = (read(session, campaign, answer) for read in (beyond_the_benchmark, next_step_of))
-        answer = replace(answer, beyond=beyond, next_step=next_step)
+        beyond = beyond_the_benchmark(session, campaign, answer)
+        answer = replace(answer, beyond=beyond, next_step=next_step_of(session, campaign, answer))
     return CampaignStatus(
         name=campaign.name,
         objective=campaign.objective,
