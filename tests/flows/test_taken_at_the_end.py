@@ -41,7 +41,7 @@ def taken_by_another(campaign):
 
 
 def run(campaign, monkeypatch, flow):
-    monkeypatch.setattr(launch, "run_flow", lambda storage, name, interrupts: flow(campaign))
+    monkeypatch.setattr(launch, "run_flow", lambda storage, name, interrupts, shown: flow(campaign))
     return run_stored_campaign(campaign.database.url, campaign.record.name)
 
 
