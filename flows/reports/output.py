@@ -3,9 +3,28 @@
 import contextlib
 import datetime as dt
 import json
+import os
+import shutil
 import sys
 from decimal import Decimal
-from typing import Any
+from typing import Any, TextIO
+
+BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
+
+
+def terminal_width(file: TextIO) -> int | None:
+    """Columns of the terminal that a file is; None of one that is none."""
+    return shutil.get_terminal_size().columns if file.isatty() else None
+
+
+def wants_colours(file: TextIO) -> bool:
+    """Whether a file is a terminal, and nobody set NO_COLOR."""
+    return file.isatty() and not os.environ.get("NO_COLOR")
+
+
+def coloured(text: str, *codes: str) -> str:
+    """A text that a terminal shows in a colour, or bold."""
+    return f"{''.join(codes)}{text}{PLAIN}"
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON value

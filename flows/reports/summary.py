@@ -1,12 +1,11 @@
 """The answer of a campaign as a block to quote, then what it spent and where everything is."""
 
-import os
 import re
-import shutil
 import sys
 
 from rich.cells import cell_len
 
+from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.urls import shown_url
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.phrases import Line
@@ -16,18 +15,13 @@ from winnow.tasks.queries.status import CampaignStatus
 
 KEY_WIDTH = 10
 
-BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
-
-
 BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!\d{3}(?!\d))")
 """Spaces but those that stand between the thousands of a number."""
 
 
 def print_summary(status: CampaignStatus, storage: str) -> None:
     """Print the answer, what it took, and where everything is: for a terminal if it is read on one."""
-    is_terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if is_terminal else None
-    has_colours = is_terminal and not os.environ.get("NO_COLOR")
+    width, has_colours = terminal_width(sys.stdout), wants_colours(sys.stdout)
     print("\n".join(summary_lines(status, storage, width=width, has_colours=has_colours)))
 
 
@@ -47,7 +41,7 @@ def summary_lines(
         told = hanging(_head(line[0]), line[1], width)
         winner = named_winner(status.answer, line)
         if has_colours and winner is not None:
-            told[0] = told[0].replace(winner, f"{BOLD}{GREEN}{winner}{PLAIN}", 1)
+            told[0] = told[0].replace(winner, coloured(winner, BOLD, GREEN), 1)
         lines += told
     # Commands and addresses stay whole, to be copied.
     return [*lines, *(f"{_head(word)}{said}" for word, said in _where(status, shown_url(storage)))]
@@ -94,7 +88,7 @@ def _title(status: CampaignStatus, has_colours: bool) -> str:
     if found is None:
         return f"{status.name}: {said}"
     if has_colours:
-        found = f"{BOLD}{GREEN if status.answer.is_guaranteed else YELLOW}{found}{PLAIN}"
+        found = coloured(found, BOLD, GREEN if status.answer.is_guaranteed else YELLOW)
     return f"{status.name}: {said}, {found}"
 
 

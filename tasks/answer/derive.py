@@ -1,6 +1,7 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -25,7 +26,7 @@ from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
-from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, held_out_of
+from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
@@ -75,7 +76,7 @@ def answer_of(
     is_open = outcome == "undecided" and reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
     additions = _additions(session, campaign, names) if campaign.objective == "best-mean" else ()
-    return Answer(
+    answer = Answer(
         objective=campaign.objective,
         outcome="waiting" if waits else outcome,
         claim=claim if has_ended else Claim(),
@@ -94,13 +95,13 @@ def answer_of(
         costs=costs_of(campaign.spec["selector"]),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
-        known=_known(session, campaign, names, decision, n_examples, held_out),
         limit=_limit(reason, outcome, stopped_by, budgets),
         servers=servers,
         held_out=held_out,
         certificate=certificate,
         standing=standing,
     )
+    return replace(answer, known=_known(session, campaign, answer))
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:
@@ -231,32 +232,25 @@ def _intervals_if(campaign: CampaignRecord, refuted: Sequence[Assumption]) -> tu
     return ("bradley-terry",) if has_model and "bradley-terry" not in refuted else ()
 
 
-def _known(
-    session: Session,
-    campaign: CampaignRecord,
-    names: Sequence[str],
-    decision: DecisionRecord | None,
-    n_examples: int,
-    held_out: HeldOut | None,
-) -> frozenset[str]:
-    """Which candidates were scored on every example, in duels against everybody that is left.
+def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozenset[str]:
+    """Which of those that are spoken of were scored on every example, in duels against everybody left.
 
     An interval without width does not say so: its two ends may meet because it missed the mean. But of one
     that has a width nothing is known exactly, so that its candidate need not be counted.
     """
-    if campaign.objective not in ("best-mean", "best-duel") or decision is None or decision.best is None:
+    if answer.objective not in ("best-mean", "best-duel"):
         return frozenset()
-    left = {name for name, status in zip(names, decision.status, strict=True) if status != "dropped"}
-    wanted = n_examples + (0 if held_out is None else held_out.scored)
+    spoken_of = {answer.best, *answer.top, answer.runner_up and answer.runner_up.name}
+    left = {each.name for each in answer.candidates if each.status != "dropped"}
+    wanted = answer.n_examples + (0 if answer.held_out is None else answer.held_out.scored)
 
     def is_known(name: str) -> bool:
         scored = paired_views.scored_examples(session, campaign.id, name)
-        rivals = left - {name} if campaign.objective == "best-duel" else {None}
+        rivals = left - {name} if answer.objective == "best-duel" else {None}
         return all(scored.get(rival) == wanted for rival in rivals)
 
-    ends = zip(names, decision.lower, decision.upper, strict=True)
-    points = {name for name, lower, upper in ends if lower is not None and lower == upper}
-    return frozenset(name for name in points if is_known(name))
+    points = {each.name for each in answer.candidates if each.lower is not None and each.lower == each.upper}
+    return frozenset(name for name in points & spoken_of if is_known(name))
 
 
 def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:

@@ -119,7 +119,8 @@ class Answer:
     refuted: tuple[Assumption, ...] = ()
     """What the method took for granted until the outcomes refuted it."""
     known: frozenset[str] = frozenset()
-    """Candidates of which all was scored that their estimates are of, so that these are no estimates."""
+    """Of the best candidates and the runner-up, those that were scored on everything, so that nothing about
+    them is an estimate."""
     limit: Spending | None = None
     """The spent limit without which more would be known."""
     held_out: HeldOut | None = None

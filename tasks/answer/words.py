@@ -1,6 +1,7 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
-from winnow.tasks.answer.beyond import LEVEL, Beyond
+from winnow.tasks.answer.beyond import LEVEL
+from winnow.tasks.answer.beyond_words import beyond_lines
 from winnow.tasks.answer.certificate_words import certificate_lines
 from winnow.tasks.answer.gate_words import gate_headline, gate_lines
 from winnow.tasks.answer.held_out_words import held_out_lines
@@ -18,7 +19,6 @@ from winnow.tasks.answer.phrases import (
     held,
     list_of,
     out_lines,
-    percent,
     spent,
 )
 from winnow.tasks.answer.policy_words import policy_lines
@@ -66,7 +66,7 @@ def _lines(answer: Answer) -> list[Line]:
     if answer.standing is not None:
         return policy_lines(answer, answer.standing)
     if answer.baseline is not None:
-        return [*gate_lines(answer), *_beyond(answer)]
+        return [*gate_lines(answer), *beyond_lines(answer)]
     lines = [
         *_who(answer),
         *_cheapest(answer),
@@ -79,7 +79,7 @@ def _lines(answer: Answer) -> list[Line]:
         *_next(answer),
     ]
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
-    return [*lines, *_beyond(answer)]
+    return [*lines, *beyond_lines(answer)]
 
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
@@ -322,31 +322,3 @@ def _next(answer: Answer) -> list[Line]:
             f"their difference stays at {found.gap:.3f} (an estimate from what was observed, not a claim)",
         )
     ]
-
-
-def _beyond(answer: Answer) -> list[Line]:
-    found = answer.beyond
-    if found is None:
-        return []
-    pair = f"{found.winner} and {found.rival}"
-    if found.joined is not None:
-        why = f"{found.joined} joined after scores on these examples had been seen"
-        return [("beyond", f"nothing follows for new examples: {why}")]
-    if not found.is_sample:
-        why = f"the examples that were scored for both {pair} were chosen and are no random sample"
-        return [("beyond", f"nothing follows for new examples: {why}")]
-    if found.difference is None:
-        few = f"only {found.n} examples were scored for both {pair}{_left_out(found)}"
-        return [("beyond", f"nothing follows for new examples: {few}")]
-    between = f"between {found.lower:.3f} and {found.upper:.3f}"
-    if answer.objective == "best-duel":
-        said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
-    else:
-        said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
-    sample = f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}"
-    sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
-    return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]
-
-
-def _left_out(found: Beyond) -> str:
-    return f"; {found.left_out} comparisons without an outcome are left out" if found.left_out else ""

@@ -6,7 +6,8 @@ import pytest
 from report_campaigns import Elements, crowded_campaign, page_of, scored_campaign
 from stored_campaigns import new_database, store_campaign
 
-from winnow.flows.reports.summary import GREEN, PLAIN, hanging, print_summary, summary_lines
+from winnow.flows.reports.output import GREEN, PLAIN
+from winnow.flows.reports.summary import hanging, print_summary, summary_lines
 from winnow.tasks.answer.block import block_lines, cost, named_winner
 from winnow.tasks.answer.words import headline
 from winnow.tasks.queries.status import campaign_status
@@ -122,3 +123,11 @@ def test_nothing_is_said_to_be_saved_where_all_was_asked(decided):
     totals = {"answered": 1_500, "rounds": 3, "grid": 1_500}
     assert cost(decided.answer, totals) == "1 500 comparisons in 3 rounds: 100.0% of the full grid of 1 500"
     assert cost(decided.answer, totals | {"grid": 0}) == "1 500 comparisons in 3 rounds"
+
+
+@pytest.mark.parametrize("outcome", [None, "undecided", "failed"])
+def test_nothing_is_said_to_be_saved_without_an_answer(decided, outcome):
+    totals = {"answered": 150, "rounds": 3, "grid": 1_500}
+    assert cost(decided.answer, totals).endswith("10.0% of the full grid of 1 500 (90.0% saved)")
+    open_ = replace(decided.answer, outcome=outcome)
+    assert cost(open_, totals) == "150 comparisons in 3 rounds: 10.0% of the full grid of 1 500"

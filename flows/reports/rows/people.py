@@ -15,6 +15,7 @@ from typing import TextIO
 
 from rich.cells import cell_len
 
+from winnow.flows.reports.output import BOLD, GREEN, coloured, terminal_width, wants_colours
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.queries.printable import printable
 
@@ -28,7 +29,6 @@ GAP = "  "
 MOST_RECORDS = 20
 """Rows that are shown one below the other where a table is too wide; of more, only the first columns are."""
 
-BOLD, GREEN, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[0m"
 PAGER_OPTIONS = "FRX"
 """For `less`, where nobody set options of their own: no pager for a single screen, colours, and it stays."""
 
@@ -86,13 +86,9 @@ def print_table(rows: Sequence[Mapping[str, Cell]], file: TextIO, *, all_columns
         file: A terminal gets a table of its width, coloured unless NO_COLOR is set; all else every column.
         all_columns: Leave no column out, as each was asked for by name.
     """
-    if not file.isatty():
-        file.writelines(f"{line}\n" for line in table_lines(rows, None))
-        return
-    size = shutil.get_terminal_size()
-    has_colours = not os.environ.get("NO_COLOR")
-    lines = table_lines(rows, size.columns, has_colours=has_colours, all_columns=all_columns)
-    if len(lines) < size.lines:
+    width, has_colours = terminal_width(file), wants_colours(file)
+    lines = table_lines(rows, width, has_colours=has_colours, all_columns=all_columns)
+    if width is None or len(lines) < shutil.get_terminal_size().lines:
         file.writelines(f"{line}\n" for line in lines)
     else:
         os.environ.setdefault("LESS", PAGER_OPTIONS)
@@ -130,8 +126,10 @@ def table_lines(
         for row in range(-1, len(rows))
     ]
     if has_colours:
-        best = [row.get("best") is True for row in rows]
-        lines = [_coloured(lines[0], BOLD), *map(_in_green, lines[1:], best)]
+        lines[0] = coloured(lines[0], BOLD)
+        for number, row in enumerate(rows, 1):
+            if row.get("best") is True:
+                lines[number] = coloured(lines[number], GREEN)
     if left_out := ", ".join(column.name for column in columns[len(shown) :]):
         lines.append(f"not shown: {left_out}; --columns NAME,... or --format csv shows them")
     return lines
@@ -220,11 +218,3 @@ def _shortened(text: str, most: int) -> str:
         kept -= 1
         short = f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
     return short
-
-
-def _in_green(line: str, is_best: bool) -> str:
-    return _coloured(line, GREEN) if is_best else line
-
-
-def _coloured(line: str, colour: str) -> str:
-    return f"{colour}{line}{PLAIN}"

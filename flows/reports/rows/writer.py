@@ -7,6 +7,7 @@ or a moment is written alike wherever the rows come from.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -50,10 +51,10 @@ def print_rows(
     if format_ == "parquet":
         _write_parquet(typed, output, view)
     elif format_ == "table":
-        with _opened(output) as file:
+        with nullcontext(sys.stdout) if output is None else _new(output) as file:
             print_table(list(typed), file, all_columns=bool(columns))
     elif output is not None:
-        with output.open("w", encoding="utf-8", newline="") as file:
+        with _new(output) as file:
             file.writelines(_lines(typed, format_))
     else:
         shown = _shown(format_)
@@ -83,7 +84,7 @@ def write_file(
 
         write_parquet(path, kinds(first), found)
     else:
-        with path.open("w", encoding="utf-8", newline="") as file:
+        with _new(path) as file:
             file.writelines(_lines(found, format_))
     return counted.number
 
@@ -150,16 +151,5 @@ def _shown(format_: Format) -> Callable[[str], str]:
     return printable if format_ == "csv" else escaped
 
 
-class _opened:
-    """Standard output, or a file that is closed again."""
-
-    def __init__(self, output: Path | None) -> None:
-        self._file: TextIO = sys.stdout if output is None else output.open("w", encoding="utf-8", newline="")
-        self._is_own = output is not None
-
-    def __enter__(self) -> TextIO:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_own:
-            self._file.close()
+def _new(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="")
