@@ -7,6 +7,7 @@ import contextlib
 from pathlib import Path
 
 from winnow.flows.reports.output import tell
+from winnow.tasks.queries.printable import one_line
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 DEFAULT_FILE = Path("winnow.db")
@@ -33,5 +34,5 @@ def to_read(storage: str) -> str:
         return storage
     if noted in ("", DEFAULT_STORAGE):
         return storage
-    tell(f"reading {noted}, which was last used here; --storage URL names another")
+    tell(f"reading {one_line(noted)}, which was last used here; --storage URL names another")
     return noted

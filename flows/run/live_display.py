@@ -76,7 +76,7 @@ class LiveProgress(Tally):
         """How long the rest of the budget takes at the present rate; the campaign may well end before."""
         if not counts_comparisons or self.rate <= 0.0:
             return ""
-        return f", at most {duration(left / self.rate)} more"
+        return f", at this rate at most {duration(left / self.rate)} more"
 
     def _table(self, campaign: CampaignSession, decision: Decision, width: int) -> list[Text]:
         objective = campaign.checked.spec.objective

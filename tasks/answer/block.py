@@ -5,7 +5,7 @@ from typing import Any
 
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
-from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.answer.words import answer_lines, badge
 from winnow.tasks.campaign.budget import amount
 
 NAMING = ("winner", "best", "certified")
@@ -31,8 +31,8 @@ def cost(answer: Answer, totals: Mapping[str, Any]) -> str:
     if not grid:
         return spent
     share = totals["answered"] / grid
-    # A stream, or duels that meet an example again, may take more than its grid.
-    saved = f" ({1.0 - share:.1%} saved)" if share < 1.0 else ""
+    # Nothing is saved without an answer. A stream, or duels that meet an example again, may exceed the grid.
+    saved = f" ({1.0 - share:.1%} saved)" if share < 1.0 and badge(answer) is not None else ""
     return f"{spent}: {share:.1%} of the full grid of {amount(grid)}{saved}"
 
 

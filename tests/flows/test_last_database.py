@@ -49,6 +49,15 @@ def test_what_writes_does_not_go_by_the_note(tmp_path, monkeypatch):
     assert "winnow.db" in one_message(result)
 
 
+def test_a_note_of_others_cannot_command_a_terminal(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    NOTE.parent.mkdir()
+    NOTE.write_text("sqlite:///a\x1b[2J\n\x9b31m.db")
+    said = winnow(tmp_path, "list").stderr
+    assert said.startswith("reading sqlite:///a")
+    assert all(character.isprintable() or character == "\n" for character in said)
+
+
 def test_a_password_is_not_noted_and_a_note_of_no_use_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     remember("postgresql+psycopg://me:secret@server/results")
