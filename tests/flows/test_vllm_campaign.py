@@ -61,7 +61,7 @@ def start_loaded(model, settings):
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory):
+def engine(vllm_imports, tmp_path_factory):
     weights = save_tiny_llama(tmp_path_factory.mktemp("one"), seed=1)
     reference = ModelRef(name="one", provider="vllm", model=str(weights), model_args=MODEL_ARGS)
     with closing(VllmEngine(reference, EngineSettings(log_folder=tmp_path_factory.mktemp("logs")))) as engine:

@@ -119,8 +119,10 @@ class ForkServer:
             for stream in (1, 2):
                 os.dup2(log, stream)
             os.close(log)
-            for each in (self._control, self._ended, self._wakes, *self._workers.values()):
-                each.close()
+            for socket_ in (self._control, self._ended, self._wakes):
+                socket_.close()
+            for other in self._workers.values():
+                other.close()
             os.chdir(request["folder"])
             said.send({"pid": os.getpid()})
             said.close()

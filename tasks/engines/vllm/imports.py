@@ -1,11 +1,11 @@
 """What vLLM's processes import, imported once for all that a block starts."""
 
 from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 
 from winnow.tasks.engines.subprocess.fork_server import forking
 from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.spec.campaign import CampaignSpec
 
 LOG = "vllm-imports.log"
@@ -23,6 +23,10 @@ def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContex
     """
     if spec.execution.cluster is not None:
         return nullcontext()
-    at_once = at_once and any(model.provider == "vllm" for model in spec.models) and bool(find_spec("vllm"))
+    at_once = (
+        at_once
+        and any(model.provider == "vllm" for model in spec.models)
+        and missing_for("vllm", "vLLM") is None
+    )
     log = Path(spec.execution.log_folder) / spec.name / LOG
     return forking(WORKER, log=log, environment=WORKER_ENVIRONMENT, at_once=at_once)
