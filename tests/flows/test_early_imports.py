@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from process_commands import command_of
 from waiting import eventually
 
 from winnow.flows.run import early_imports
@@ -38,7 +39,7 @@ def _nothing_to_import(tmp_path, monkeypatch):
 
 
 def servers():
-    return [each for each in psutil.Process().children() if "imports_of_early" in each.cmdline()]
+    return [each for each in psutil.Process().children() if "imports_of_early" in command_of(each)]
 
 
 def approved(**changes):

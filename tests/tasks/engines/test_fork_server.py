@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from process_commands import command_of
 from test_worker_process import gone
 from waiting import PATIENCE_S, eventually
 
@@ -61,10 +62,7 @@ def servers():
 
 
 def is_server(process):
-    try:
-        return any(each.endswith("fork_server_side") for each in process.cmdline())
-    except psutil.NoSuchProcess:
-        return False
+    return any(word.endswith("fork_server_side") for word in command_of(process))
 
 
 def test_two_workers_share_the_imports_of_one_server_and_nothing_else(held, start, tmp_path):
