@@ -88,7 +88,7 @@ bench-errors: install ## How often proven answers are wrong, in adversarial worl
 bench-storage: install ## Measure ten million comparisons in SQLite and PostgreSQL: make bench-storage COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.storage --out $(BENCH_OUT) --comparisons $(COMPARISONS)
 
-bench-loads: install ## Count loads with more models than places, planned and in the naive order.
+bench-loads: install ## Count loads with more models than places, planned and naive, and time them with vLLM imported once or by each.
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.loads --out $(BENCH_OUT)
 
 bench-harness: install ## Time to the winner beside lm-eval: make bench-harness LM_EVAL=python.
