@@ -29,6 +29,7 @@ IMPORT_SECONDS = 600.0
 SEND_SECONDS = 60.0
 LOOK_PERIOD = 0.5  # seconds between looks at whether a silent server lives
 END_SECONDS = 5.0
+GOING_SECONDS = 1.0  # a socket closes a moment before its process ends
 
 
 class NoFork(Exception):
@@ -72,10 +73,13 @@ class ForkServer:
         """Its process id."""
         return self._process.pid
 
-    @property
-    def is_gone(self) -> bool:
-        """Whether it has ended."""
-        return self._process.poll() is not None
+    def is_gone(self, patience: float = 0.0) -> bool:
+        """Whether it has ended, or does within so many seconds."""
+        try:
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def fork(
         self, link: socket.socket, log: BinaryIO, environment: Mapping[str, str], forced: Collection[str]
@@ -94,9 +98,9 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         ours.settimeout(SEND_SECONDS)
         report = Channel(ours)
-        request = {"environment": dict(environment), "forced": sorted(forced), "folder": os.getcwd()}
         try:
             with theirs:
+                request = {"environment": dict(environment), "forced": sorted(forced), "folder": os.getcwd()}
                 socket.send_fds(self._control, [b"f"], [link.fileno(), log.fileno(), theirs.fileno()])
             report.send(request)
             pid = self._pid_from(report)
@@ -124,7 +128,7 @@ class ForkServer:
                 return int(report.receive(LOOK_PERIOD)["pid"])
             except TimeoutError:
                 # A process that we forked may hold a copy of the server's end.
-                if self.is_gone or time.monotonic() > deadline:
+                if self.is_gone() or time.monotonic() > deadline:
                     raise
 
 
@@ -143,17 +147,27 @@ class _Holding:
     def server(self) -> ForkServer | None:
         """The running server, which is started where there is none; None if that was of no use before."""
         with self._lock:
-            if self._server is not None and self._server.is_gone:
+            if self._server is not None and self._server.is_gone():
                 self._lose(self._server, "it has ended")
             if self._server is None and not self._is_hopeless:
                 self._server = ForkServer(self._module, log=self._log, environment=self._environment)
             return self._server
 
-    def lose(self, server: ForkServer, why: str) -> None:
-        """End a server that gave no worker."""
+    def refused(self, server: ForkServer, error: NoFork) -> None:
+        """Note that a server gave no worker; if it is stuck, end it with all that it forked."""
+        is_gone = server.is_gone(GOING_SECONDS)
         with self._lock:
-            if server is self._server:
-                self._lose(server, why)
+            if server is not self._server:
+                return
+            if is_gone or isinstance(error.__cause__, TimeoutError):
+                self._lose(server, str(error))
+            else:
+                LOGGER.warning(
+                    "an engine could not be forked and imports for itself (%s); see %s",
+                    error,
+                    server.log,
+                    extra={"event": "not_forked"},
+                )
 
     def close(self) -> None:
         """End the server, if there is one."""
@@ -226,5 +240,5 @@ def forked(
     try:
         return server.fork(link, log, environment, forced)
     except NoFork as error:
-        holding.lose(server, str(error))
+        holding.refused(server, error)
         return None

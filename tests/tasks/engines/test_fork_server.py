@@ -175,6 +175,24 @@ def test_a_server_that_cannot_import_is_told_of_once_and_done_without(start, mon
     assert (tmp_path / "server.log").read_text().count("ValueError: no such library") == 1
 
 
+def test_a_worker_that_cannot_be_forked_imports_for_itself_and_the_others_go_on(
+    held, start, monkeypatch, tmp_path, caplog
+):
+    other = start("one")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    worker = start("two")
+    worker.send({"print": "here"})
+    worker.receive(PATIENCE_S)
+    assert psutil.Process(worker.pid).ppid() == os.getpid()
+    assert look(other)["parent"] == servers()[0].pid
+    [record] = caplog.records
+    assert record.getMessage().startswith(
+        "an engine could not be forked and imports for itself (FileNotFound"
+    )
+
+
 def test_blocks_share_a_server_that_is_gone_after_the_last_with_all_it_forked(start, tmp_path):
     with holding(tmp_path):
         with holding(tmp_path / "other"):
