@@ -9,7 +9,7 @@ from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.chat.template_files import own_template
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import ADAPTING, REMOTE, provider_names
+from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec
 from winnow.tasks.spec.suggestions import unknown_name
@@ -118,7 +118,8 @@ def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
             )
         return
     folder = Path(model.model)
-    if model.chat and template is None and folder.is_dir() and own_template(folder) is None:
+    needs_one = model.chat and template is None and model.provider in PROVIDERS  # a plug-in may have its own
+    if needs_one and folder.is_dir() and own_template(folder) is None:
         raise SpecError(
             f"the checkpoint in {folder} has no chat template; set chat: false, name a chat_template, or "
             "choose a checkpoint trained to chat",

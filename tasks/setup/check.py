@@ -11,6 +11,7 @@ from winnow.tasks.data.datasets import Dataset, Example, load_dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.template_files import own_template, why_refused
 from winnow.tasks.engines.pool.sharing import devices_wanted
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.registry import CLASSES
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
@@ -124,10 +125,11 @@ def _try_chats(checked: ResolvedCampaign) -> None:
     example = checked.dataset.examples[0]
     for each in {each.names[:2]: each for each in checked.candidates}.values():
         folder, prompt = Path(each.model.model), each.prompt(example.fields, example.key)
-        if isinstance(prompt, str) or not folder.is_dir() or missing_for("local", "a chat template"):
+        template = each.model.chat_template or own_template(folder)
+        is_known = template is not None and each.model.provider not in REMOTE
+        if isinstance(prompt, str) or not is_known or missing_for("local", "a chat template"):
             continue
-        template = each.model.chat_template or own_template(folder) or ""
-        if why := why_refused(template, folder, prompt, each.model.chat_template_args):
+        if why := why_refused(str(template), folder, prompt, each.model.chat_template_args):
             numbers = [number for number, one in enumerate(checked.spec.prompts) if one.name == each.names[1]]
             raise SpecError(
                 f"the chat template of model '{each.model.name}' does not take this prompt: {why}; write the "

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 Role = Literal["system", "user", "assistant"]
@@ -29,6 +30,16 @@ def as_stored(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
     return "[" + ",\n ".join(json.dumps(each._asdict(), ensure_ascii=False) for each in prompt) + "]"
+
+
+def from_stored(text: str) -> tuple[Message, ...]:
+    """The messages of a prompt as `as_stored` wrote it; a text is the one message of a user."""
+    if text.startswith('[{"role": '):
+        with suppress(ValueError, TypeError, KeyError):
+            messages = tuple(Message(each["role"], each["content"]) for each in json.loads(text))
+            if as_stored(messages) == text:
+                return messages
+    return (Message("user", text),)
 
 
 def words_of(prompt: Prompt) -> str:
