@@ -124,7 +124,7 @@ def test_comparisons_are_filtered_and_found(tmp_path):
     assert "No comparison is like this." in texts(search.set_value("nowhere").run())
 
 
-def test_a_duel_is_shown_with_both_texts_and_every_game(tmp_path):
+def test_a_duel_is_shown_with_both_texts_and_every_judgment(tmp_path):
     duelled_campaign(tmp_path)
     page = shown("comparisons_page")
     page.main.text_input[0].set_value("letters-0-0-a").run()
