@@ -10,12 +10,13 @@ from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.candidates.prompts import GUARDED, PromptTemplate, as_record
-from winnow.tasks.candidates.server_keys import SERVER_KEYS
+from winnow.tasks.candidates.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.candidates.templates import Template, compile_template
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import (
     CampaignSpec,
@@ -180,6 +181,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
             path="models",
         )
     _refuse_chats_without_chat(spec, candidates)
+    _refuse_open_chats(spec, candidates)
     return candidates
 
 
@@ -201,6 +203,20 @@ def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidat
                 f"is for models that chat, and model '{each.model.name}' does not; set chat: true for it, or "
                 f"exclude {{model: {each.model.name}, prompt: {prompt.name}}}",
                 path=f"prompts[{places[prompt.name]}].{key}",
+            )
+
+
+def _refuse_open_chats(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
+    """OpenAI's own server is known to begin an answer anew; others are asked before they are judged."""
+    for each in candidates:
+        is_openai = each.model.provider in REMOTE and is_openais_own(each.model.model_base_url)
+        if is_openai and each.template.is_continued:
+            places = [at for at, prompt in enumerate(spec.prompts) if prompt.name == each.names.prompt]
+            raise SpecError(
+                f"OpenAI's own server does not go on from what the assistant says, and model "
+                f"'{each.model.name}' is asked there; end messages with the user, or exclude "
+                f"{{model: {each.model.name}, prompt: {each.names.prompt}}}",
+                path=f"prompts[{places[0]}].messages",
             )
 
 

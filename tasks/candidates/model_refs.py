@@ -1,9 +1,8 @@
 """From a model in a spec, a candidate's or a judge's, to what an engine is asked for."""
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in, key_variable
+from winnow.tasks.candidates.server_keys import is_openais_own, key_in, key_variable
 from winnow.tasks.engines.adapters import adapter_rank
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.chat.template_files import own_template
@@ -109,9 +108,8 @@ def _template(path: str, place: str) -> str:
 def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
     """Refuse a model that is to chat and cannot, and one that can do nothing else and is not to."""
     if model.provider in REMOTE:
-        server = urlsplit(model.model_base_url or OPENAI_URL).hostname
-        is_openai = server == urlsplit(OPENAI_URL).hostname
-        if is_openai and not model.chat and not any(each in model.model for each in COMPLETING):
+        completes = any(each in model.model for each in COMPLETING)
+        if is_openais_own(model.model_base_url) and not (model.chat or completes):
             raise SpecError(
                 f"OpenAI's own server has {model.model} for chats alone; set chat: true",
                 path=f"{place}.chat",

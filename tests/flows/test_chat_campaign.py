@@ -126,6 +126,22 @@ def test_every_text_is_the_answer_to_what_its_candidate_asks(whole):
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+def test_an_export_tells_messages_and_reasoning_apart(whole, tmp_path):
+    out = tmp_path / "out"
+    assert winnow(whole, "export", "survivor", str(out), "--only", "inspect").returncode == 0
+    logs = [json.loads(path.read_text()) for path in (out / "inspect").iterdir()]
+    found = {log["eval"]["task_args"]["candidate"]: log["samples"][0] for log in logs}
+    turns = found["two/turns/warm"]
+    asked = ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [each["role"] for each in turns["messages"]] == [*asked, "assistant"]
+    assert turns["input"] == turns["messages"][:-1]
+    reasoning, text = turns["messages"][-1]["content"]
+    assert (reasoning["type"], text) == ("reasoning", {"type": "text", "text": ""})
+    plain = found["one/plain/warm"]
+    assert plain["input"] == plain["messages"][0]["content"]
+    assert len(plain["messages"]) == 2
+
+
 def test_a_file_of_solved_examples_that_changed_is_noticed(whole, tmp_path):
     folder = tmp_path / "changed"
     spec = written(folder)

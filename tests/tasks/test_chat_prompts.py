@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from tiny_models import save_tiny_llama
@@ -283,6 +284,22 @@ def test_what_only_chats_at_openai_is_not_asked_for_completions(campaign_file, m
     )
     assert check("gpt-3.5-turbo-instruct").models[2].model == "gpt-3.5-turbo-instruct"
     assert check("gpt-x, chat: true").models[2].chat
+
+
+def test_openais_own_server_is_not_asked_to_go_on_from_what_the_assistant_says(campaign_file, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    far = "".join(f"  - {{name: {name}, provider: openai, model: gpt-x, chat: true}}\n" for name in "ab")
+    written = "{name: p, messages: [{role: user, content: x}, {role: assistant, content: y}]}"
+    path = Path(campaign_file(*in_place_of_plain(written)))
+    before, _, rest = path.read_text().partition("models:\n")
+    _, _, after = rest.partition("prompts:\n")
+    path.write_text(f"{before}models:\n{far}prompts:\n{after}")
+    with pytest.raises(SpecError) as caught:
+        check_campaign(load_spec(path))
+    said = (
+        "prompts[0].messages: OpenAI's own server does not go on from what the assistant says, and model 'a'"
+    )
+    assert str(caught.value).startswith(said)
 
 
 SHOTS = [Example(key=f"k{i}", fields={"input": f"{i}+{i}"}, targets=(str(2 * i), "x")) for i in range(9)]
