@@ -24,6 +24,7 @@ from winnow.tasks.answer.model import (
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
+from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
 from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
@@ -93,6 +94,7 @@ def answer_of(
         baseline=baseline,
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
+        judges=_judges(campaign),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
         limit=_limit(reason, outcome, stopped_by, budgets),
@@ -102,6 +104,14 @@ def answer_of(
         standing=standing,
     )
     return replace(answer, known=_known(session, campaign, answer))
+
+
+def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
+    """The models that score outputs, by name."""
+    if campaign.objective == "best-duel":
+        return ()
+    models = judge_entries(campaign.spec.get("judge"))
+    return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:

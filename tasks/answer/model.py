@@ -112,6 +112,8 @@ class Answer:
     """How many of the best are looked for."""
     costs: Mapping[str, float] | None = None
     """What each candidate costs, where the cheapest that is good enough is looked for."""
+    judges: tuple[str, ...] = ()
+    """The models that score outputs; empty where none does."""
     servers: tuple[CanaryChange, ...] = ()
     """Served models that were found to have changed."""
     intervals_if: tuple[Assumption, ...] = ()

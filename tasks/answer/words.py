@@ -57,7 +57,7 @@ def subject(answer: Answer) -> str:
 
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
-    return _said_once(_lines(answer), answer)
+    return _said_once([*_lines(answer), *_judge_lines(answer)], answer)
 
 
 def _lines(answer: Answer) -> list[Line]:
@@ -80,6 +80,13 @@ def _lines(answer: Answer) -> list[Line]:
     ]
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
     return [*lines, *beyond_lines(answer)]
+
+
+def _judge_lines(answer: Answer) -> list[Line]:
+    """What a score is where a model gives it: all that is claimed is claimed of these scores."""
+    if not answer.judges:
+        return []
+    return [("judge", f"every score is what {list_of(answer.judges)} said of an output by the file's rubric")]
 
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:

@@ -64,6 +64,11 @@ class _Combination(ABC):
             try_out(part)
 
     @property
+    def parts(self) -> Sequence[Judge]:
+        """The judges that are combined, made."""
+        return self._parts
+
+    @property
     def models(self) -> Sequence[ModelRef]:
         """See `Judge`."""
         return tuple(chain.from_iterable(map(models_of, self._parts)))

@@ -106,7 +106,8 @@ def _games(row: Row, games: Sequence[Row]) -> None:
     if not games:
         return
     st.subheader("Games")
-    st.caption("Each call of a model that judged. Swapped: the second candidate's answer was shown first.")
+    swapped = " Swapped: the second candidate's answer was shown first." if row["candidate_b"] else ""
+    st.caption(f"Each call of a model that judged.{swapped}")
     for column, game in zip(_columns(len(games)), games, strict=True):
         with column, st.container(border=True):
             show_soft(game_line(row, game), key=f"game-{game['number']}")
@@ -129,4 +130,5 @@ def game_line(row: Row, game: Row) -> str:
         if game["verdict"] is None
         else ending({**row, "outcome": game["verdict"]})
     )
-    return f"{game['judge']}, {game['placement']}{again}: {verdict}"
+    placement = f", {game['placement']}" if row["candidate_b"] else ""
+    return f"{game['judge']}{placement}{again}: {verdict}"

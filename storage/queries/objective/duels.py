@@ -84,7 +84,7 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
 
 
 def games(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Every call of a model that judges, with its reply, in order."""
+    """Each call of a model that judges, with its reply, in order; single outputs have no `candidate_b`."""
     reply = aliased(Generation)
     rows = (
         select(
@@ -104,7 +104,7 @@ def games(session: Session, campaign_id: int) -> Iterator[Row]:
         .join(Comparison, Comparison.id == Game.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .join(A, A.id == Comparison.candidate_a_id)
-        .join(B, B.id == Comparison.candidate_b_id)
+        .outerjoin(B, B.id == Comparison.candidate_b_id)
         .outerjoin(reply, reply.id == Game.generation_id)
         .outerjoin(Prompt, Prompt.id == reply.prompt_id)
         .where(Round.campaign_id == campaign_id)

@@ -165,9 +165,7 @@ class Rater:
         return ReadReply(call=call, score=self.points.scores[label])
 
     def _combined(self, readings: Sequence[ReadReply]) -> Verdict:
-        opinions = [
-            self._opinion([each for each in readings if each.call.judge == judge.id]) for judge in self.judges
-        ]
+        opinions = [self._opinion(judge.id, readings) for judge in self.judges]
         note = "; ".join(
             f"{judge.id}: {found if isinstance(found, str) else self.points.shown(found)}"
             for judge, found in zip(self.judges, opinions, strict=True)
@@ -186,3 +184,12 @@ class Rater:
         if scores:
             return aggregate(scores, self.aggregation, self.points)
         return next(reading.reason for reading in last.values() if reading.reason is not None)
+
+
+def raters(judge: object) -> Iterator[Rater]:
+    """The model judges within a judge: itself, or those in it and its parts."""
+    if isinstance(judge, Rater):
+        yield judge
+    for inner in (getattr(judge, "inner", None), *getattr(judge, "parts", ())):
+        if inner is not None:
+            yield from raters(inner)
