@@ -24,6 +24,7 @@ from winnow.tasks.answer.model import (
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
+from winnow.tasks.campaign.reuse import NO_STORED_TEXT
 from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
@@ -31,6 +32,7 @@ from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
+from winnow.tasks.spec.reuse import ONLY
 
 
 def answer_of(
@@ -95,6 +97,7 @@ def answer_of(
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
         judges=_judges(campaign),
+        stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
         limit=_limit(reason, outcome, stopped_by, budgets),
@@ -112,6 +115,15 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
         return ()
     models = judge_entries(campaign.spec.get("judge"))
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
+
+
+def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:
+    """How many comparisons had a text, of how many, where none is made."""
+    if campaign.execution["reuse"] != ONLY:
+        return None
+    by_reason = unscored_views.by_reason(session, campaign.id)
+    told = sum(by_reason.values())
+    return told - by_reason.get(NO_STORED_TEXT, 0), told
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:

@@ -57,7 +57,7 @@ def subject(answer: Answer) -> str:
 
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
-    return _said_once([*_lines(answer), *_judge_lines(answer)], answer)
+    return _said_once([*_lines(answer), *_judge_lines(answer), *_stored_lines(answer)], answer)
 
 
 def _lines(answer: Answer) -> list[Line]:
@@ -87,6 +87,23 @@ def _judge_lines(answer: Answer) -> list[Line]:
     if not answer.judges:
         return []
     return [("judge", f"every score is what {list_of(answer.judges)} said of an output by the file's rubric")]
+
+
+def _stored_lines(answer: Answer) -> list[Line]:
+    """What an answer covers that rests on stored texts alone."""
+    if answer.stored_texts is None:
+        return []
+    had, asked = answer.stored_texts
+    if had == asked:
+        return [("texts", f"all {asked} comparisons are of stored texts, and none was made")]
+    return [
+        (
+            "texts",
+            f"stored ones alone: {asked - had} of {asked} comparisons have none. What these would have "
+            "scored is taken to be whatever is worst for the claim; who has texts follows from scores that "
+            "another judge gave, so that a mean over them is no estimate of the mean on all examples",
+        )
+    ]
 
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
