@@ -80,7 +80,7 @@ def score_losses(
     return comparisons
 
 
-def _labels(campaign: CampaignSession, round_: RoundRecord) -> dict[int, Sequence[str]]:
+def _labels(campaign: CampaignSession, round_: RoundRecord) -> Mapping[int, Sequence[str]]:
     """The label of each example of a round; raises `LabelMissing`."""
     with campaign.database.reading() as session:
         known = labels.targets(session, campaign.record.dataset_id, sorted(set(round_.examples)))
