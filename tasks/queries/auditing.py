@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.admin.audit import (
     RecordedComparison,
     RecordedExample,
-    RecordedGame,
+    RecordedJudgment,
     RecordedText,
     recorded_comparisons,
 )
@@ -27,7 +27,7 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply
 from winnow.tasks.judges.asking.calls import Reply as ScoreReply
-from winnow.tasks.judges.pairwise.protocol import GameCall, GameReply, PairJudge, Reply
+from winnow.tasks.judges.pairwise.protocol import JudgmentCall, JudgmentReply, PairJudge, Reply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of
 from winnow.tasks.judges.registry import create_judge, judge_code
@@ -106,10 +106,10 @@ class _Auditor:
                 continue
             if wrong is not None:
                 yield self._finding(comparison, name, wrong)
-        if comparison.games:
+        if comparison.judgments:
             is_duel = len(comparison.candidates) == 2
             try:
-                for wrong in (self._wrong_games if is_duel else self._wrong_calls)(comparison):
+                for wrong in (self._wrong_judgments if is_duel else self._wrong_calls)(comparison):
                     yield self._finding(comparison, both, wrong)
             except _Unchecked as error:
                 yield self._finding(comparison, both, str(error), is_wrong=False)
@@ -142,12 +142,12 @@ class _Auditor:
                 raise _Unchecked(f"the candidate cannot be read: {_said(error)}") from error
         return self._candidates[arm]
 
-    def _wrong_games(self, comparison: RecordedComparison) -> Iterator[str]:
+    def _wrong_judgments(self, comparison: RecordedComparison) -> Iterator[str]:
         """What is wrong with the calls of a duel's judge, which is asked for them again."""
         judge, example = self._pair_judge(), _known(comparison.example)
         answers = [text.text for text in comparison.texts if text is not None]
         if len(answers) < 2:
-            yield "it has games, and lacks an answer that they could be about"
+            yield "it has judgments, and lacks an answer that they could be about"
             return
         seed = duel_seed(self._campaign.seed, comparison.round_number, comparison.position)
         shown = Example(key=example.key, fields=example.fields, targets=tuple(example.targets))
@@ -155,18 +155,21 @@ class _Auditor:
             duel = duel_on(shown, *answers, seed=seed)
         except KeyError as error:
             raise _Unchecked(f"its example lacks {error}") from error
-        left = {(game.judge, game.placement, game.repeat, game.attempt): game for game in comparison.games}
-        replies: dict[GameCall, Reply] = {}
+        left = {
+            (judgment.judge, judgment.presentation_order, judgment.repeat, judgment.attempt): judgment
+            for judgment in comparison.judgments
+        }
+        replies: dict[JudgmentCall, Reply] = {}
         while (wanted := judge.calls(duel, replies)) and len(replies) < MOST_CALLS:
             for call in wanted:
-                game = left.pop((call.judge, call.placement, call.repeat, call.attempt), None)
-                if game is None:
+                judgment = left.pop((call.judge, call.presentation_order, call.repeat, call.attempt), None)
+                if judgment is None:
                     raise _Unchecked(f"judge {call.judge} wants a call that is not stored")
-                if (wrong := self._wrong_reply(game, call)) is not None:
+                if (wrong := self._wrong_reply(judgment, call)) is not None:
                     yield wrong
-                replies[call] = _as_reply(game)
-        for judge_id, placement, *_ in left:
-            yield f"the game of judge {judge_id} ({placement}) is one that the judge does not ask for"
+                replies[call] = _as_reply(judgment)
+        for judge_id, presentation_order, *_ in left:
+            yield f"the judgment of judge {judge_id} ({presentation_order}) is one that it does not ask for"
 
     def _wrong_calls(self, comparison: RecordedComparison) -> Iterator[str]:
         """What is wrong with the calls of a judge of single outputs, which is asked for them again."""
@@ -176,20 +179,20 @@ class _Auditor:
             return
         example = _known(comparison.example)
         sample = Sample(output=text.text, targets=self._targets(example), fields=example.fields)
-        left = list(comparison.games)
+        left = list(comparison.judgments)
         replies: dict[JudgeCall, ScoreReply] = {}
         while (wanted := calls_of(judge, sample, replies)) and len(replies) < MOST_CALLS:
             for call in wanted:
                 alike = [each for each in left if _place(each) == (call.judge, call.repeat, call.attempt)]
                 if not alike:
                     raise _Unchecked(f"judge {call.judge} wants a call that is not stored")
-                game = min(alike, key=lambda each: not _answers(each, call))
-                left.remove(game)
-                if (wrong := self._wrong_reply(game, call)) is not None:
+                judgment = min(alike, key=lambda each: not _answers(each, call))
+                left.remove(judgment)
+                if (wrong := self._wrong_reply(judgment, call)) is not None:
                     yield wrong
-                replies[call] = _as_score_reply(game)
-        for game in left:
-            yield f"the reply of judge {game.judge} is one that the judge does not ask for"
+                replies[call] = _as_score_reply(judgment)
+        for judgment in left:
+            yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
         """What the judge was shown as right: to certify, what a human said where the example says nothing."""
@@ -198,14 +201,14 @@ class _Auditor:
         known = labels.targets(self._session, self._campaign.dataset_id, [example.position])
         return known.get(example.position) or ()
 
-    def _wrong_reply(self, game: RecordedGame, call: GameCall | JudgeCall) -> str | None:
-        if game.reply is None:
-            return None if game.reason else f"the reply of judge {game.judge} is not there"
-        if isinstance(call, GameCall):
+    def _wrong_reply(self, judgment: RecordedJudgment, call: JudgmentCall | JudgeCall) -> str | None:
+        if judgment.reply is None:
+            return None if judgment.reason else f"the reply of judge {judgment.judge} is not there"
+        if isinstance(call, JudgmentCall):
             planned = plan_call(self._judge_fingerprints, call)
         else:
             planned = plan_judge_call(self._judge_fingerprints, call, self._campaign.seed)
-        return _mismatch(game.reply, planned, f"the reply of judge {game.judge}")
+        return _mismatch(judgment.reply, planned, f"the reply of judge {judgment.judge}")
 
     @property
     def _judge_fingerprints(self) -> Mapping[str, str]:
@@ -287,25 +290,25 @@ def _known(example: RecordedExample | None) -> RecordedExample:
     return example
 
 
-def _as_reply(game: RecordedGame) -> Reply:
-    if game.reply is None:
-        return GenerationFailure(reason=str(game.reason), detail="")
-    return GameReply(text=game.reply.text, choice_logprobs=game.reply.choice_logprobs)
+def _as_reply(judgment: RecordedJudgment) -> Reply:
+    if judgment.reply is None:
+        return GenerationFailure(reason=str(judgment.reason), detail="")
+    return JudgmentReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
 
 
-def _place(game: RecordedGame) -> tuple[str, int, int]:
-    return game.judge, game.repeat, game.attempt
+def _place(judgment: RecordedJudgment) -> tuple[str, int, int]:
+    return judgment.judge, judgment.repeat, judgment.attempt
 
 
-def _answers(game: RecordedGame, call: JudgeCall) -> bool:
+def _answers(judgment: RecordedJudgment, call: JudgeCall) -> bool:
     """Whether a stored reply was given to this prompt: parts of a judge may ask the same model."""
-    return game.reply is not None and game.reply.prompt == storable(call.prompt)
+    return judgment.reply is not None and judgment.reply.prompt == storable(call.prompt)
 
 
-def _as_score_reply(game: RecordedGame) -> ScoreReply:
-    if game.reply is None:
-        return GenerationFailure(reason=str(game.reason), detail="")
-    return JudgeReply(text=game.reply.text, choice_logprobs=game.reply.choice_logprobs)
+def _as_score_reply(judgment: RecordedJudgment) -> ScoreReply:
+    if judgment.reply is None:
+        return GenerationFailure(reason=str(judgment.reason), detail="")
+    return JudgeReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
 
 
 def _said(error: Exception) -> str:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from winnow.storage.records.values import NewGame, RoundRecord, StoredText
+from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of, models_of, told
 from winnow.tasks.rounds.generate import have_texts, plan_text
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
 
-PLACEMENT = "original"
+PRESENTATION_ORDER = "original"
 """Of a single output, which is in no order."""
 
 
@@ -22,12 +22,12 @@ class AskedJudge:
     stored: Mapping[JudgeCall, int]
     """Ids of the generations that replies were read from."""
 
-    def games(self, replies: Sequence[ReadReply]) -> list[NewGame]:
+    def judgments(self, replies: Sequence[ReadReply]) -> list[NewJudgment]:
         """What is stored of the calls behind a verdict."""
         return [
-            NewGame(
+            NewJudgment(
                 judge=each.call.judge,
-                placement=PLACEMENT,
+                presentation_order=PRESENTATION_ORDER,
                 repeat=each.call.repeat,
                 attempt=each.call.attempt,
                 generation_id=self.stored.get(each.call),

@@ -85,5 +85,5 @@ def scored(
         reason=verdict.reason,
         detail=None if verdict.detail is None else storable(verdict.detail),
         no_answer=verdict.no_answer,
-        games=asked.games(verdict.replies),
+        judgments=asked.judgments(verdict.replies),
     )

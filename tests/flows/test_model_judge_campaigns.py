@@ -66,12 +66,12 @@ def test_a_campaign_that_is_killed_ends_as_one_that_is_not(tmp_path, judge):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     found = decisions_with_kills(whole, written(whole, judge()), [])
     assert decisions_with_kills(killed, written(killed, judge()), [Kill(commit=5, after=False)]) == found
-    games = duel_campaigns.history(whole)["games"]
-    assert duel_campaigns.history(killed)["games"] == games
-    assert len(games) == 24
-    assert {reason for *_, reason, _ in games} == {None}
+    judgments = duel_campaigns.history(whole)["judgments"]
+    assert duel_campaigns.history(killed)["judgments"] == judgments
+    assert len(judgments) == 24
+    assert {reason for *_, reason, _ in judgments} == {None}
     asked_once = [tuple(each) for each in duel_campaigns.stored_texts(killed) if each[0] == "judging"]
-    assert len(asked_once) == len(set(asked_once)) == len({key for *_, key in games})
+    assert len(asked_once) == len(set(asked_once)) == len({key for *_, key in judgments})
     assert winnow(killed, "db", "check").returncode == 0
     if judge is comparing:  # which says what a rule would say
         assert rows(killed, WRONG) == [(0,)]
@@ -100,13 +100,13 @@ def test_the_calls_of_a_served_judge_are_paid_for_shown_and_told(tmp_path):
     assert ran.returncode == 3, ran.stderr
     assert "the token budget is spent" in ran.stdout
     assert "judge     every score is what judging said of an output by the file's rubric" in ran.stdout
-    games = asked(tmp_path, "games")
-    assert len(games) == len(server.calls) == 12
-    assert {round(each["verdict"], 3) for each in games} == {0.667}
-    assert RUBRIC in games[0]["prompt"]
+    judgments = asked(tmp_path, "judgments")
+    assert len(judgments) == len(server.calls) == 12
+    assert {round(each["verdict"], 3) for each in judgments} == {0.667}
+    assert RUBRIC in judgments[0]["prompt"]
     (cost,) = [row for row in asked(tmp_path, "costs") if row["model"] == "judging"]
-    assert (cost["candidate"], cost["generations"]) == (None, len(games))
-    assert cost["input_tokens"] == sum(len(each["prompt"]) for each in games)
+    assert (cost["candidate"], cost["generations"]) == (None, len(judgments))
+    assert cost["input_tokens"] == sum(len(each["prompt"]) for each in judgments)
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -115,7 +115,9 @@ def test_a_server_that_tells_no_probabilities_is_asked_for_texts_and_what_says_n
         written(tmp_path, served(server, read="probabilities"), budget=12)
         ran = winnow(tmp_path, "run", "campaign.yaml")
         assert ran.returncode in (0, 3), ran.stderr
-        reasons = [(each["attempt"], each["reason"], each["verdict"]) for each in asked(tmp_path, "games")]
+        reasons = [
+            (each["attempt"], each["reason"], each["verdict"]) for each in asked(tmp_path, "judgments")
+        ]
         assert set(reasons) == {(0, "no_logprobs", None), (1, "verdict_missing", None), (2, None, 0.25)}
         server.reply = lambda call: "nothing"
         forked = winnow(tmp_path, "run", "campaign.yaml", "--fork", "silent", "--set", "judge.max_reasks=0")

@@ -140,7 +140,7 @@ def test_one_that_is_killed_ends_as_one_that_is_not(tmp_path):
             assert {model for model, *_ in asked_texts(folder)} <= {"judging"}
         found.append(duel_campaigns.history(folder))
     assert found[0] == found[1]
-    assert found[0]["games"]
+    assert found[0]["judgments"]
     assert {row[5] for row in found[0]["comparisons"]} == {None, "no_stored_text"}
 
 
