@@ -119,7 +119,7 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
 
 def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:
     """How many comparisons had a text, of how many, where none is made."""
-    if campaign.execution["reuse"] != ONLY:
+    if campaign.execution.get("reuse") != ONLY:
         return None
     by_reason = unscored_views.by_reason(session, campaign.id)
     told = sum(by_reason.values())

@@ -292,7 +292,7 @@ def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
     examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
     scores = np.full((len(candidates), len(examples)), np.nan)
     asked = np.zeros(scores.shape, dtype=np.bool_)
-    makes_none = campaign.execution["reuse"] == ONLY
+    makes_none = campaign.execution.get("reuse") == ONLY
     for told in round_records.told_rounds(session, campaign.id):
         pairs = np.asarray(told.arms), np.asarray(told.examples)
         scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
