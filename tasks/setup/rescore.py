@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 from winnow.storage.engine.database import Database
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import totals
-from winnow.storage.records import arrivals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.candidates.hub_cache import pinned, revisions_of
@@ -93,7 +93,7 @@ def rescoring_campaign(
         known = campaign_records.find_campaign(session, new_name) or first
         examples = [
             each
-            for dataset_id in arrivals.dataset_ids(session, first.id)
+            for dataset_id in stream_batches.dataset_ids(session, first.id)
             for each in dataset_records.examples(session, dataset_id)
         ]
     _refuse_unfit(first, new_name)
