@@ -1,7 +1,8 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -33,6 +34,10 @@ from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
 from winnow.tasks.spec.reuse import ONLY
+
+LLM = "llm"
+COMBINATIONS = ("all", "any", "weighted")
+"""Types of judges, as specs name them."""
 
 
 def answer_of(
@@ -97,6 +102,7 @@ def answer_of(
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
         judges=_judges(campaign),
+        judged_in_part=campaign.spec.get("judge", {}).get("type") != LLM,
         stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
@@ -113,8 +119,18 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
     """The models that score outputs, by name."""
     if campaign.objective == "best-duel":
         return ()
-    models = judge_entries(campaign.spec.get("judge"))
+    asking = _asking(campaign.spec.get("judge", {}))
+    models = [each for judge in asking for each in judge_entries(judge)]
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
+
+
+def _asking(judge: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The judges that ask models: the judge of a spec, or those among its parts."""
+    if judge.get("type") == LLM:
+        yield judge
+    elif judge.get("type") in COMBINATIONS:
+        for part in judge["judges"]:
+            yield from _asking(part)
 
 
 def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:

@@ -86,7 +86,13 @@ def _judge_lines(answer: Answer) -> list[Line]:
     """What a score is where a model gives it: all that is claimed is claimed of these scores."""
     if not answer.judges:
         return []
-    return [("judge", f"every score is what {list_of(answer.judges)} said of an output by the file's rubric")]
+    said = f"what {list_of(answer.judges)} said of an output by the file's rubric"
+    return [
+        (
+            "judge",
+            f"scores come from rules and from {said}" if answer.judged_in_part else f"every score is {said}",
+        )
+    ]
 
 
 def _stored_lines(answer: Answer) -> list[Line]:
