@@ -6,6 +6,7 @@ import math
 import duel_campaigns
 import pytest
 import scripted_engines
+import yaml
 from campaign_processes import Kill, rows
 from certify_campaigns import N_EXAMPLES as N_CERTIFIED
 from certify_campaigns import model, write_certify
@@ -163,19 +164,21 @@ def test_what_a_judge_would_take_is_planned(tmp_path):
     assert dearest["price"] == pytest.approx((shown + 10 * made) / 1e6)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"rubric": None}, "judge.rubric: llm needs rubric"),
-        ({"scale": "1..100"}, "judge.scale: must be 'yes/no', '1..5' or '1..10', got '1..100'"),
-        ({"model": model("judging", "compares") | {"model": "gone"}}, "judge.model.model: there is no"),
-        ({"model": model("knows", "compares") | {"model": "judging"}}, "the name 'knows' is a candidate's"),
-    ],
-)
-def test_a_judge_that_cannot_be_is_told_before_anything_runs(tmp_path, change, told):
-    judge = {key: value for key, value in comparing(**change).items() if value is not None}
-    written(tmp_path, judge)
-    refused = winnow(tmp_path, "run", "campaign.yaml")
-    assert refused.returncode == 2
-    assert told in one_message(refused)
+REFUSED = [
+    ({"rubric": None}, "judge.rubric: llm needs rubric"),
+    ({"scale": "1..100"}, "judge.scale: must be 'yes/no', '1..5' or '1..10', got '1..100'"),
+    ({"model": model("judging", "compares") | {"model": "gone"}}, "judge.model.model: there is no"),
+    ({"model": model("knows", "compares") | {"model": "judging"}}, "the name 'knows' is a candidate's"),
+]
+
+
+def test_a_judge_that_cannot_be_is_told_before_anything_runs(tmp_path):
+    path = written(tmp_path, comparing())
+    spec = yaml.safe_load(path.read_text())
+    for change, told in REFUSED:
+        judge = {key: value for key, value in comparing(**change).items() if value is not None}
+        path.write_text(yaml.safe_dump(spec | {"judge": judge}))
+        refused = winnow(tmp_path, "run", "campaign.yaml")
+        assert refused.returncode == 2
+        assert told in one_message(refused)
     assert not (tmp_path / "winnow.db").exists()

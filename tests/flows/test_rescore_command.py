@@ -77,8 +77,12 @@ def answer(folder, name=NEW):
 
 def test_a_judge_that_says_the_same_comes_to_the_same_and_nothing_is_generated(ended):
     texts = stored_texts(ended)
+    told = rescore(ended, SAME, "--dry-run")
+    assert told.returncode == 0
+    assert rows(ended, "SELECT name FROM campaigns") == [(OLD,)]
     ran = rescore(ended)
     assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(told.stdout)
     assert stored_texts(ended) == texts
     assert scores(ended, NEW) == scores(ended, OLD)
     assert reasons(ended) == {None: len(texts)}
@@ -102,6 +106,22 @@ def test_who_lacks_texts_is_not_ruled_out_and_the_answer_says_what_it_covers(end
     for row in json.loads(winnow(ended, "query", NEW, "leaderboard", "--json").stdout):
         assert row["status"] != "dropped"
         assert row["upper"] - row["lower"] == pytest.approx(row["unscored"] / N_EXAMPLES)
+    arguments = [
+        "--selector",
+        "row-mean",
+        "--seeds",
+        "2",
+        "--budgets",
+        "1.0",
+        "--workers",
+        "1",
+        "--out",
+        "out",
+    ]
+    told = winnow(
+        ended, "simulate", f"campaign:{NEW}", "--storage", f"sqlite:///{ended}/winnow.db", *arguments
+    )
+    assert "a trace, not an estimate" in told.stdout
 
 
 def test_a_full_table_that_is_judged_again_says_as_much_as_a_campaign_of_its_own(tmp_path):
@@ -158,33 +178,6 @@ def stored_anew(folder):
     return database.url
 
 
-def test_what_there_is_to_judge_is_told_without_doing_it(ended):
-    told = rescore(ended, SAME, "--dry-run")
-    assert told.returncode == 0
-    assert "pairs of a candidate and an example" in told.stdout
-    assert rows(ended, "SELECT name FROM campaigns") == [(OLD,)]
-
-
-def test_a_table_of_what_was_judged_again_is_a_trace(ended):
-    assert rescore(ended, NOBODY).returncode == 3
-    arguments = [
-        "--selector",
-        "row-mean",
-        "--seeds",
-        "2",
-        "--budgets",
-        "1.0",
-        "--workers",
-        "1",
-        "--out",
-        "out",
-    ]
-    told = winnow(
-        ended, "simulate", f"campaign:{NEW}", "--storage", f"sqlite:///{ended}/winnow.db", *arguments
-    )
-    assert "a trace, not an estimate" in told.stdout
-
-
 def test_texts_of_a_server_that_has_gone_are_judged_again(tmp_path):
     with faulty_server() as server:
         spec = yaml.safe_load(write_scored(tmp_path, [], {"name": "row-mean"}).read_text())
@@ -200,28 +193,25 @@ def test_texts_of_a_server_that_has_gone_are_judged_again(tmp_path):
     assert 12 < reasons(tmp_path)[None] <= asked
 
 
-@pytest.mark.parametrize(
-    ("judge", "arguments", "told"),
-    [
-        ({"type": "exat"}, [], "judge.yaml:2: judge.type: unknown judge 'exat'; did you mean 'exact'?"),
-        ({"type": "numeric", "tolerance": -1}, [], "judge.yaml:3: judge.tolerance: "),
-        (SAME, ["--name", OLD], "'first' is the campaign whose texts are to be judged"),
-        (SAME, ["--set", "reuse=all"], "leave reuse and storage out"),
-        (SAME, ["--set", "stopping.bugdet=3"], "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
-    ],
-)
-def test_what_cannot_be_judged_again_ends_in_one_sentence(ended, judge, arguments, told):
-    refused = rescore(ended, judge, *arguments)
-    assert refused.returncode == 2
-    assert told in one_message(refused)
-    assert rows(ended, "SELECT name FROM campaigns") == [(OLD,)]
+REFUSED = [
+    ({"type": "exat"}, [], "judge.yaml:2: judge.type: unknown judge 'exat'; did you mean 'exact'?"),
+    ({"type": "numeric", "tolerance": -1}, [], "judge.yaml:3: judge.tolerance: "),
+    (SAME, ["--name", OLD], "'first' is the campaign whose texts are to be judged"),
+    (SAME, ["--set", "reuse=all"], "leave reuse and storage out"),
+    (SAME, ["--set", "stopping.bugdet=3"], "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
+]
 
 
-def test_a_file_with_more_than_a_judge_and_campaigns_that_are_no_scores_are_refused(ended):
+def test_what_cannot_be_judged_again_ends_in_one_sentence(ended):
+    for judge, arguments, told in REFUSED:
+        refused = rescore(ended, judge, *arguments)
+        assert refused.returncode == 2
+        assert told in one_message(refused)
     (ended / "judge.yaml").write_text("judge: {type: exact}\nseed: 3\n")
     refused = winnow(ended, "rescore", OLD, "--judge", "judge.yaml")
     assert "judge.yaml:2: seed: the file of a judge holds the key judge alone" in one_message(refused)
     assert "no campaign" in one_message(rescore(ended, name="nobody"))
+    assert rows(ended, "SELECT name FROM campaigns") == [(OLD,)]
     duels = duel_campaigns.write_duels(ended)
     assert winnow(ended, "run", str(duels), "--fork", "duels").returncode in (0, 3)
     assert "'duels' asks for best-duel" in one_message(rescore(ended, name="duels"))
