@@ -15,6 +15,8 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import NO_STORED_TEXT, reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
+from winnow.tasks.engines.chat.messages import Prompt, as_stored
+from winnow.tasks.engines.chat.reasoning import separated
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
@@ -131,7 +133,7 @@ def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate
     )
 
 
-def rendered(prompt: Callable[[], str]) -> str | GenerationFailure:
+def rendered(prompt: Callable[[], Prompt]) -> Prompt | GenerationFailure:
     """A prompt, or why it cannot be made: not every example was tried when the campaign was checked."""
     try:
         return prompt()
@@ -142,7 +144,7 @@ def rendered(prompt: Callable[[], str]) -> str | GenerationFailure:
 def plan_text(
     model: ModelRef,
     fingerprint: str,
-    prompt: str | GenerationFailure,
+    prompt: Prompt | GenerationFailure,
     sampling: Sampling,
     *,
     seed: int,
@@ -169,7 +171,12 @@ def plan_text(
         key=generation_key(content, drawn),
         model=model,
         fingerprint=fingerprint,
-        request=Request(prompt=prompt, sampling=sampling, seed=drawn),
+        request=Request(
+            prompt=as_stored(prompt),
+            sampling=sampling,
+            seed=drawn,
+            messages=() if isinstance(prompt, str) else prompt,
+        ),
         replicate=replicate,
     )
 
@@ -213,6 +220,8 @@ def _told_apart(
 def _new_generation(
     campaign: CampaignSession, generation: PlannedGeneration, completion: Completion
 ) -> NewGeneration:
+    how = None if generation.request.sampling.choices else generation.model.reasoning
+    text, reasoning = separated(completion.text, completion.reasoning, how)
     return NewGeneration(
         key=generation.key,
         request_key=generation.request_key,
@@ -220,7 +229,8 @@ def _new_generation(
         prompt=storable(generation.request.prompt),
         seed=generation.request.seed,
         replicate=generation.replicate,
-        text=storable(completion.text),
+        text=storable(text),
+        reasoning=None if reasoning is None else storable(reasoning),
         choice_logprobs=completion.choice_logprobs,
         finish_reason=completion.finish_reason,
         input_tokens=completion.input_tokens,

@@ -42,6 +42,7 @@ def sample_of(
     row = campaign.checked.dataset.examples[example]
     return Sample(
         output=text.text,
+        reasoning=text.reasoning,
         targets=row.targets,
         fields=row.fields,
         example=row.key,

@@ -126,7 +126,7 @@ class TransformersEngine:
         writing: dict[int, list[int]] = {}
         choosing: dict[int, list[int]] = {}
         for i, request in enumerate(requests):
-            ids = self._encode(request.prompt)
+            ids = self._encode(request.asked)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
             else:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from winnow.tasks.engines.adapters import adapter_args
+from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
@@ -103,7 +104,7 @@ class VllmModel:
         writing: dict[int, list[int]] = {}
         choosing: dict[int, list[int]] = {}
         for i, request in enumerate(requests):
-            ids = self._encode(request.prompt)
+            ids = self._encode(request.asked)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
             else:
@@ -298,6 +299,7 @@ def _request(fields: dict[str, Any]) -> Request:
         ),
         seed=fields["seed"],
         adapter=fields["adapter"],
+        messages=tuple(Message(*each) for each in fields["messages"]),
     )
 
 

@@ -29,7 +29,7 @@ class BestDuel(ResolvedCampaign):
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
         judge = create_pair_judge(spec.judge.type, **spec.judge.params)
-        candidates = build_candidates(spec, dataset.field_names)
+        candidates = build_candidates(spec, dataset)
         refuse_shared_names(judge.models, candidates)
         return cls(
             spec=spec,

@@ -35,7 +35,7 @@ class Certify(ScoredCampaign):
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
-        candidates = build_candidates(spec, dataset.field_names)
+        candidates = build_candidates(spec, dataset)
         certification, ordered = check_certification(spec, dataset, candidates)
         scoring = check_score_judge(spec.judge, candidates)
         answering = answering_models(certification)

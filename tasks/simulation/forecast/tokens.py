@@ -9,6 +9,7 @@ import numpy as np
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.engines.chat.messages import words_of
 from winnow.tasks.plugins.extras import missing_for
 
 SAMPLE = 50
@@ -41,7 +42,7 @@ def prompt_tokens(candidates: Sequence[Candidate], examples: Sequence[Example], 
     known: dict[tuple[str | None, ...], float] = {}
     for each in candidates:
         if each.names[:3] not in known:
-            prompts = [each.prompt(examples[at].fields, examples[at].key) for at in drawn.tolist()]
+            prompts = [words_of(each.prompt(examples[at].fields, examples[at].key)) for at in drawn.tolist()]
             known[each.names[:3]] = _mean_tokens(prompts, counters[each.model.name])
     return PromptTokens(
         by_arm=np.array([known[each.names[:3]] for each in candidates]),

@@ -28,6 +28,7 @@ def save_checkpoint(folder):
     """As much of one as is looked for before it is loaded."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text("{}")
+    (folder / "tokenizer_config.json").write_text('{"chat_template": "{{ messages }}"}')
 
 
 def test_every_example_is_a_judge_that_can_be_made(tmp_path, monkeypatch):
