@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.cli import campaigns, databases, gating, labels, plan, routes, schedules, simulate
+from winnow.flows.cli import campaigns, databases, gating, labels, plan, rescore, routes, schedules, simulate
 from winnow.flows.cli.results import dashboards, exports, metrics, queries
 from winnow.flows.cli.results import status as reading
 from winnow.flows.cli.start import catalogue, demo, init, schema
@@ -47,6 +47,7 @@ app.command()(schema.schema)
 app.command()(plan.plan)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)
+app.command()(rescore.rescore)
 app.command()(gating.gate)
 app.command()(schedules.schedule)
 app.command()(labels.label)

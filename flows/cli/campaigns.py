@@ -36,6 +36,7 @@ def validate(spec: SpecPath, set_: Overrides = None) -> None:
 
     What running it would need to be allowed is listed.
     """
+    from winnow.tasks.queries.warnings import own_judge
     from winnow.tasks.setup.load import check_campaign_file
     from winnow.tasks.setup.trust import permissions
 
@@ -43,6 +44,8 @@ def validate(spec: SpecPath, set_: Overrides = None) -> None:
     print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
     for needed in permissions(checked.spec, Path.cwd()):
         print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
+    if (warning := own_judge(checked.identity())) is not None:
+        print(f"check: {warning.sentence}")
 
 
 def run(

@@ -131,7 +131,7 @@ def _require_extras(checked: ResolvedCampaign) -> None:
     if checked.spec.execution.cluster == "ray":
         require("ray", "execution.cluster: ray")
         return
-    for model in checked.models:
+    for model in checked.models_to_ask:
         require_provider(model)
 
 

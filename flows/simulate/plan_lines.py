@@ -39,6 +39,7 @@ def _told(plan: Plan) -> list[tuple[str, str]]:
         ("requests", _requests(plan)),
         ("decided", _decided(plan)),
         ("tokens", _tokens(plan)),
+        *([("judging", _judging(plan))] if plan.expected.judge_calls else []),
         ("price", _price(plan)),
         ("hours", _hours(plan)),
         ("gap", _gap(plan)),
@@ -76,6 +77,17 @@ def _tokens(plan: Plan) -> str:
         f"{_about(expected.prompt_tokens)} of prompts and {_about(expected.answer_tokens)} of answers "
         f"({_answers(plan)}); the whole budget at its dearest, with the longest answers, "
         f"{_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; {how}"
+    )
+
+
+def _judging(plan: Plan) -> str:
+    expected, dearest = plan.expected, plan.dearest
+    return (
+        f"{_about(expected.judge_calls)} calls of models that judge, with "
+        f"{_about(expected.judge_prompt_tokens)} tokens of prompts and {_about(expected.judge_reply_tokens)} "
+        f"of replies, if every first reply can be read; the whole budget at its dearest "
+        f"{_about(dearest.judge_calls)} calls, {_about(dearest.judge_prompt_tokens)} and "
+        f"{_about(dearest.judge_reply_tokens)} tokens"
     )
 
 

@@ -78,7 +78,8 @@ class Judgment(Base):
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
     number: Mapped[int]
     presentation_order: Mapped[str] = mapped_column(String(16))
-    """Whether the first candidate's answer was shown first ("original") or second ("swapped")."""
+    """Whether the first candidate's answer was shown first ("original", as of any single output) or second
+    ("swapped")."""
     judge: Mapped[str] = mapped_column(String(64))
     repeat: Mapped[int]
     attempt: Mapped[int]
@@ -86,7 +87,8 @@ class Judgment(Base):
     generation_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     """The judge's reply; NULL where its engine gave none."""
     verdict: Mapped[float | None]
-    """How far the first candidate is preferred, in [0, 1], however the answers were placed."""
+    """How far the first candidate is preferred, in [0, 1], however the answers were placed; of a single
+    output, its score."""
     reason: Mapped[str | None] = mapped_column(String(64))
 
 

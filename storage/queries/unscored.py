@@ -63,6 +63,19 @@ def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
     return {reason: int(count) for reason, count in rows}
 
 
+def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
+    """How many of each candidate's comparisons have its text, by position."""
+    rows = session.execute(
+        select(func.coalesce(func.sum(CandidateStats.texts), 0))
+        .select_from(Candidate)
+        .outerjoin(CandidateStats, CandidateStats.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id, Candidate.position)
+        .order_by(Candidate.position)
+    )
+    return [int(count) for (count,) in rows]
+
+
 def shares(session: Session, campaign_id: int) -> list[Row]:
     """How many comparisons each candidate took part in, how many have no outcome, and why most of these.
 

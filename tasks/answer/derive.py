@@ -1,7 +1,8 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -24,12 +25,19 @@ from winnow.tasks.answer.model import (
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
+from winnow.tasks.campaign.reuse import NO_STORED_TEXT
+from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
 from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
+from winnow.tasks.spec.reuse import ONLY
+
+LLM = "llm"
+COMBINATIONS = ("all", "any", "weighted")
+"""Types of judges, as specs name them."""
 
 
 def answer_of(
@@ -93,6 +101,9 @@ def answer_of(
         baseline=baseline,
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
+        judges=_judges(campaign),
+        judged_in_part=campaign.spec.get("judge", {}).get("type") != LLM,
+        stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
         limit=_limit(reason, outcome, stopped_by, budgets),
@@ -102,6 +113,33 @@ def answer_of(
         standing=standing,
     )
     return replace(answer, known=_known(session, campaign, answer))
+
+
+def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
+    """The models that score outputs, by name."""
+    if campaign.objective == "best-duel":
+        return ()
+    asking = _asking(campaign.spec.get("judge", {}))
+    models = [each for judge in asking for each in judge_entries(judge)]
+    return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
+
+
+def _asking(judge: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The judges that ask models: the judge of a spec, or those among its parts."""
+    if judge.get("type") == LLM:
+        yield judge
+    elif judge.get("type") in COMBINATIONS:
+        for part in judge["judges"]:
+            yield from _asking(part)
+
+
+def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:
+    """How many comparisons had a text, of how many, where none is made."""
+    if campaign.execution.get("reuse") != ONLY:
+        return None
+    by_reason = unscored_views.by_reason(session, campaign.id)
+    told = sum(by_reason.values())
+    return told - by_reason.get(NO_STORED_TEXT, 0), told
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:

@@ -112,6 +112,12 @@ class Answer:
     """How many of the best are looked for."""
     costs: Mapping[str, float] | None = None
     """What each candidate costs, where the cheapest that is good enough is looked for."""
+    judges: tuple[str, ...] = ()
+    """The models that score outputs; empty where none does."""
+    judged_in_part: bool = False
+    """Whether rules, too, have a part in the scores that these models give."""
+    stored_texts: tuple[int, int] | None = None
+    """Of a campaign that makes no text: how many comparisons had a stored one, and how many there were."""
     servers: tuple[CanaryChange, ...] = ()
     """Served models that were found to have changed."""
     intervals_if: tuple[Assumption, ...] = ()

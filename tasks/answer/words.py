@@ -57,7 +57,7 @@ def subject(answer: Answer) -> str:
 
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
-    return _said_once(_lines(answer), answer)
+    return _said_once([*_lines(answer), *_judge_lines(answer), *_stored_lines(answer)], answer)
 
 
 def _lines(answer: Answer) -> list[Line]:
@@ -80,6 +80,36 @@ def _lines(answer: Answer) -> list[Line]:
     ]
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
     return [*lines, *beyond_lines(answer)]
+
+
+def _judge_lines(answer: Answer) -> list[Line]:
+    """What a score is where a model gives it: all that is claimed is claimed of these scores."""
+    if not answer.judges:
+        return []
+    said = f"what {list_of(answer.judges)} said of an output by the file's rubric"
+    return [
+        (
+            "judge",
+            f"scores come from rules and from {said}" if answer.judged_in_part else f"every score is {said}",
+        )
+    ]
+
+
+def _stored_lines(answer: Answer) -> list[Line]:
+    """What an answer covers that rests on stored texts alone."""
+    if answer.stored_texts is None:
+        return []
+    had, asked = answer.stored_texts
+    if had == asked:
+        return [("texts", f"all {asked} comparisons are of stored texts, and none was made")]
+    return [
+        (
+            "texts",
+            f"stored ones alone: {asked - had} of {asked} comparisons have none. What these would have "
+            "scored is taken to be whatever is worst for the claim; who has texts follows from scores that "
+            "another judge gave, so that a mean over them is no estimate of the mean on all examples",
+        )
+    ]
 
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:

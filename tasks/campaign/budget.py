@@ -12,6 +12,7 @@ from winnow.storage.records import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
+from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.engines.pool.sharing import WIDTH_ARGS
 from winnow.tasks.engines.providers import REMOTE
 
@@ -162,7 +163,7 @@ def devices_by_model(spec: Mapping[str, Any]) -> dict[str, int]:
     autoevaluator = certify.get("autoevaluator")
     models = [
         *spec.get("models", ()),
-        *spec.get("judge", {}).get("models", ()),
+        *judge_entries(spec.get("judge")),
         *([autoevaluator["model"]] if autoevaluator else ()),
     ]
     return {each.get("name", each.get("judge_id")): _devices(each) for each in models}

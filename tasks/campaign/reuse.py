@@ -3,7 +3,8 @@
 `reuse: all` takes any text of the same key, whichever campaign paid for it; `{max_age: 7d}` only those that
 were not older when the round was planned; `campaign` only the campaign's own; `none` makes every request anew
 in every round. A text is never taken from a server that has changed since (see `canaries`), nor from
-another campaign where nobody can say whether it has.
+another campaign where nobody can say whether it has. `only` takes whatever is stored, asks no server, and
+makes no text of a candidate: a pair without one has no outcome.
 
 Whatever the rule, a round that was interrupted finds the texts that were committed for it. So a rule that
 keeps texts apart does so by their keys. It is a matter of execution: it may change from one run to the next,
@@ -16,12 +17,18 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import RoundRecord, StoredText
+from winnow.tasks.campaign.canaries.prompts import served_model
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.spec.reuse import MaxAge, Reuse
+
+NO_STORED_TEXT = "no_stored_text"
+"""Reason of a pair for which there is no text, where none is made."""
 
 
 def reusable_texts(
@@ -48,6 +55,36 @@ def reusable_texts(
         for i in open_:
             keyed[i] = _rekeyed(keyed[i], sha256({"after": keyed[i].key}))
     return keyed, texts
+
+
+def stored_texts(
+    session: Session, planned: Sequence[PlannedGeneration]
+) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
+    """The same under `only`: whatever is stored is taken, and no server is asked whether it has changed.
+
+    Of a served model that has, the latest text is taken.
+    """
+    epochs = {each.model.name: _latest_epoch(session, each) for each in planned}
+    keyed = list(planned)
+    texts: dict[str, StoredText] = {}
+    open_ = [i for i, each in enumerate(keyed) if each.unasked is None]
+    for epoch in range(max(epochs.values(), default=0), -1, -1):
+        among = {i: _with_key(planned[i], {}, epoch) for i in open_ if epoch <= epochs[planned[i].model.name]}
+        found = generation_records.texts_by_key(session, [each.key for each in among.values()])
+        for i, each in among.items():
+            if each.key in found:
+                keyed[i] = each
+        texts |= found
+        open_ = [i for i in open_ if keyed[i].key not in texts]
+    return keyed, texts
+
+
+def _latest_epoch(session: Session, planned: PlannedGeneration) -> int:
+    """How often a model was found to have changed; 0 where it is not served."""
+    if planned.model.provider not in REMOTE:
+        return 0
+    known = canary_records.last_reference(session, served_model(planned.model, planned.fingerprint))
+    return 0 if known is None else known.epoch
 
 
 def _kept_apart(reuse: Reuse, name: str, number: int) -> dict[str, str | int]:

@@ -98,7 +98,7 @@ class CampaignSession:
 
     def load_engines(self) -> None:
         """Begin to load as many models as may be held at once, while other things start up."""
-        for model in self.checked.models:
+        for model in self.checked.models_to_ask:
             self.engines.preload(model)
 
 

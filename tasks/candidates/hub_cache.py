@@ -8,9 +8,11 @@ keeps what it was begun with.
 import os
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, ModelSpec
 
@@ -34,8 +36,8 @@ def pinned(spec: CampaignSpec, begun: Revisions) -> CampaignSpec:
 def revisions_of(identity: Mapping[str, Any]) -> dict[str, str | None]:
     """The revisions that a stored campaign was begun with, by the place of the model."""
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
-    for judge in _judges(identity["judge"]):
-        found[_place(judge)] = judge.get("revision")
+    for model in judge_entries(identity["judge"]):
+        found[judge_place(model)] = model.get("revision")
     if autoevaluator := (identity.get("certify") or {}).get("autoevaluator"):
         found["autoevaluator"] = autoevaluator["model"]["revision"]
     return found
@@ -58,16 +60,11 @@ def _pinned(model: ModelSpec, place: str, begun: Revisions) -> ModelSpec:
 
 
 def _pinned_judge(judge: JudgeSpec, begun: Revisions) -> JudgeSpec:
-    params = judge.params
-    if not _judges(params):
-        return judge
-    models = [
-        {**each, "revision": found}
-        if isinstance(each, dict) and (found := _revision(each, _place(each), begun)) != each.get("revision")
-        else each
-        for each in params["models"]
-    ]
-    return JudgeSpec.model_validate({"type": judge.type, **params, "models": models})
+    params = deepcopy(judge.params)
+    for model in judge_entries(params):
+        if (found := _revision(model, judge_place(model), begun)) != model.get("revision"):
+            model["revision"] = found
+    return JudgeSpec.model_validate({"type": judge.type, **params})
 
 
 def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> dict[str, Any]:
@@ -85,15 +82,6 @@ def _revision(model: Mapping[str, Any], place: str, begun: Revisions) -> Any:  #
     if name.count("/") != 1 or name.startswith((".", "/", "~")) or Path(name).is_dir():
         return None
     return begun[place] if place in begun else cached_commit(name)
-
-
-def _judges(judge: Mapping[str, Any]) -> list[dict[str, Any]]:
-    models = judge.get("models")
-    return [each for each in models if isinstance(each, dict)] if isinstance(models, list) else []
-
-
-def _place(judge: Mapping[str, Any]) -> str:
-    return f"judge.{judge.get('judge_id', judge.get('name'))}"
 
 
 def _cache() -> Path:

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
+
 SECRET = "secret"
 """Type of the complaints that must not repeat what stands in the file."""
 
@@ -121,9 +123,7 @@ def _models(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The mappings that describe a model, each with its place; what is malformed is left to its reader."""
     for model in spec.get("models", []):
         yield f"models.{model['name']}", model
-    judges = (spec.get("judge") or {}).get("models")
-    for model in judges if isinstance(judges, list) else []:
-        if isinstance(model, dict):
-            yield f"judge.{model.get('judge_id', model.get('name'))}", model
+    for model in judge_entries(spec.get("judge")):
+        yield judge_place(model), model
     if autoevaluator := (spec.get("certify") or {}).get("autoevaluator"):
         yield "autoevaluator", autoevaluator["model"]

@@ -28,6 +28,7 @@ from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.queries.warnings import OUT
+from winnow.tasks.spec.reuse import ONLY
 from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
 
 CAMPAIGN = "campaign:"
@@ -291,10 +292,12 @@ def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
     examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
     scores = np.full((len(candidates), len(examples)), np.nan)
     asked = np.zeros(scores.shape, dtype=np.bool_)
+    makes_none = campaign.execution.get("reuse") == ONLY
     for told in round_records.told_rounds(session, campaign.id):
         pairs = np.asarray(told.arms), np.asarray(told.examples)
-        asked[pairs] = True
         scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
+        # Where no text was made, which ones were there depends on the scores of another campaign.
+        asked[pairs] = ~np.isnan(scores[pairs]) if makes_none else True
     table = _checked(
         ScoreTable(
             source=f"{CAMPAIGN}{campaign.name}",

@@ -155,7 +155,7 @@ class GenerationFailure:
     """One machine-readable word. The prompt's fault: "not_rendered" (its template fails), "empty_prompt",
     "prompt_too_long", "bad_prompt" (cannot be encoded); the choices' fault: "bad_choices"; the engine would
     not: "refused", "no_logprobs" (or none that can be used); the model's: "load_failed", "engine_failed",
-    "bad_logits" (they are no numbers)."""
+    "bad_logits" (they are no numbers); and where none may be made, "no_stored_text"."""
     detail: str
     """One sentence for people."""
 

@@ -7,18 +7,24 @@ Each part is a judge as a campaign has it, with its own options, in a list:
 A part that leaves an output unscored leaves the whole unscored, unless the others settle it: a zero settles
 `all`, a one settles `any`, and a weight of zero leaves a part out. The whole has that part's reason, or
 `part_unscored` where the part found no answer and its `no_answer` is "unscored".
+
+A part that asks a model is asked only where the parts that ask none leave the score open.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import fsum, isfinite
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
+from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
+from winnow.tasks.judges.asking.calls import JudgeCall, Replies
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, calls_of, models_of, told, try_out
 from winnow.tasks.judges.rules.answerless import ANSWERLESS
 from winnow.tasks.judges.scales import SHARE, Scale
 
@@ -26,6 +32,8 @@ VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 PART_UNSCORED = "part_unscored"
+NOT_ASKED = Verdict.unscored("not_asked")
+"""Of a part that is not needed: the others have settled the score."""
 
 Parts = Annotated[Sequence[Mapping[str, Any]], Field(min_length=1, max_length=100)]
 
@@ -37,6 +45,7 @@ class _Combination(ABC):
     judges: Parts
     """The parts, each with its `type` and parameters."""
     _parts: tuple[Judge, ...] = field(init=False, repr=False, compare=False)
+    _replies: Replies = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_parts", tuple(_made(each, at) for at, each in enumerate(self.judges)))
@@ -54,13 +63,44 @@ class _Combination(ABC):
         for part in self._parts:
             try_out(part)
 
+    @property
+    def parts(self) -> Sequence[Judge]:
+        """The judges that are combined, made."""
+        return self._parts
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """See `Judge`."""
+        return tuple(chain.from_iterable(map(models_of, self._parts)))
+
+    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+        """See `Judge`."""
+        wanted = [calls_of(part, sample, replies) for part in self._parts]
+        if not any(wanted):
+            return ()
+        known = [
+            None if calls else told(part, replies).judge(sample).score
+            for part, calls in zip(self._parts, wanted, strict=True)
+        ]
+        return tuple(chain.from_iterable(wanted)) if self.combined(known) is None else ()
+
+    def told(self, replies: Replies) -> Self:
+        """See `Judge`."""
+        knowing = copy(self)
+        object.__setattr__(knowing, "_parts", tuple(told(part, replies) for part in self._parts))
+        object.__setattr__(knowing, "_replies", replies)
+        return knowing
+
     def judge(self, sample: Sample) -> Verdict:
         """The combined score; see the module."""
-        verdicts = [part.judge(sample) for part in self._parts]
+        verdicts = [
+            NOT_ASKED if calls_of(part, sample, self._replies) else part.judge(sample) for part in self._parts
+        ]
+        replies = tuple(chain.from_iterable(verdict.replies for verdict in verdicts))
         scores = [verdict.score for verdict in verdicts]
         combined = self.combined(scores)
         if combined is None:
-            return self._unscored(verdicts)
+            return replace(self._unscored(verdicts), replies=replies)
         told = [
             f"{each['type']} {verdict.score:g}" if verdict.score is not None else f"{each['type']} unscored"
             for each, verdict in zip(self.judges, verdicts, strict=True)
@@ -69,6 +109,7 @@ class _Combination(ABC):
             score=combined,
             answer=", ".join(told),
             no_answer=all(verdict.no_answer for verdict in verdicts),
+            replies=replies,
         )
 
     @abstractmethod

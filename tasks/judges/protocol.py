@@ -14,6 +14,10 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
                      did, took too long or ended its process
 * judge_limit        a library took more time or memory on this output than it may
 * part_unscored      a part of a combination found no answer, and is not to take that as wrong
+* verdict_missing    the reply of a model that judges holds no verdict that can be read
+* prompt_failed      what a model would be asked is longer than any context window
+* too_few_judges     of several models, fewer than `min_valid_judges` gave a verdict
+* and those of a `GenerationFailure`, where a model that judges gave no reply
 
 An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.rules.answerless`.
@@ -23,7 +27,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
-from winnow.tasks.judges.scores import InvalidScore, check_words, checked_score
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
+from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,8 @@ class Verdict:
     """The reason in a sentence, where there is more to say."""
     no_answer: bool = False
     """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
+    replies: Sequence[ReadReply] = ()
+    """What models said that were asked about the output, earlier attempts included."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, answer=self.answer, detail=self.detail)
@@ -78,6 +86,7 @@ class Verdict:
             )
         if self.score is not None:
             object.__setattr__(self, "score", checked_score(self.score, "a score"))
+        object.__setattr__(self, "replies", tuple(checked_kind(each, ReadReply) for each in self.replies))
 
     @classmethod
     def scored(cls, right: bool, answer: str | None) -> Self:
@@ -95,6 +104,12 @@ class Judge(Protocol):
 
     A judge keeps nothing between calls: the same sample gets the same verdict. A judge raises nothing because
     of an output. Only time limits depend on the machine.
+
+    A judge that asks models makes no call itself. It has three members more: `models`, the models that it
+    asks; `calls(sample, replies)`, the calls that it still wants for an output, given the replies to earlier
+    ones; and `told(replies)`, the same judge with the replies at hand, which then judges. Whoever runs it
+    makes the calls and keeps the replies, so that a run that was interrupted goes on with those that were
+    stored. `models_of`, `calls_of` and `told` ask this of any judge.
 
     A class of judges, or whatever else builds them, may have an attribute `scale`, a
     `tasks.judges.scales.Scale`: what it measures in, and the map to scores. A judge may have a method
@@ -117,3 +132,23 @@ def try_out(judge: object) -> None:
     """
     if (method := getattr(judge, "try_out", None)) is not None:
         method()
+
+
+def models_of(judge: object) -> Sequence[ModelRef]:
+    """The models that a judge asks; none of most judges."""
+    models: Sequence[ModelRef] = getattr(judge, "models", ())
+    return models
+
+
+def calls_of(judge: object, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+    """The calls that a judge still wants for an output, given the replies so far; none once it can judge."""
+    method = getattr(judge, "calls", None)
+    calls: Sequence[JudgeCall] = () if method is None else method(sample, replies)
+    return calls
+
+
+def told(judge: Judge, replies: Replies) -> Judge:
+    """The judge with the replies to all calls that it wants at hand."""
+    method = getattr(judge, "told", None)
+    knowing: Judge = judge if method is None else method(replies)
+    return knowing

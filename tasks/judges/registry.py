@@ -32,6 +32,7 @@ BUILT_IN = {
     "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
     "f1": "winnow.tasks.judges.rules.squad:F1Judge",
     "json-schema": "winnow.tasks.judges.isolated.json_schema:JsonSchemaJudge",
+    "llm": "winnow.tasks.judges.pointwise.llm:llm_judge",
     "math": "winnow.tasks.judges.isolated.math:MathJudge",
     "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
     "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",

@@ -22,6 +22,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.reuse import ONLY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +105,11 @@ class ResolvedCampaign(ABC):
         """Every model there is to load, the candidates' first."""
         answering = {each.model.name: each.model for each in self.candidates}
         return [*answering.values(), *(each for each in self.judge_models if each.name not in answering)]
+
+    @property
+    def models_to_ask(self) -> list[ModelRef]:
+        """Those of them that may be asked: under `reuse: only` no candidate's."""
+        return [*self.judge_models] if self.spec.reuse == ONLY else self.models
 
     @property
     def served_at(self) -> dict[str, str]:

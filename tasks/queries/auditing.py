@@ -18,15 +18,21 @@ from winnow.storage.admin.audit import (
     recorded_comparisons,
 )
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.storage.text import storable
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply
+from winnow.tasks.judges.asking.calls import Reply as ScoreReply
 from winnow.tasks.judges.pairwise.protocol import JudgmentCall, JudgmentReply, PairJudge, Reply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
+from winnow.tasks.judges.protocol import Judge, Sample, calls_of
+from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
+from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.setup.store import stored_spec
@@ -65,7 +71,7 @@ def findings(session: Session) -> Iterator[Finding]:
     They come as they are found; memory does not grow with the number of comparisons.
     """
     for campaign in campaign_records.campaigns(session):
-        auditor = _Auditor(campaign, campaign_records.candidates(session, campaign.id))
+        auditor = _Auditor(session, campaign, campaign_records.candidates(session, campaign.id))
         for comparison in recorded_comparisons(session, campaign.id):
             yield from auditor.findings(comparison)
 
@@ -73,10 +79,13 @@ def findings(session: Session) -> Iterator[Finding]:
 class _Auditor:
     """Makes the requests of one campaign again."""
 
-    def __init__(self, campaign: CampaignRecord, candidates: Sequence[NewCandidate]) -> None:
-        self._campaign, self._records = campaign, candidates
+    def __init__(
+        self, session: Session, campaign: CampaignRecord, candidates: Sequence[NewCandidate]
+    ) -> None:
+        self._session, self._campaign, self._records = session, campaign, candidates
         self._candidates: dict[int, StoredCandidate] = {}
         self._judge: PairJudge | _Unchecked | None = None
+        self._score_judge: Judge | _Unchecked | None = None
 
     def findings(self, comparison: RecordedComparison) -> Iterator[Finding]:
         """What is wrong with a comparison, or could not be checked."""
@@ -98,8 +107,9 @@ class _Auditor:
             if wrong is not None:
                 yield self._finding(comparison, name, wrong)
         if comparison.judgments:
+            is_duel = len(comparison.candidates) == 2
             try:
-                for wrong in self._wrong_judgments(comparison):
+                for wrong in (self._wrong_judgments if is_duel else self._wrong_calls)(comparison):
                     yield self._finding(comparison, both, wrong)
             except _Unchecked as error:
                 yield self._finding(comparison, both, str(error), is_wrong=False)
@@ -161,10 +171,43 @@ class _Auditor:
         for judge_id, presentation_order, *_ in left:
             yield f"the judgment of judge {judge_id} ({presentation_order}) is one that it does not ask for"
 
-    def _wrong_reply(self, judgment: RecordedJudgment, call: JudgmentCall) -> str | None:
+    def _wrong_calls(self, comparison: RecordedComparison) -> Iterator[str]:
+        """What is wrong with the calls of a judge of single outputs, which is asked for them again."""
+        judge, (text,) = self._judge_of_scores(), comparison.texts
+        if text is None:
+            yield "it has replies of a judge, and lacks the output that they could be about"
+            return
+        example = _known(comparison.example)
+        sample = Sample(output=text.text, targets=self._targets(example), fields=example.fields)
+        left = list(comparison.judgments)
+        replies: dict[JudgeCall, ScoreReply] = {}
+        while (wanted := calls_of(judge, sample, replies)) and len(replies) < MOST_CALLS:
+            for call in wanted:
+                alike = [each for each in left if _place(each) == (call.judge, call.repeat, call.attempt)]
+                if not alike:
+                    raise _Unchecked(f"judge {call.judge} wants a call that is not stored")
+                judgment = min(alike, key=lambda each: not _answers(each, call))
+                left.remove(judgment)
+                if (wrong := self._wrong_reply(judgment, call)) is not None:
+                    yield wrong
+                replies[call] = _as_score_reply(judgment)
+        for judgment in left:
+            yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
+
+    def _targets(self, example: RecordedExample) -> Sequence[str]:
+        """What the judge was shown as right: to certify, what a human said where the example says nothing."""
+        if self._campaign.objective != "certify" or example.position is None:
+            return example.targets
+        known = labels.targets(self._session, self._campaign.dataset_id, [example.position])
+        return known.get(example.position) or ()
+
+    def _wrong_reply(self, judgment: RecordedJudgment, call: JudgmentCall | JudgeCall) -> str | None:
         if judgment.reply is None:
             return None if judgment.reason else f"the reply of judge {judgment.judge} is not there"
-        planned = plan_call(self._judge_fingerprints, call)
+        if isinstance(call, JudgmentCall):
+            planned = plan_call(self._judge_fingerprints, call)
+        else:
+            planned = plan_judge_call(self._judge_fingerprints, call, self._campaign.seed)
         return _mismatch(judgment.reply, planned, f"the reply of judge {judgment.judge}")
 
     @property
@@ -189,6 +232,23 @@ class _Auditor:
         identity = {**(self._campaign.spec.get("judge_identity") or {})}
         identity.pop("fingerprints", None)
         if identity != {"code": pair_judge_code(spec.type), **judge.identity}:
+            return _Unchecked("its judge is not the one any more that the campaign began with")
+        return judge
+
+    def _judge_of_scores(self) -> Judge:
+        if self._score_judge is None:
+            self._score_judge = self._made_score_judge()
+        if isinstance(self._score_judge, _Unchecked):
+            raise self._score_judge
+        return self._score_judge
+
+    def _made_score_judge(self) -> Judge | _Unchecked:
+        try:
+            spec = stored_spec(self._campaign, storage="").judge
+            judge, code = create_judge(spec.type, **spec.params), judge_code(spec.type, **spec.params)
+        except (WinnowError, KeyError, ValueError) as error:
+            return _Unchecked(f"its judge cannot be made: {_said(error)}")
+        if (self._campaign.spec.get("judge_identity") or {}).get("code") != code:
             return _Unchecked("its judge is not the one any more that the campaign began with")
         return judge
 
@@ -234,6 +294,21 @@ def _as_reply(judgment: RecordedJudgment) -> Reply:
     if judgment.reply is None:
         return GenerationFailure(reason=str(judgment.reason), detail="")
     return JudgmentReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
+
+
+def _place(judgment: RecordedJudgment) -> tuple[str, int, int]:
+    return judgment.judge, judgment.repeat, judgment.attempt
+
+
+def _answers(judgment: RecordedJudgment, call: JudgeCall) -> bool:
+    """Whether a stored reply was given to this prompt: parts of a judge may ask the same model."""
+    return judgment.reply is not None and judgment.reply.prompt == storable(call.prompt)
+
+
+def _as_score_reply(judgment: RecordedJudgment) -> ScoreReply:
+    if judgment.reply is None:
+        return GenerationFailure(reason=str(judgment.reason), detail="")
+    return JudgeReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
 
 
 def _said(error: Exception) -> str:

@@ -1,8 +1,8 @@
 """What may be wrong with a campaign though nothing failed, each in a sentence that says what to check."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
@@ -11,14 +11,16 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.candidates.judge_entries import judge_entries
 
-Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example"]
+Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge"]
 """What a warning is about:
 
 * all-zero: no output got any point.
 * all-equal: every output got the same score.
 * truncated: texts were ended by max_tokens or the context window.
 * no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
+* own-judge: a model judges outputs of its own.
 * one-example: without one of the examples, the best and the second would be much closer, or change places.
 """
 
@@ -49,7 +51,12 @@ def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[Campai
     """
     counts = warning_views.counts(session, campaign.id)
     decision = outcome_records.latest_decision(session, campaign.id)
-    found = [_equal_scores(counts, campaign.objective), _truncated(counts), _no_answer(counts, campaign)]
+    found = [
+        _equal_scores(counts, campaign.objective),
+        _truncated(counts),
+        _no_answer(counts, campaign),
+        own_judge(campaign.spec),
+    ]
     if decision is not None and decision.stop and campaign.objective == "best-mean":
         found.append(_one_example(session, campaign, decision))
     return [warning for warning in found if warning is not None]
@@ -97,6 +104,25 @@ def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | No
         f"{'left unscored' if are_unscored else 'counted as wrong'}: check some of them, the prompt's "
         "instructions, and the judge's extract",
     )
+
+
+def own_judge(identity: Mapping[str, Any]) -> CampaignWarning | None:
+    """Whether a model of the judge is one of the candidates' as well, by what their weights are.
+
+    Args:
+        identity: Of the campaign, as it is stored.
+    """
+    known = (identity.get("judge_identity") or {}).get("fingerprints", {})
+    names = [each.get("name", each.get("judge_id")) for each in judge_entries(identity.get("judge"))]
+    judging = {known[name]: name for name in names if name in known}
+    for candidate, fingerprint in identity.get("model_fingerprints", {}).items():
+        if fingerprint in judging:
+            return CampaignWarning(
+                kind="own-judge",
+                sentence=f"{judging[fingerprint]} judges outputs of its own, those of {candidate}; models "
+                "tend to favour those: let another one judge, or hold some verdicts against a human's",
+            )
+    return None
 
 
 def _share(part: int, texts: int) -> str:

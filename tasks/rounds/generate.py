@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence, Set
 from contextlib import closing
 
+from sqlalchemy.orm import Session
+
 from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
@@ -10,7 +12,7 @@ from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundReco
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.reuse import reusable_texts
+from winnow.tasks.campaign.reuse import NO_STORED_TEXT, reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
 from winnow.tasks.engines.chat.messages import Prompt, as_stored
@@ -21,6 +23,14 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.objectives.best_duel.replicates import meetings_of
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
+from winnow.tasks.spec.reuse import ONLY
+
+Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
+"""Planned generations under the keys of their texts, and the texts that are stored."""
+
+NO_TEXT = GenerationFailure(
+    reason=NO_STORED_TEXT, detail="no text of this request is stored, and reuse: only makes none"
+)
 
 
 def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
@@ -31,7 +41,23 @@ def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> Generat
         plan_generation(campaign, arm, example, replicate)
         for (arm, example), replicate in zip(meetings, replicates, strict=True)
     ]
-    return have_texts(campaign, round_, planned)
+    return have_outputs(campaign, round_, planned)
+
+
+def have_outputs(
+    campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+) -> GenerationBatch:
+    """Have every text of a candidate that the round needs, or under `reuse: only` those that are stored.
+
+    Raises like `have_texts`.
+    """
+    if campaign.checked.spec.reuse != ONLY:
+        return have_texts(campaign, round_, planned)
+    wanted = planned
+    planned, texts = _taken(campaign, round_, lambda session: stored_texts(session, wanted))
+    campaign.texts_in_use.update({text.id: key for key, text in texts.items()})
+    failures = {each.key: each.unasked or NO_TEXT for each in planned if each.key not in texts}
+    return GenerationBatch(planned=planned, texts=texts, failures=failures)
 
 
 def have_texts(
@@ -50,7 +76,10 @@ def have_texts(
         LeaseLost: If another process took the campaign over.
     """
     meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
-    planned, texts = _reused(campaign, round_, planned)
+    wanted = planned
+    planned, texts = _taken(
+        campaign, round_, lambda session: reusable_texts(session, campaign, round_, wanted)
+    )
     failures = {each.key: each.unasked for each in planned if each.unasked is not None}
     groups = _missing(planned, campaign.checked.spec.execution.group_size, texts.keys() | failures.keys())
     asks = [RequestGroup(model=group[0].model, requests=[each.request for each in group]) for group in groups]
@@ -63,12 +92,10 @@ def have_texts(
     return GenerationBatch(planned=planned, texts=texts, failures=failures)
 
 
-def _reused(
-    campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
-) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The texts that are stored already, which nobody deletes from now on, and all keys."""
+def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Session], Found]) -> Found:
+    """The texts that are found to be stored already, which nobody deletes from now on, and all keys."""
     with campaign.database.reading() as session:
-        planned, found = reusable_texts(session, campaign, round_, planned)
+        planned, found = find(session)
         own = generation_records.own_or_since(
             session, list(found), campaign_id=campaign.record.id, since=None
         )

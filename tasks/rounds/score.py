@@ -5,6 +5,7 @@ from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample
+from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
 
@@ -12,17 +13,14 @@ def score_outputs(
     campaign: CampaignSession, judge: Judge, round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
     """One comparison per planned pair, in planned order."""
+    pairs = list(zip(round_.arms, round_.examples, strict=True))
+    samples = [
+        sample_of(campaign, arm, example, texts, position) for position, (arm, example) in enumerate(pairs)
+    ]
+    asked = ask_models(campaign, judge, round_, [sample for sample in samples if sample is not None])
     return [
-        scored(
-            campaign,
-            judge,
-            position,
-            arm,
-            example,
-            texts[position],
-            sample_of(campaign, arm, example, texts, position),
-        )
-        for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True))
+        scored(campaign, asked, position, arm, example, texts[position], samples[position])
+        for position, (arm, example) in enumerate(pairs)
     ]
 
 
@@ -58,7 +56,7 @@ def sample_of(
 
 def scored(
     campaign: CampaignSession,
-    judge: Judge,
+    asked: AskedJudge,
     position: int,
     arm: int,
     example: int,
@@ -76,7 +74,7 @@ def scored(
             detail=storable(text.detail),
         )
     assert sample is not None
-    verdict = judge.judge(sample)
+    verdict = asked.judge.judge(sample)
     return NewComparison(
         position=position,
         candidate_a_id=campaign.candidate_ids[arm],
@@ -88,4 +86,5 @@ def scored(
         reason=verdict.reason,
         detail=None if verdict.detail is None else storable(verdict.detail),
         no_answer=verdict.no_answer,
+        judgments=asked.judgments(verdict.replies),
     )

@@ -313,8 +313,9 @@ class CampaignSpec(SpecModel):
     scored on them at the end. Their comparisons are part of the budget."""
     batch_size: int = Field(default=32, ge=1)
     stopping: StoppingSpec
-    fail_on_error: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """A candidate is dropped when more than this share of its comparisons is unscored (at least 8)."""
+    fail_on_error: float = Field(default=0.5, ge=0.0, le=1.0)
+    """A candidate is dropped when more than this share of its comparisons is unscored (at least 8); 1 drops
+    nobody."""
     reuse: Reuse = "all"
     """Which texts of earlier campaigns are used in the place of new ones; see `tasks.campaign.reuse`."""
     execution: ExecutionSpec = ExecutionSpec()
@@ -336,6 +337,13 @@ class CampaignSpec(SpecModel):
         if objective and info.field_name in FOREIGN_KEYS[objective]:
             raise ValueError(f"means nothing to {objective}; leave it out")
         return value
+
+    @field_validator("fail_on_error")
+    @classmethod
+    def _ends(cls, share: float, info: ValidationInfo) -> float:
+        if share == 1.0 and info.data.get("objective") == "best-duel":
+            raise ValueError("must be below 1 for best-duel, since duels never run out; lower it")
+        return share
 
     @field_validator("stopping")
     @classmethod
@@ -410,14 +418,15 @@ class CampaignSpec(SpecModel):
     @classmethod
     def from_stored(cls, identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> Self:
         """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
-        stopping = {**identity["stopping"], "budget": execution["budget"]}
-        spec = with_servers(identity, execution.get("servers", {}))
-        return cls.model_validate(
-            {
-                **spec,
-                "stopping": stopping,
-                "reuse": execution["reuse"],
-                "execution": execution["execution"],
-                "storage": storage,
-            }
-        )
+        return cls.model_validate(stored_values(identity, execution, storage))
+
+
+def stored_values(identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> dict[str, Any]:
+    """The spec of a stored campaign as a file would hold it."""
+    return {
+        **with_servers(identity, execution.get("servers", {})),
+        "stopping": {**identity["stopping"], "budget": execution["budget"]},
+        "reuse": execution["reuse"],
+        "execution": execution["execution"],
+        "storage": storage,
+    }

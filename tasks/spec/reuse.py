@@ -14,6 +14,10 @@ UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGE = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
 
 
+ONLY: Literal["only"] = "only"
+"""Stored texts alone: none is made."""
+
+
 def _age(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
     if isinstance(value, str) and _AGE.fullmatch(value):
         return value
@@ -38,10 +42,10 @@ def _word_or_mapping(
     """One complaint in place of one per type of the union, which is not asked."""
     if isinstance(value, Mapping | MaxAge):
         return MaxAge.model_validate(value)
-    if value in ("all", "campaign", "none"):
+    if value in ("all", "campaign", "none", ONLY):
         return value
-    raise ValueError("must be all, campaign, none or {max_age: 7d}")
+    raise ValueError("must be all, campaign, none, only or {max_age: 7d}")
 
 
-Reuse = Annotated[MaxAge | Literal["all", "campaign", "none"], WrapValidator(_word_or_mapping)]
+Reuse = Annotated[MaxAge | Literal["all", "campaign", "none", "only"], WrapValidator(_word_or_mapping)]
 """See `tasks.campaign.reuse`."""

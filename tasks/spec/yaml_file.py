@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_origin
@@ -95,8 +95,17 @@ def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
         raise SpecError(f"{path} is empty; write a campaign into it, `winnow init` gives one to begin with")
     if not isinstance(values, dict):
         raise SpecError(f"{path}: a campaign file is a mapping of keys to values, this is {_kind(values)}")
-    overridden = frozenset(_apply(values, override) for override in overrides)
-    return SpecFile(path, values, lines, overridden)
+    return overriding(SpecFile(path, values, lines), overrides)
+
+
+def overriding(file: SpecFile, overrides: Sequence[str]) -> SpecFile:
+    """The file with `key=value` settings in the place of its own, which are changed as well.
+
+    Raises:
+        SpecError: If an override is not `key=value`, or there is no such place.
+    """
+    overridden = frozenset(_apply(file.values, override) for override in overrides)
+    return replace(file, overridden=file.overridden | overridden)
 
 
 def parse_spec(file: SpecFile) -> CampaignSpec:

@@ -82,6 +82,11 @@ def start_reader(model, settings):
     return ScriptedEngine(read_and_judge)
 
 
+def start_compares(model, settings):
+    """A judge of single outputs that says whether one is the reference, as both are quoted."""
+    return ScriptedEngine(compare)
+
+
 def start_honest(model, settings):
     """A candidate without guile; its answers differ from prompt to prompt."""
     return ScriptedEngine(lambda prompt: f"honest work on {prompt}")
@@ -169,6 +174,16 @@ def read_and_judge(prompt: str) -> str:
     return f"Answer A says: {first}\nAnswer B says: {second}\nHence [[{verdict}]]"
 
 
+def compare(prompt: str) -> str:
+    """Whether the output is one of the lines of the reference, in a few words and a verdict."""
+    quoted = {
+        name: re.search(rf"<<< ([0-9a-f]{{16}}) {name}[^>]*>>>\n(.*?)\n<<< \1 end of ", prompt, re.DOTALL)
+        for name in ("reference", "output")
+    }
+    reference, output = (found.group(2) for found in quoted.values())
+    return f"It says {output!r}. [[{'yes' if output in reference.splitlines() else 'no'}]]"
+
+
 def vowel_share(text: str) -> float:
     """Vowels per character; 0 for a text without any."""
     return sum(map(text.count, "aeiou")) / max(1, len(text))
@@ -184,6 +199,7 @@ SCRIPTED = {
         "mortal",
         "partial",
         "reader",
+        "compares",
         "honest",
         "tricky",
         "knows",

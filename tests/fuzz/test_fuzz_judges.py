@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from property_settings import tries
 
 from winnow.tasks.judges.pairwise.verdicts import named_format
+from winnow.tasks.judges.pointwise.points import points_of
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge
 
@@ -16,6 +17,7 @@ JUDGES = [
     ("regex", {"pattern": r"(?:a|aa)+$|(\d+)"}), ("exact", {"extract": r"answer is (.*)\."}), ("numeric", {"no_answer": "unscored"}),
     ("f1", {}), ("squad", {}), ("weighted", {"judges": [{"type": "numeric"}, {"type": "f1"}], "weights": [1, 2]}),
 ]  # fmt: skip
+SCALES = ("yes/no", "1..5", "1..10")
 PIECES = st.sampled_from([
     "1,000.5", "-3", "1e999", "9" * 5_000, "1/0", "½", "٣", "²", "−7", "$5.00", "10%", "1.2.3", "0x1f", "(A)", "A.", "answer is ", "[[A]]",
     "[[B>>A]]", "[[", "]]", "m", "M", "**", "\\boxed{", "}", "```", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "\n", "\x00", "\u202e",
@@ -32,6 +34,9 @@ def case(output, targets):
     for name in ("[[A]]", "[[A>>B]]", "m/M"):
         found = settles(named_format(name).in_text, output)
         assert found is None or 0.0 <= found <= 1.0
+    for points in map(points_of, SCALES):
+        found = settles(points.in_text, output)
+        assert found is None or found in points.scores
 
 
 @pytest.mark.parametrize("path", kept("judges"), ids=lambda path: path.name)

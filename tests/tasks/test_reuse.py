@@ -129,7 +129,7 @@ def test_the_rule_may_change_from_one_run_to_the_next(database, server):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("weekly", r"reuse: must be all, campaign, none or \{max_age: 7d\}"),
+        ("weekly", r"reuse: must be all, campaign, none, only or \{max_age: 7d\}"),
         ("7", "reuse: must be all, campaign, none"),
         ("{max_age: 7}", "must be a number of minutes, hours, days or weeks, such as 30m, 12h, 7d or 8w"),
         ("{max_age: 0d}", "must be a number of minutes, hours, days or weeks"),

@@ -9,7 +9,7 @@ from winnow.tasks.candidates.model_refs import model_ref
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.pairwise.judge_models import judge_models
+from winnow.tasks.judges.asking.judge_models import judge_models
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import open_campaign, reopen_campaign
 from winnow.tasks.spec.campaign import CampaignSpec, GenerateConfig, ModelSpec

@@ -110,7 +110,8 @@ def _judgments(row: Row, judgments: Sequence[Row]) -> None:
     if not judgments:
         return
     st.subheader("Judgments")
-    st.caption("Each call of a model that judged. Swapped: the second candidate's answer was shown first.")
+    swapped = " Swapped: the second candidate's answer was shown first." if row["candidate_b"] else ""
+    st.caption(f"Each call of a model that judged.{swapped}")
     for column, judgment in zip(_columns(len(judgments)), judgments, strict=True):
         with column, st.container(border=True):
             show_soft(judgment_line(row, judgment), key=f"judgment-{judgment['number']}")
@@ -133,4 +134,5 @@ def judgment_line(row: Row, judgment: Row) -> str:
         if judgment["verdict"] is None
         else ending({**row, "outcome": judgment["verdict"]})
     )
-    return f"{judgment['judge']}, {judgment['presentation_order']}{again}: {verdict}"
+    order = f", {judgment['presentation_order']}" if row["candidate_b"] else ""
+    return f"{judgment['judge']}{order}{again}: {verdict}"

@@ -88,7 +88,7 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
 
 
 def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Every call of a model that judges, with its reply, in order."""
+    """Each call of a model that judges, with its reply, in order; single outputs have no `candidate_b`."""
     reply = aliased(Generation)
     rows = (
         select(
@@ -108,7 +108,7 @@ def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
         .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .join(A, A.id == Comparison.candidate_a_id)
-        .join(B, B.id == Comparison.candidate_b_id)
+        .outerjoin(B, B.id == Comparison.candidate_b_id)
         .outerjoin(reply, reply.id == Judgment.generation_id)
         .outerjoin(Prompt, Prompt.id == reply.prompt_id)
         .where(Round.campaign_id == campaign_id)

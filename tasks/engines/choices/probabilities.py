@@ -38,3 +38,22 @@ def why_unusable(logprobs: Mapping[Option, float], options: Iterable[Option]) ->
     if highest > 1.0 or math.fsum(math.exp(logprobs[option]) for option in wanted) > MOST:
         return "probabilities that add up to more than 1"
     return None
+
+
+def expected_value(values: Mapping[str, float], logprobs: Mapping[str, float] | None) -> float | None:
+    """The mean of the options' values under their probabilities, normalised over these options.
+
+    Args:
+        values: By option, each in [0, 1].
+        logprobs: What an engine told, of these options at least.
+
+    Returns:
+        None where no probabilities were told, or none that can be used; see `why_unusable`.
+    """
+    if logprobs is None or why_unusable(logprobs, values):
+        return None
+    highest = max(logprobs[option] for option in values)
+    weights = {option: math.exp(logprobs[option] - highest) for option in values}
+    total = math.fsum(weights.values())
+    mean = math.fsum(values[option] * weight / total for option, weight in weights.items())
+    return min(1.0, max(0.0, mean))

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
 from winnow.tasks.judges.pairwise.folding import Aggregation, Folding
-from winnow.tasks.judges.pairwise.judge_models import JudgeModel, judge_models
 from winnow.tasks.judges.pairwise.panel import Panel
 from winnow.tasks.judges.pairwise.prompts import BUILT_IN, load_template
 from winnow.tasks.judges.pairwise.verdicts import (
@@ -66,7 +66,7 @@ def llm_judge(
     """
     defaults = GenerateConfig(temperature=temperature, max_tokens=max_tokens)
     judges = judge_models(models, defaults)
-    _check_numbers(judges, repeats, min_valid_judges)
+    check_counts(judges, repeats, min_valid_judges)
     loaded = load_template(template)
     verdicts = _verdicts(template, verdict_format, score_mapping, verdict_pattern)
     return Panel(
@@ -81,20 +81,6 @@ def llm_judge(
         repeats=repeats,
         min_valid_judges=min_valid_judges,
     )
-
-
-def _check_numbers(judges: Sequence[JudgeModel], repeats: int, min_valid_judges: int) -> None:
-    if min_valid_judges > len(judges):
-        raise JudgeError(
-            f"cannot be more than there are models ({len(judges)}), got {min_valid_judges}",
-            "judge.min_valid_judges",
-        )
-    greedy = [judge.id for judge in judges if judge.sampling.temperature == 0.0]
-    if repeats > 1 and greedy:
-        raise JudgeError(
-            f"{greedy[0]!r} is greedy, {repeats} repeats would be the same; set a temperature or repeats: 1",
-            "judge.repeats",
-        )
 
 
 def _verdicts(

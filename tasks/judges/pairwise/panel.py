@@ -21,8 +21,9 @@ from typing import Any
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError
+from winnow.tasks.judges.asking.calls import PROMPT_FAILED, TOO_FEW_JUDGES, VERDICT_MISSING
+from winnow.tasks.judges.asking.judge_models import JudgeModel
 from winnow.tasks.judges.pairwise.folding import Aggregation, Folding, aggregate, fold
-from winnow.tasks.judges.pairwise.judge_models import JudgeModel
 from winnow.tasks.judges.pairwise.prompts import REPLY_FORMAT, PairTemplate
 from winnow.tasks.judges.pairwise.protocol import (
     Duel,
@@ -32,11 +33,8 @@ from winnow.tasks.judges.pairwise.protocol import (
     PresentationOrder,
     Reply,
 )
-from winnow.tasks.judges.pairwise.reading import VERDICT_MISSING, read_reply
+from winnow.tasks.judges.pairwise.reading import read_reply
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
-
-PROMPT_FAILED = "prompt_failed"
-TOO_FEW_JUDGES = "too_few_judges"
 
 _NAMES = {1.0: "A", 0.0: "B", 0.5: "tie"}
 

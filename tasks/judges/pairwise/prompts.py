@@ -19,7 +19,7 @@ from typing import Any
 
 from winnow.tasks.candidates.templates import compile_template, render
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.pairwise.boundary import boundary
+from winnow.tasks.judges.asking.boundary import boundary
 from winnow.tasks.judges.pairwise.braces import BracesTemplate, variables_in_braces
 from winnow.tasks.judges.pairwise.protocol import Duel, PresentationOrder
 from winnow.tasks.judges.pairwise.verdicts import VerdictFormatName

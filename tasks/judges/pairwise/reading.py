@@ -1,12 +1,9 @@
 """From the reply to a judgment: a verdict as seen from answer A, or the reason why there is none."""
 
 from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.judges.asking.calls import NO_PROBABILITIES, PATTERN_TIMEOUT, VERDICT_MISSING
 from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentCall, Reply
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
-
-VERDICT_MISSING = "verdict_missing"
-PATTERN_TIMEOUT = "pattern_timeout"
-NO_PROBABILITIES = "no_probabilities"
 
 
 def read_reply(call: JudgmentCall, reply: Reply, verdicts: VerdictFormat, read: Read) -> Judgment:

@@ -24,7 +24,7 @@ import regex
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, Reply
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, models_of, try_out
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
 
 VERSION = 1
@@ -125,6 +125,9 @@ def rules_judge(
     except JudgeError as error:
         place = (error.path or "judge").replace("judge", "judge.scorer", 1)
         raise JudgeError(error.message, place) from error
+    if models_of(judge):
+        sentence = "asks a model, and the scorer of rules asks none; give the duels a judge of type llm"
+        raise JudgeError(sentence, "judge.scorer.type")
     return RulesJudge(scorer=judge, scorer_code=code, both_right=both_right, both_wrong=both_wrong)
 
 

@@ -4,14 +4,13 @@ Of several verdicts in a reply the last one counts: whatever a judge weighs or q
 settles on. If the last thing that looks like a verdict is none of those asked for, there is no verdict.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import regex
 
-from winnow.tasks.engines.choices.probabilities import why_unusable
+from winnow.tasks.engines.choices.probabilities import expected_value
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.rules.patterns import compiled, last_answer
 
@@ -61,16 +60,10 @@ class VerdictFormat:
         """The mean score under the verdicts' probabilities, normalised over the verdicts.
 
         With two verdicts of 1 and 0 it is the probability of the first, as AlpacaEval computes it; each
-        tie counts half of its probability for either answer. None where no probabilities were told, or
-        none that can be used, see `why_unusable`: that is not a tie.
+        tie counts half of its probability for either answer. None where no probabilities can be used: that
+        is not a tie.
         """
-        if logprobs is None or why_unusable(logprobs, self.scores):
-            return None
-        highest = max(logprobs[choice] for choice in self.scores)
-        weights = {choice: math.exp(logprobs[choice] - highest) for choice in self.scores}
-        total = math.fsum(weights.values())
-        mean = math.fsum(self.scores[choice] * weight / total for choice, weight in weights.items())
-        return min(1.0, max(0.0, mean))
+        return expected_value(self.scores, logprobs)
 
     def instructions(self, read: Read) -> str:
         """How to reply, for the prompt."""

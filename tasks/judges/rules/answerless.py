@@ -1,9 +1,12 @@
 """The option `no_answer`, for any judge: whether an output that holds no answer is wrong or unscored."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.judges.asking.calls import JudgeCall, Replies
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, calls_of, models_of, told, try_out
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
 from winnow.tasks.plugins.entry_points import PluginFailed
 
@@ -29,6 +32,19 @@ class AnswerlessJudge:
     def try_out(self) -> None:
         """See `tasks.judges.protocol.try_out`."""
         try_out(self.inner)
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """See `Judge`."""
+        return models_of(self.inner)
+
+    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+        """See `Judge`."""
+        return calls_of(self.inner, sample, replies)
+
+    def told(self, replies: Replies) -> Self:
+        """See `Judge`."""
+        return replace(self, inner=told(self.inner, replies))
 
     def judge(self, sample: Sample) -> Verdict:
         """The inner judge's verdict; marked, and with `wrong` a zero, where it found no answer.

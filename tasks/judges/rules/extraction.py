@@ -1,10 +1,14 @@
 """The option `extract`, for any judge: find the answer in the output first, then judge the answer alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import regex
 
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.judges.asking.calls import JudgeCall, Replies
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, calls_of, models_of, told, try_out
 from winnow.tasks.judges.rules.patterns import last_answer
 
 VERSION = 1
@@ -24,12 +28,29 @@ class ExtractingJudge:
         """See `tasks.judges.protocol.try_out`."""
         try_out(self.inner)
 
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """See `Judge`."""
+        return models_of(self.inner)
+
+    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+        """See `Judge`."""
+        found = self._extracted(sample)
+        return calls_of(self.inner, found, replies) if isinstance(found, Sample) else ()
+
+    def told(self, replies: Replies) -> Self:
+        """See `Judge`."""
+        return replace(self, inner=told(self.inner, replies))
+
     def judge(self, sample: Sample) -> Verdict:
         """Judge the answer; an output without one has the reason no_answer."""
+        found = self._extracted(sample)
+        return self.inner.judge(found) if isinstance(found, Sample) else found
+
+    def _extracted(self, sample: Sample) -> Sample | Verdict:
+        """The sample with its answer for an output, or the verdict on one that holds none."""
         try:
             answer = last_answer(self.pattern, sample.output)
         except TimeoutError:
             return Verdict.unscored("extract_timeout")
-        if answer is None:
-            return Verdict.unscored("no_answer")
-        return self.inner.judge(replace(sample, output=answer))
+        return Verdict.unscored("no_answer") if answer is None else replace(sample, output=answer)

@@ -6,15 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from winnow.tasks.candidates.cache_keys import fingerprint_model
-from winnow.tasks.candidates.candidates import Candidate, build_candidates
+from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.pairwise.protocol import PairJudge
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.features import chosen_features
 from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.objectives.scored import fingerprints, refuse_shared_names
 from winnow.tasks.spec.campaign import CampaignSpec
 
 DETERMINISTIC = "deterministic"
@@ -31,13 +30,13 @@ class BestDuel(ResolvedCampaign):
         """See `ResolvedCampaign`."""
         judge = create_pair_judge(spec.judge.type, **spec.judge.params)
         candidates = build_candidates(spec, dataset)
-        _refuse_shared_names(judge, candidates)
+        refuse_shared_names(judge.models, candidates)
         return cls(
             spec=spec,
             dataset=dataset,
             judge=judge,
             judge_code=pair_judge_code(spec.judge.type),
-            judge_fingerprints={model.name: fingerprint_model(model) for model in judge.models},
+            judge_fingerprints=fingerprints(judge.models),
             candidates=candidates,
         )
 
@@ -89,10 +88,3 @@ class BestDuel(ResolvedCampaign):
     @property
     def _n_pairs(self) -> int:
         return len(self.candidates) * (len(self.candidates) - 1) // 2
-
-
-def _refuse_shared_names(judge: PairJudge, candidates: Sequence[Candidate]) -> None:
-    """A name stands for one model, wherever it is told or asked."""
-    for model in judge.models:
-        if any(each.model.name == model.name and each.model != model for each in candidates):
-            raise JudgeError(f"the name {model.name!r} is a candidate's model; rename one", "judge.models")

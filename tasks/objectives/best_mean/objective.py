@@ -9,22 +9,19 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.protocol import Judge
-from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
-from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
 from winnow.tasks.setup.history import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestMean(ResolvedCampaign):
+class BestMean(ScoredCampaign):
     """Every output is scored against the targets of its example."""
 
-    judge: Judge
     history: FloatArray | None
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
     split: Split | None
@@ -41,8 +38,7 @@ class BestMean(ResolvedCampaign):
         return cls(
             spec=spec,
             dataset=dataset,
-            judge=create_judge(spec.judge.type, **spec.judge.params),
-            judge_code=judge_code(spec.judge.type, **spec.judge.params),
+            **check_score_judge(spec.judge, candidates),
             candidates=candidates,
             history=load_history(spec.history, spec.storage, dataset),
             split=_split(spec, dataset),

@@ -3,7 +3,7 @@
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.certify.check import Certification
-from winnow.tasks.rounds.generate import have_texts, plan_generation, plan_text, rendered
+from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
 
 Author = int | None
@@ -20,7 +20,7 @@ def generate_answers(
         _planned(campaign, certification, author, example)
         for author, example in answers_of(certification, round_)
     ]
-    return have_texts(campaign, round_, planned)
+    return have_outputs(campaign, round_, planned)
 
 
 def answers_of(certification: Certification, round_: RoundRecord) -> list[Answer]:

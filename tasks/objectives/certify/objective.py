@@ -8,50 +8,46 @@ from winnow.algorithms.certify.setting import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.records.values import Losses
-from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.judges.protocol import Judge
-from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.judges.protocol import models_of
 from winnow.tasks.objectives.certify.check import Certification, check_certification
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
-from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.objectives.scored import (
+    ScoredCampaign,
+    check_score_judge,
+    fingerprints,
+    refuse_shared_names,
+)
 from winnow.tasks.spec.campaign import CampaignSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certify(ResolvedCampaign):
+class Certify(ScoredCampaign):
     """Losses of each output: with a human's label, with an autoevaluator's answer, on unlabelled examples.
 
     Candidates are in testing order.
     """
 
-    judge: Judge
     certification: Certification
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
-        judge = create_judge(spec.judge.type, **spec.judge.params)
         candidates = build_candidates(spec, dataset)
         certification, ordered = check_certification(spec, dataset, candidates)
-        model = None if certification.autoevaluator is None else certification.autoevaluator.model
-        return cls(
-            spec=spec,
-            dataset=dataset,
-            judge=judge,
-            judge_code=judge_code(spec.judge.type, **spec.judge.params),
-            judge_fingerprints={} if model is None else {model.name: fingerprint_model(model)},
-            candidates=ordered,
-            certification=certification,
-        )
+        scoring = check_score_judge(spec.judge, candidates)
+        answering = answering_models(certification)
+        refuse_shared_names([*models_of(scoring["judge"]), *answering], [])
+        scoring["judge_fingerprints"] = {**scoring["judge_fingerprints"], **fingerprints(answering)}
+        return cls(spec=spec, dataset=dataset, candidates=ordered, certification=certification, **scoring)
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:
         """See `ResolvedCampaign`."""
-        autoevaluator = self.certification.autoevaluator
-        return () if autoevaluator is None else (autoevaluator.model,)
+        known = [*answering_models(self.certification), *super().judge_models]
+        return list({each.name: each for each in known}.values())
 
     @property
     def size(self) -> str:
@@ -98,3 +94,9 @@ class Certify(ResolvedCampaign):
         """See `ResolvedCampaign`."""
         assert isinstance(selector, LabelSelector)
         return selector.n_labels
+
+
+def answering_models(certification: Certification) -> Sequence[ModelRef]:
+    """The model that answers in the place of a human, where there is one."""
+    autoevaluator = certification.autoevaluator
+    return () if autoevaluator is None else (autoevaluator.model,)

@@ -5,7 +5,8 @@ scores both against the same targets. What was answered always has a loss, even 
 
 * An output that the judge cannot read scores 0.
 * Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
-  loss is 1, whatever the candidate says; so it is where the judge gave what is no score, or failed.
+  loss is 1, whatever the candidate says; so it is where the judge gave what is no score, or failed, and
+  where a model that judges gave no reply that can be read.
 
 All of these follow from an example and what models say of it. Each text is asked for once, on labelled and
 unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
@@ -25,15 +26,19 @@ from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import LabelMissing
+from winnow.tasks.judges.asking.calls import PROMPT_FAILED
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, models_of
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.objectives.certify.generation import Answer, Author, answers_of
+from winnow.tasks.rounds.ask import ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.score import sample_of, scored
 
-WORST_FOR_ALL = frozenset({"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED, JUDGE_LIMIT})
+WORST_FOR_ALL = frozenset(
+    {"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED, JUDGE_LIMIT, PROMPT_FAILED}
+)
 """Reasons of verdicts that are, or may be, about the targets or the judge and not about the output."""
 UNREADABLE_LOSS = 1.0
 UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
@@ -50,27 +55,17 @@ def score_losses(
 
     Raises:
         LabelMissing: If an example of the round has no label.
+        EngineDied, EngineTimeout, LeaseLost: As `have_texts`, where a model judges.
     """
-    places = {answer: place for place, answer in enumerate(answers_of(certification, round_))}
-    scorer = Scorer(
-        certification=certification,
-        judge=judge,
-        answers={answer: texts[place] for answer, place in places.items()},
-        samples={
-            (arm, example): sample
-            for (arm, example), place in places.items()
-            if arm is not None and (sample := sample_of(campaign, arm, example, texts, place)) is not None
-        },
-    )
-    with campaign.database.reading() as session:
-        targets = labels.targets(session, campaign.record.dataset_id, sorted(set(round_.examples)))
+    targets = _labels(campaign, round_)
+    scorer = _scorer(campaign, certification, judge, round_, texts)
+    asked = ask_models(campaign, judge, round_, _shown(scorer, round_, targets) if models_of(judge) else [])
+    scorer = replace(scorer, judge=asked.judge)
     comparisons = []
     for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True)):
         human = targets[example]
-        if human is None:
-            raise LabelMissing(campaign.checked.dataset.examples[example].key)
         sample = scorer.sample(arm, example, human)
-        comparison = scored(campaign, judge, position, arm, example, scorer.answers[arm, example], sample)
+        comparison = scored(campaign, asked, position, arm, example, scorer.answers[arm, example], sample)
         unlabelled = scorer.unlabelled(arm, example)
         comparisons.append(
             replace(
@@ -83,6 +78,63 @@ def score_losses(
             )
         )
     return comparisons
+
+
+def _labels(campaign: CampaignSession, round_: RoundRecord) -> Mapping[int, Sequence[str]]:
+    """The label of each example of a round; raises `LabelMissing`."""
+    with campaign.database.reading() as session:
+        known = labels.targets(session, campaign.record.dataset_id, sorted(set(round_.examples)))
+    found = {}
+    for example, human in known.items():
+        if human is None:
+            raise LabelMissing(campaign.checked.dataset.examples[example].key)
+        found[example] = human
+    return found
+
+
+def _scorer(
+    campaign: CampaignSession,
+    certification: Certification,
+    judge: Judge,
+    round_: RoundRecord,
+    texts: GenerationBatch,
+) -> "Scorer":
+    places = {answer: place for place, answer in enumerate(answers_of(certification, round_))}
+    return Scorer(
+        certification=certification,
+        judge=judge,
+        answers={answer: texts[place] for answer, place in places.items()},
+        samples={
+            (arm, example): sample
+            for (arm, example), place in places.items()
+            if arm is not None and (sample := sample_of(campaign, arm, example, texts, place)) is not None
+        },
+    )
+
+
+class _SampleList:
+    """A judge that only writes down what it is shown."""
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+
+    def judge(self, sample: Sample) -> Verdict:
+        """See `Judge`; the verdict is worth nothing."""
+        self.samples.append(sample)
+        return Verdict(score=0.0)
+
+
+def _shown(scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence[str]]) -> Sequence[Sample]:
+    """All that the judge will be shown of a round; one that only looks on is asked in its place."""
+    listing = _SampleList()
+    scorer = replace(scorer, judge=listing)
+    for arm, example in zip(round_.arms, round_.examples, strict=True):
+        if (sample := scorer.sample(arm, example, targets[example])) is not None:
+            listing.judge(sample)
+        scorer.loss(arm, example, targets[example])
+        scorer.auto_loss(arm, example)
+        scorer.unlabelled(arm, example)
+    return listing.samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +170,7 @@ class Scorer:
             standard = self._verdict(self.certification.baseline, example, targets)
             if standard is None:
                 return None
-        if verdict.reason in WORST_FOR_ALL or (standard and standard.reason in WORST_FOR_ALL):
+        if _is_worst(verdict) or (standard is not None and _is_worst(standard)):
             return UNREADABLE_LOSS
         return max(0.0, (1.0 if standard is None else standard.score or 0.0) - (verdict.score or 0.0))
 
@@ -165,3 +217,8 @@ class Scorer:
     def _verdict(self, arm: int, example: int, targets: Sequence[str]) -> Verdict | None:
         sample = self.sample(arm, example, targets)
         return None if sample is None else self.judge.judge(sample)
+
+
+def _is_worst(verdict: Verdict) -> bool:
+    """Whether there is no score because of the targets or the judge."""
+    return verdict.reason in WORST_FOR_ALL or (verdict.reason is not None and len(verdict.replies) > 0)

@@ -15,7 +15,7 @@ from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.data.datasets import Example, load_dataset
 from winnow.tasks.embedding.prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.protocol import Sample, calls_of
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.setup.store import reopen_campaign
 
@@ -108,10 +108,8 @@ def _require_usable(checked: Route, example: Example) -> None:
         )
     for candidate in checked.candidates:
         candidate.prompt(example.fields, shown)
-    if (
-        checked.judge.judge(Sample(output="", targets=example.targets, fields=example.fields)).reason
-        == NO_TARGET
-    ):
+    sample = Sample(output="", targets=example.targets, fields=example.fields)
+    if not calls_of(checked.judge, sample, {}) and checked.judge.judge(sample).reason == NO_TARGET:
         raise SpecError(
             f"the judge {checked.spec.judge.type} scores an answer to {shown!r} against a target: give it "
             "with --target; to choose without learning, use winnow route NAME --export DIR"

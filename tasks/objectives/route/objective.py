@@ -13,20 +13,18 @@ from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.embedding.prompts import Embedding, check_embedder
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.protocol import Judge
-from winnow.tasks.judges.registry import create_judge, judge_code
-from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
+from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router
+from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route(ResolvedCampaign):
+class Route(ScoredCampaign):
     """One candidate answers each prompt, and its score is learned from; candidates may join later."""
 
-    judge: Judge
     embedding: Embedding
     contexts: FloatArray | None = None
     """Vector of each prompt, shape (n, d); None until a database is at hand to keep them."""
@@ -51,8 +49,7 @@ class Route(ResolvedCampaign):
         return cls(
             spec=spec,
             dataset=dataset,
-            judge=create_judge(spec.judge.type, **spec.judge.params),
-            judge_code=judge_code(spec.judge.type, **spec.judge.params),
+            **check_score_judge(spec.judge, candidates),
             candidates=candidates,
             embedding=check_embedder(spec.embedder, dataset),
         )

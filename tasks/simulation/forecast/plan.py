@@ -20,6 +20,7 @@ from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.simulation.forecast.assumed import Assumption, StandIn, stand_in
 from winnow.tasks.simulation.forecast.gaps import LEVEL, POWER, smallest_separated
+from winnow.tasks.simulation.forecast.judging import JudgeUse, judge_uses
 from winnow.tasks.simulation.forecast.requests import Played, Player
 from winnow.tasks.simulation.forecast.tokens import prompt_tokens
 
@@ -34,6 +35,10 @@ class Amounts:
     requests: float
     prompt_tokens: float
     answer_tokens: float
+    judge_calls: float
+    """Of models that judge, if every first reply can be read; with their tokens below."""
+    judge_prompt_tokens: float
+    judge_reply_tokens: float
     price: float | None
     """In the currency of the spec's prices; None where a model has none."""
     hours: float | None
@@ -166,21 +171,35 @@ class _Pricing:
     def __init__(self, checked: BestMean, rate: float | None) -> None:
         self._checked, self._rate = checked, rate
         self.models = [each.model.name for each in checked.candidates]
+        self.judging = judge_uses(checked.judge, checked.dataset.examples, checked.spec.seed)
         self.tokens = prompt_tokens(checked.candidates, checked.dataset.examples, checked.spec.seed)
-        self.measured = _measured(checked, sorted(set(self.models)))
+        self.measured = _measured(checked, sorted({*self.models, *(use.model for use in self.judging)}))
         self.longest = np.array([float(each.sampling.max_tokens) for each in checked.candidates])
 
     def amounts(self, by_arm: FloatArray, *, at_length: bool = False) -> Amounts:
         """Of so many comparisons of each arm, shape (K,); answers as long as they may be, or as expected."""
         answers = self.longest if at_length else self._answer_tokens()
         shown, made = by_arm * self.tokens.by_arm, by_arm * answers
-        seconds = self._seconds(by_arm)
+        total = float(by_arm.sum())
+        uses = [
+            _Judged(
+                model=use.model,
+                calls=total,
+                shown=total * use.prompt_tokens + float(made.sum()),
+                made=total * self._reply_tokens(use, at_length=at_length),
+            )
+            for use in self.judging
+        ]
+        seconds = self._device_seconds(by_arm, uses)
         return Amounts(
-            requests=float(by_arm.sum()),
+            requests=total,
             prompt_tokens=float(shown.sum()),
             answer_tokens=float(made.sum()),
-            price=self._price(shown, made, seconds),
-            hours=None if seconds is None else float(seconds.sum()) / SECONDS_PER_HOUR,
+            judge_calls=sum(use.calls for use in uses),
+            judge_prompt_tokens=sum(use.shown for use in uses),
+            judge_reply_tokens=sum(use.made for use in uses),
+            price=self._price(shown, made, uses, seconds),
+            hours=None if seconds is None else sum(seconds.values()) / SECONDS_PER_HOUR,
         )
 
     def unit_price(self) -> FloatArray:
@@ -201,34 +220,61 @@ class _Pricing:
         expected: FloatArray = np.minimum(means, self.longest)
         return expected
 
-    def _seconds(self, by_arm: FloatArray) -> FloatArray | None:
-        """By arm, shape (K,); None where nothing is known of some model."""
-        if self._rate is None and not all(model in self.measured for model in self.models):
+    def _reply_tokens(self, use: JudgeUse, *, at_length: bool) -> float:
+        known = self.measured.get(use.model)
+        if use.is_weighed or at_length or known is None:
+            return use.reply_tokens
+        return min(known.output_tokens, use.reply_tokens)
+
+    def _device_seconds(self, by_arm: FloatArray, uses: Sequence["_Judged"]) -> dict[str, float] | None:
+        """By model; None where nothing is known of some model."""
+        calls = [*zip(self.models, by_arm.tolist(), strict=True), *((use.model, use.calls) for use in uses)]
+        if self._rate is None and not all(model in self.measured for model, _ in calls):
             return None
-        each = [
-            self.measured[model].seconds if self._rate is None else 1.0 / self._rate for model in self.models
-        ]
-        seconds: FloatArray = by_arm * np.array(each)
+        seconds: dict[str, float] = {}
+        for model, count in calls:
+            each = self.measured[model].seconds if self._rate is None else 1.0 / self._rate
+            seconds[model] = seconds.get(model, 0.0) + count * each
         return seconds
 
-    def _price(self, shown: FloatArray, made: FloatArray, seconds: FloatArray | None) -> float | None:
+    def _price(
+        self,
+        shown: FloatArray,
+        made: FloatArray,
+        uses: Sequence["_Judged"],
+        seconds: Mapping[str, float] | None,
+    ) -> float | None:
         execution = self._checked.spec.execution
-        has_prices = [model in execution.prices for model in self.models]
-        if not (all(has_prices) or execution.price_per_hour is not None):
+        paid = [
+            *zip(self.models, shown.tolist(), made.tolist(), strict=True),
+            *((use.model, use.shown, use.made) for use in uses),
+        ]
+        if not (
+            all(model in execution.prices for model, _, _ in paid) or execution.price_per_hour is not None
+        ):
             return None
-        priced = [execution.prices.get(model) for model in self.models]
-        total = sum(
-            (price.input * its_shown + price.output * its_made) / TOKENS_PER_PRICE
-            for price, its_shown, its_made in zip(priced, shown, made, strict=True)
-            if price is not None
-        )
+        total = 0.0
+        for model, its_shown, its_made in paid:
+            if price := execution.prices.get(model):
+                total += (price.input * its_shown + price.output * its_made) / TOKENS_PER_PRICE
         if execution.price_per_hour is None:
-            return float(total)
+            return total
         if seconds is None:
             return None
         devices = devices_by_model(self._checked.spec.identity())
-        busy = seconds * np.array([devices.get(model, 1) for model in self.models])
-        return float(total + execution.price_per_hour * busy.sum() / SECONDS_PER_HOUR)
+        busy = sum(spent * devices.get(model, 1) for model, spent in seconds.items())
+        return total + execution.price_per_hour * busy / SECONDS_PER_HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What the calls of one kind to a model that judges add up to."""
+
+    model: str
+    calls: float
+    shown: float
+    """Tokens."""
+    made: float
 
 
 def _dearest(pricing: _Pricing, limit: int, player: Player) -> FloatArray:

@@ -65,7 +65,10 @@ def tokenizer_of(model: str) -> Callable[[str], int] | None:
     return lambda text: len(tokenizer.encode(text).ids)
 
 
+def counted(text: str, counter: Callable[[str], int] | None) -> float:
+    """The tokens of a text, or a guess where no tokenizer is at hand."""
+    return len(text) / CHARACTERS_PER_TOKEN if counter is None else float(counter(text))
+
+
 def _mean_tokens(prompts: Sequence[str], counter: Callable[[str], int] | None) -> float:
-    if counter is None:
-        return float(np.mean([len(prompt) / CHARACTERS_PER_TOKEN for prompt in prompts]))
-    return float(np.mean([counter(prompt) for prompt in prompts]))
+    return float(np.mean([counted(prompt, counter) for prompt in prompts]))

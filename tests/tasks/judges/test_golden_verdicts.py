@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.tasks.judges.rated import asked, rater, sample
 from tests.tasks.pair_judges.scripted_judges import MODEL, duel
+from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.pairwise.protocol import JudgmentReply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.protocol import Sample
@@ -84,6 +86,23 @@ def played(row):
     return [found.outcome, found.reason]
 
 
+SCORES = "llm-score"
+"""How the table of the model judge of single outputs is called: one of pairs has the judge's own name."""
+
+
+def replying(replies):
+    """By attempt."""
+    return lambda call: JudgeReply(**replies[call.attempt])
+
+
+def test_a_model_that_scores_gives_the_verdicts_of_its_version():
+    rows = table(SCORES, version("llm"))
+    assert len(rows) >= 10
+    for row in rows:
+        found, _ = asked(rater(**row["params"]), sample(row["output"]), replying(row["replies"]))
+        assert [found.score, found.answer, found.reason] == row["verdict"], f"raise VERSION of llm: {row}"
+
+
 @pytest.mark.parametrize("name", ["llm", "rules"])
 def test_a_judge_of_pairs_gives_the_verdicts_of_its_version(name):
     rows = table(name, pair_judge_code(name)["version"])
@@ -111,6 +130,7 @@ def test_a_judge_of_pairs_by_rules_depends_on_its_scorers_code(monkeypatch):
 
 def test_tables_that_no_version_has_are_not_kept():
     known = {f"{name}-{version(name)}" for name in JUDGES}
+    known.add(f"{SCORES}-{version('llm')}")
     known |= {f"{name}-{pair_judge_code(name)['version']}" for name in ("llm", "rules")}
     known |= {f"{name}-{code}" for name, code in judge_code("exact", extract="x")["options"].items()}
     assert {path.stem for path in TABLES.glob("*.json")} == known

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.judges.registry import create_judge, describe, judge_names
 
 PAGE = (Path(__file__).parents[3] / "docs" / "judges.md").read_text()
@@ -23,6 +24,13 @@ def test_the_table_names_every_judge_with_its_parameters_unit_and_score():
         assert row == (own, told.scale.unit, told.scale.formula), name
 
 
+def save_checkpoint(folder):
+    """As much of one as is looked for before it is loaded."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "tokenizer_config.json").write_text('{"chat_template": "{{ messages }}"}')
+
+
 def test_every_example_is_a_judge_that_can_be_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (function,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -31,6 +39,8 @@ def test_every_example_is_a_judge_that_can_be_made(tmp_path, monkeypatch):
     specs = [spec for block in blocks for spec in re.split(r"^(?=judge:)", block, flags=re.MULTILINE) if spec]
     found = [yaml.safe_load(spec)["judge"] for spec in specs]
     for spec in found:
+        for model in judge_entries(spec):
+            save_checkpoint(tmp_path / model["model"])
         create_judge(spec["type"], **{key: value for key, value in spec.items() if key != "type"})
     made = {spec["type"] for spec in found}
     assert made | {"squad", "bleu", "ter", "any"} == set(judge_names())

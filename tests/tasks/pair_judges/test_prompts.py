@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scripted_judges import duel, outcome, panel
 
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.pairwise.boundary import LENGTH, boundary
+from winnow.tasks.judges.asking.boundary import LENGTH, boundary
 from winnow.tasks.judges.pairwise.prompts import BUILT_IN, load_template
 
 # In the manner of published ones; the words are our own.
@@ -66,7 +66,7 @@ def test_a_boundary_is_in_no_text_and_does_not_depend_on_their_order(texts):
 
 
 def test_a_boundary_that_happens_to_stand_in_a_text_is_not_used(monkeypatch):
-    monkeypatch.setattr("winnow.tasks.judges.pairwise.boundary.sha256", lambda value: f"{value[0]:016x}")
+    monkeypatch.setattr("winnow.tasks.judges.asking.boundary.sha256", lambda value: f"{value[0]:016x}")
     assert boundary([f"{0:016x}", f"a{1:016x}b"]) == f"{2:016x}"
 
 

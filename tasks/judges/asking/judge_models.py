@@ -57,12 +57,30 @@ def judge_models(specs: Sequence[Mapping[str, Any]], defaults: GenerateConfig) -
     Raises:
         SpecError: Naming the model's place, the key and the remedy.
     """
-    checked = [_checked(spec, f"{_PLACE}[{index}]") for index, spec in enumerate(specs)]
-    judges = tuple(_judge_model(spec, defaults, f"{_PLACE}[{index}]") for index, spec in enumerate(checked))
+    judges = tuple(judge_model(spec, defaults, f"{_PLACE}[{index}]") for index, spec in enumerate(specs))
     for index, judge in enumerate(judges):
         for other in judges[:index]:
             _refuse_confusion(judge, other, f"{_PLACE}[{index}]")
     return judges
+
+
+def check_counts(judges: Sequence[JudgeModel], repeats: int, min_valid_judges: int) -> None:
+    """Refuse repeats that would all be the same, and more opinions than there are judges.
+
+    Raises:
+        JudgeError: With the parameter and the remedy.
+    """
+    if min_valid_judges > len(judges):
+        raise JudgeError(
+            f"cannot be more than there are models ({len(judges)}), got {min_valid_judges}",
+            "judge.min_valid_judges",
+        )
+    greedy = [judge.id for judge in judges if judge.sampling.temperature == 0.0]
+    if repeats > 1 and greedy:
+        raise JudgeError(
+            f"{greedy[0]!r} is greedy, {repeats} repeats would be the same; set a temperature or repeats: 1",
+            "judge.repeats",
+        )
 
 
 def _refuse_confusion(judge: JudgeModel, other: JudgeModel, place: str) -> None:
@@ -72,7 +90,9 @@ def _refuse_confusion(judge: JudgeModel, other: JudgeModel, place: str) -> None:
         raise JudgeError(f"the name {judge.ref.name!r} is another model's; rename one", f"{place}.name")
 
 
-def _judge_model(spec: JudgeModelSpec, defaults: GenerateConfig, place: str) -> JudgeModel:
+def judge_model(given: Mapping[str, Any], defaults: GenerateConfig, place: str) -> JudgeModel:
+    """Check one model of a judge, which stands at `place` in the spec; see `judge_models`."""
+    spec = _checked(given, place)
     ref = model_ref(spec, place)
     own = spec.generate_config.model_dump(exclude_unset=True)
     config = defaults.model_copy(update=own)

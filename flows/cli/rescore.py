@@ -1,0 +1,63 @@
+"""rescore: judge the stored texts of a campaign with another judge."""
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli.options import (
+    DEFAULT_STORAGE,
+    CampaignName,
+    LogFormatOption,
+    LogLevelOption,
+    Overrides,
+    Storage,
+    TrustOption,
+)
+from winnow.flows.run.log_format import LogFormat, logged
+
+
+def rescore(
+    name: CampaignName,
+    judge: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="A YAML file with a judge, as a campaign's key judge has it."),
+    ],
+    new_name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NEW_NAME", help="Of the new campaign; NAME-rescored by default."),
+    ] = None,
+    set_: Overrides = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what there is to judge; write, ask and run nothing.")
+    ] = False,
+    storage: Storage = DEFAULT_STORAGE,
+    trust: TrustOption = False,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Judge the stored texts of a campaign with another judge, as a new campaign; no text is generated.
+
+    The new campaign has the candidates, examples, selector, seed and budget of the first one. A pair of a
+    candidate and an example without a stored text stays without an outcome. If it is interrupted, `winnow
+    resume` goes on with it.
+    """
+    from winnow.flows.reports.open_readonly import reading
+    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.storage.admin.schema import require_schema
+    from winnow.storage.engine.database import open_database
+    from winnow.tasks.setup.rescore import rescoring_campaign, texts_of
+
+    approve = approving(Trust(everything=trust, asks=True))
+    with logged(log_format, log_level):
+        with closing(open_database(storage, read_only=True)) as database:
+            require_schema(database)
+            checked = rescoring_campaign(database, name, judge, new_name, set_ or [], approve)
+        with reading(storage) as session:
+            print(texts_of(session, name))
+        if dry_run:
+            return
+        store_campaign(checked)
+        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
+    raise typer.Exit(code)

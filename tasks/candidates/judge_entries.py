@@ -1,0 +1,27 @@
+"""The models of a judge, as a spec describes them, read without pydantic."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def judge_entries(judge: object) -> Iterator[dict[str, Any]]:
+    """The mappings that describe a model, of a judge and of the parts that it combines.
+
+    What is malformed is left to its reader.
+
+    Args:
+        judge: As in a spec, its type among its parameters or not.
+    """
+    if not isinstance(judge, Mapping):
+        return
+    models, parts = judge.get("models"), judge.get("judges")
+    for model in (judge.get("model"), *(models if isinstance(models, list) else ())):
+        if isinstance(model, dict):
+            yield model
+    for part in parts if isinstance(parts, list) else ():
+        yield from judge_entries(part)
+
+
+def judge_place(model: Mapping[str, Any]) -> str:
+    """Where a model of a judge stands, for what is kept of it by place."""
+    return f"judge.{model.get('judge_id', model.get('name'))}"

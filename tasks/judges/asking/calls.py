@@ -1,0 +1,58 @@
+"""What a judge of single outputs asks a model, and what it made of the reply."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
+
+VERDICT_MISSING = "verdict_missing"
+PATTERN_TIMEOUT = "pattern_timeout"
+NO_PROBABILITIES = "no_probabilities"
+PROMPT_FAILED = "prompt_failed"
+TOO_FEW_JUDGES = "too_few_judges"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCall:
+    """One call of a model. Equal calls have the same reply, whichever output they are about."""
+
+    judge: str
+    """Id of the judge that asks."""
+    model: ModelRef = field(hash=False)
+    """Whom to ask."""
+    prompt: str
+    """As rendered; holds untrusted text."""
+    sampling: Sampling
+    """How to draw the reply."""
+    repeat: int = 0
+    """0 and up: the same question asked again."""
+    attempt: int = 0
+    """0, then 1 and up where the reply before could not be read."""
+    replicate: int = 0
+    """Tells apart calls whose replies are drawn anew; 0 where decoding is greedy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeReply:
+    """What a model said, where only this much of a `Completion` was kept."""
+
+    text: str
+    """Untrusted."""
+    choice_logprobs: Mapping[str, float] | None = None
+    """As in `Completion`."""
+
+
+Reply = Completion | JudgeReply | GenerationFailure
+"""The answer to a `JudgeCall`."""
+
+Replies = Mapping[JudgeCall, Reply]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadReply:
+    """A call, and what its reply was read as: a score or the reason why there is none."""
+
+    call: JudgeCall
+    score: float | None = None
+    """In [0, 1]."""
+    reason: str | None = None

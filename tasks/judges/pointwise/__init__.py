@@ -1,0 +1,1 @@
+"""Models that score one output at a time."""

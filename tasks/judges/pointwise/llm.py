@@ -1,0 +1,107 @@
+"""The parameters of the model judge of single outputs; what it does with them is in `rater`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_model, judge_models
+from winnow.tasks.judges.pointwise import prompts
+from winnow.tasks.judges.pointwise.aggregation import Aggregation
+from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, points_of
+from winnow.tasks.judges.pointwise.rater import Rater, Read
+from winnow.tasks.judges.scales import Scale
+from winnow.tasks.spec.campaign import GenerateConfig
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+
+class LlmJudge:
+    """A language model scores the output by a rubric, with the targets at hand or without them."""
+
+    scale = Scale(unit=UNIT, formula=FORMULA)
+
+    @staticmethod
+    def code(**params: Any) -> dict[str, Any]:  # noqa: ANN401 -- of its parameters
+        """What its prompts are made of beside its parameters."""
+        return {"prompt": sha256([prompts.HEAD, prompts.EXAMPLE, prompts.REFERENCE, prompts.OUTPUT])}
+
+    def __call__(
+        self,
+        *,
+        rubric: str | Mapping[str, str],
+        scale: ScaleName,
+        model: Mapping[str, Any] | None = None,
+        models: Sequence[Mapping[str, Any]] | None = None,
+        reference: bool = False,
+        read: Read = "probabilities",
+        max_reasks: Annotated[int, Field(ge=0, le=10)] = 1,
+        repeats: Annotated[int, Field(ge=1, le=100)] = 1,
+        aggregation: Aggregation = "mean",
+        min_valid_judges: Annotated[int, Field(ge=1)] = 1,
+        max_tokens: Annotated[int, Field(ge=1)] = 1024,
+        temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
+    ) -> Rater:
+        """The judge.
+
+        Args:
+            rubric: What a good output is: a text, or criteria by name.
+            scale: What the model may say.
+            model: Who judges, with the keys of a campaign's models.
+            models: Several of them, in the place of one.
+            reference: Whether the model is shown the targets; an example without any is then unscored.
+            read: How probable the model finds each point of the scale, or what it settles on in a text.
+            max_reasks: How often a text without a verdict is asked for again.
+            repeats: How often a text is asked for; above 1 only at a temperature.
+            aggregation: How the scores of repeats, and then of judges, become one.
+            min_valid_judges: Judges that must have an opinion for the output to be scored.
+            max_tokens: Length of a text, in tokens.
+            temperature: 0 is greedy.
+
+        Raises:
+            SpecError: Naming the parameter, what is wrong and what to do.
+        """
+        _check_rubric(rubric)
+        judges = _judges(model, models, GenerateConfig(temperature=temperature, max_tokens=max_tokens))
+        check_counts(judges, repeats, min_valid_judges)
+        if repeats > 1 and read == "probabilities":
+            raise JudgeError(
+                f"probabilities are the same every time, {repeats} repeats would be too; set read: text or "
+                "repeats: 1",
+                "judge.repeats",
+            )
+        points = points_of(scale)
+        reply_format = points.instructions(reasoned=read == "text")
+        return Rater(
+            judges=judges,
+            points=points,
+            beginning=prompts.head(prompts.rubric_text(rubric), reply_format),
+            reference=reference,
+            read=read,
+            aggregation=aggregation,
+            max_reasks=max_reasks,
+            repeats=repeats,
+            min_valid_judges=min_valid_judges,
+        )
+
+
+llm_judge = LlmJudge()
+
+
+def _check_rubric(rubric: str | Mapping[str, str]) -> None:
+    texts = [rubric] if isinstance(rubric, str) else [*rubric, *rubric.values()]
+    if not texts or not all(text.strip() for text in texts):
+        raise JudgeError("says nothing; write what a good output is, or criteria by name", "judge.rubric")
+
+
+def _judges(
+    model: Mapping[str, Any] | None, models: Sequence[Mapping[str, Any]] | None, defaults: GenerateConfig
+) -> tuple[JudgeModel, ...]:
+    if bool(model) == bool(models):
+        raise JudgeError("name who judges: give model, or models where several judge", "judge.model")
+    if model:
+        return (judge_model(model, defaults, "judge.model"),)
+    return judge_models(models or (), defaults)

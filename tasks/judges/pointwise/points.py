@@ -1,0 +1,95 @@
+"""The scales of a model that scores: what it may say, what each point is worth, and how it is read.
+
+Points are mapped to scores by a fixed map: yes is 1 and no is 0; of n points, k is worth (k - 1) / (n - 1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import regex
+
+from winnow.tasks.judges.rules.patterns import compiled, last_answer
+
+ScaleName = Literal["yes/no", "1..5", "1..10"]
+
+UNIT = "yes or no, or points of `scale`"
+FORMULA = "1 for yes, 0 for no; (points - 1) / (highest - 1)"
+
+_IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
+_DRESSED = r"[\s\"'`*_().\[\]]*+"
+"""What may stand around a label that is all there is of a reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """A scale."""
+
+    name: ScaleName
+    scores: Mapping[str, float]
+    """By label, from the best to the worst or upwards."""
+    choices: Mapping[str, str]
+    """Each label as the model is to write it where it writes nothing else -> the label. None of them begins
+    another, so that an engine can weigh them against each other."""
+    meaning: str
+    """What the labels say, for the prompt."""
+
+    def in_text(self, text: str) -> str | None:
+        """The label that a reply settles on: the last one in double brackets, or the reply as a whole.
+
+        None where the last thing in double brackets is no label, or where there is none and the reply says
+        anything beside a label.
+        """
+        said = last_answer(_IN_BRACKETS, text)
+        if said is None:
+            alone = regex.fullmatch(f"{_DRESSED}([a-zA-Z0-9]+){_DRESSED}", text)
+            said = None if alone is None else alone.group(1)
+        label = None if said is None else said.strip().casefold()
+        return label if label in self.scores else None
+
+    def nearest(self, score: float) -> float:
+        """The score of the label that is nearest, the lower one where two are as near."""
+        return min(sorted(self.scores.values()), key=lambda each: abs(each - score))
+
+    def shown(self, score: float) -> str:
+        """A score in points, or how probable yes is."""
+        if self.name == "yes/no":
+            return {1.0: "yes", 0.0: "no"}.get(score, f"yes with {score:.3g}")
+        return f"{1.0 + score * (len(self.scores) - 1):.3g}"
+
+    def instructions(self, *, reasoned: bool) -> str:
+        """How to reply, for the prompt."""
+        if reasoned:
+            asked = ", ".join(f"[[{label}]]" for label in self.scores)
+            return (
+                "First weigh the output against the rubric in a few sentences. Then end your reply with "
+                f"exactly one of {asked} on a line of its own: {self.meaning}."
+            )
+        asked = ", ".join(self.choices)
+        return f"Reply with exactly one of {asked} and nothing else: {self.meaning}."
+
+    def reminder(self, number: int) -> str:
+        """What is added to a prompt whose reply could not be read."""
+        asked = ", ".join(f"[[{label}]]" for label in self.scores)
+        return f"\n\nReminder {number}: your reply must end with exactly one of {asked}."
+
+
+def points_of(name: ScaleName) -> Points:
+    """The scale of this name."""
+    if name == "yes/no":
+        scores = {"yes": 1.0, "no": 0.0}
+        return Points(
+            name=name,
+            scores=scores,
+            choices={label: label for label in scores},
+            meaning="yes if the output meets the rubric, no if it does not",
+        )
+    highest = int(name.removeprefix("1.."))
+    labels = [str(number) for number in range(1, highest + 1)]
+    in_brackets = highest > 9  # "1" begins "10"
+    return Points(
+        name=name,
+        scores={label: (int(label) - 1) / (highest - 1) for label in labels},
+        choices={f"[[{label}]]" if in_brackets else label: label for label in labels},
+        meaning=f"1 is the worst, {highest} the best that an output can be by the rubric",
+    )

@@ -1,0 +1,88 @@
+"""Asking the models of a judge that scores outputs: their replies are generations like any other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
+from winnow.tasks.judges.protocol import Judge, Sample, calls_of, models_of, told
+from winnow.tasks.rounds.generate import have_texts, plan_text
+from winnow.tasks.rounds.generation_batch import PlannedGeneration
+
+PRESENTATION_ORDER = "original"
+"""Of a single output, which is in no order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedJudge:
+    """A judge that has all it needs to judge some outputs."""
+
+    judge: Judge
+    stored: Mapping[JudgeCall, int]
+    """Ids of the generations that replies were read from."""
+
+    def judgments(self, replies: Sequence[ReadReply]) -> list[NewJudgment]:
+        """What is stored of the calls behind a verdict."""
+        return [
+            NewJudgment(
+                judge=each.call.judge,
+                presentation_order=PRESENTATION_ORDER,
+                repeat=each.call.repeat,
+                attempt=each.call.attempt,
+                generation_id=self.stored.get(each.call),
+                verdict=each.score,
+                reason=each.reason,
+            )
+            for each in replies
+        ]
+
+
+def ask_models(
+    campaign: CampaignSession, judge: Judge, round_: RoundRecord, samples: Sequence[Sample]
+) -> AskedJudge:
+    """Make the calls that a judge wants for some outputs, those of all of them together.
+
+    Every reply is stored before the next calls are planned, so that a resumed round makes none again. A judge
+    that asks no model is left as it is. Raises like `have_texts`.
+    """
+    if not models_of(judge):
+        return AskedJudge(judge=judge, stored={})
+    replies: dict[JudgeCall, Reply] = {}
+    stored: dict[JudgeCall, int] = {}
+    while wanted := _wanted(judge, samples, replies):
+        fingerprints, seed = campaign.checked.judge_fingerprints, campaign.record.seed
+        answers = have_texts(campaign, round_, [plan_judge_call(fingerprints, each, seed) for each in wanted])
+        for place, call in enumerate(wanted):
+            answer = answers[place]
+            if isinstance(answer, StoredText):
+                stored[call] = answer.id
+                replies[call] = JudgeReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
+            else:
+                replies[call] = answer
+    return AskedJudge(judge=told(judge, replies), stored=stored)
+
+
+def plan_judge_call(fingerprints: Mapping[str, str], call: JudgeCall, seed: int) -> PlannedGeneration:
+    """The request of one call, and the key it is stored under.
+
+    Args:
+        fingerprints: What the weights of each model that judges are, by its name.
+        call: Of a judge.
+        seed: Of the campaign.
+    """
+    return plan_text(
+        call.model,
+        fingerprints[call.model.name],
+        call.prompt,
+        call.sampling,
+        seed=seed,
+        replicate=call.replicate,
+    )
+
+
+def _wanted(
+    judge: Judge, samples: Sequence[Sample], replies: Mapping[JudgeCall, Reply]
+) -> Sequence[JudgeCall]:
+    """The calls still wanted, each once: two outputs that are the same are asked about together."""
+    return list(dict.fromkeys(call for sample in samples for call in calls_of(judge, sample, replies)))

@@ -1,0 +1,164 @@
+"""The campaign that judges what another one has stored with another judge, and makes no text of a candidate.
+
+It has the candidates, examples, selector and seed of the first one, so that it begins by asking for the
+same pairs, and takes its texts by `reuse: only`. A pair without a text has no outcome: it may be anything
+from 0 to 1, in every interval and claim, for which texts there are follows from what the first judge said. So
+nobody is left out because texts are missing (`fail_on_error: 1`), and earlier scores, which another judge
+gave, are not learned from.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine.database import Database
+from winnow.storage.queries import unscored as unscored_views
+from winnow.storage.queries.campaign_views import totals
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import stream_batches
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.budget import amount
+from winnow.tasks.candidates.hub_cache import pinned, revisions_of
+from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.protocol import try_out
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.load import Approve
+from winnow.tasks.setup.store import FINGERPRINTS, stored_dataset
+from winnow.tasks.spec.campaign import stored_values
+from winnow.tasks.spec.reuse import ONLY
+from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
+
+SUFFIX = "-rescored"
+OBJECTIVES = ("best-mean", "certify")
+JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTexts:
+    """What a campaign has to be judged again."""
+
+    name: str
+    pairs: int
+    """Of a candidate and an example, in its full grid."""
+    with_text: int
+    """Those for which it has a text."""
+    least: int
+    """Of these, how many the candidate has that has the fewest; and the most."""
+    most: int
+    examples: int
+    asked: int
+    """Comparisons that it asked for."""
+
+    def __str__(self) -> str:
+        told = (
+            f"'{self.name}' has texts for {amount(self.with_text)} of {amount(self.pairs)} pairs of a "
+            f"candidate and an example ({self.least} to {self.most} of {self.examples} by candidate)"
+        )
+        left = self.pairs - self.with_text
+        if not left:
+            return f"{told}; none is generated"
+        told += f"; for the other {amount(left)} none is generated, and they stay without an outcome"
+        if self.asked < self.pairs:
+            told += (
+                ". Which it asked for follows from what its own judge said: whoever it left early has few "
+                "texts, and another judge can hardly rule out a candidate with few texts"
+            )
+        return told
+
+
+def rescoring_campaign(
+    database: Database, name: str, judge: str, new_name: str | None, overrides: list[str], approve: Approve
+) -> ResolvedCampaign:
+    """The campaign that judges the stored texts of another one; nothing is written.
+
+    Args:
+        database: Holds the other one.
+        name: Of the other one.
+        judge: A YAML file that holds a judge, as a campaign's file has it.
+        new_name: None for the other one's with "-rescored" behind it.
+        overrides: `key=value` settings that take the place of the other one's.
+        approve: Called before anything that the campaign refers to is used.
+
+    Raises:
+        CampaignNotFound: If there is none of this name.
+        SpecError: If it cannot be judged again, or the judge is not sound.
+    """
+    new_name = new_name or f"{name}{SUFFIX}"
+    with database.reading() as session:
+        first = campaign_records.get_campaign(session, name)
+        known = campaign_records.find_campaign(session, new_name) or first
+        examples = [
+            each
+            for dataset_id in stream_batches.dataset_ids(session, first.id)
+            for each in dataset_records.examples(session, dataset_id)
+        ]
+    _refuse_unfit(first, new_name)
+    file = overriding(_with_judge(_values(first, database.url, new_name), judge), overrides)
+    spec = parse_spec(file)
+    if (spec.reuse, spec.storage) != (ONLY, database.url):
+        raise SpecError("--set: rescore takes stored texts of one database; leave reuse and storage out")
+    approve(file, spec)
+    try:
+        checked = check_campaign(pinned(spec, revisions_of(known.spec)), stored_dataset(first, examples))
+        try_out(checked.judge)
+    except SpecError as error:
+        raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
+    return checked.begun_at(first.spec["served_at"])
+
+
+def texts_of(session: Session, name: str) -> StoredTexts:
+    """What a campaign has to be judged again."""
+    campaign = campaign_records.get_campaign(session, name)
+    tallied = unscored_views.texts_by_candidate(session, campaign.id)
+    sizes = totals(session, campaign.id)
+    return StoredTexts(
+        name=name,
+        pairs=sizes["grid"],
+        with_text=sum(tallied),
+        least=min(tallied),
+        most=max(tallied),
+        examples=sizes["examples"],
+        asked=sizes["comparisons"],
+    )
+
+
+def _refuse_unfit(campaign: CampaignRecord, new_name: str) -> None:
+    if campaign.objective not in OBJECTIVES:
+        raise SpecError(
+            f"rescore judges single outputs again, and '{campaign.name}' asks for {campaign.objective}; give "
+            "its file another judge: winnow run SPEC --fork NEW_NAME takes over every text"
+        )
+    if campaign.name == new_name:
+        raise SpecError(f"'{new_name}' is the campaign whose texts are to be judged; give another --name")
+    if (reuse := campaign.execution["reuse"]) in ("campaign", "none"):
+        raise SpecError(
+            f"'{campaign.name}' keeps its texts to itself by reuse: {reuse}; only those of campaigns with "
+            "reuse: all can be judged again"
+        )
+
+
+def _values(campaign: CampaignRecord, storage: str, new_name: str) -> dict[str, Any]:
+    """The first campaign as a file would hold it, but for its judge."""
+    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
+    values = {
+        **stored_values(identity, campaign.execution, storage),
+        "name": new_name,
+        "reuse": ONLY,
+        "fail_on_error": 1.0,
+    }
+    return {key: value for key, value in values.items() if key not in ("history", JUDGE)}
+
+
+def _with_judge(values: Mapping[str, Any], path: str) -> SpecFile:
+    """The values with the judge of a file, which holds nothing else."""
+    file = read_spec_file(path)
+    if JUDGE not in file.values:
+        lines = {(JUDGE, *key): line for key, line in file.lines.items()}
+        return SpecFile(file.path, {**values, JUDGE: file.values}, lines)
+    if others := sorted(file.values.keys() - {JUDGE}):
+        raise SpecError(f"{file.locate(others[0])}: the file of a judge holds the key judge alone; remove it")
+    return SpecFile(file.path, {**values, **file.values}, file.lines)

@@ -1,0 +1,51 @@
+"""What a model that judges takes: the calls of one comparison, and the tokens of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.tasks.data.datasets import Example
+from winnow.tasks.judges.pointwise.rater import raters
+from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.simulation.forecast.tokens import SAMPLE, counted, tokenizer_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeUse:
+    """A call that a comparison takes, if its first reply can be read."""
+
+    model: str
+    prompt_tokens: float
+    """Of all but the output, on average over some examples."""
+    reply_tokens: float
+    """At the most."""
+    is_weighed: bool
+    """Whether the reply is one of a few labels and not a text."""
+
+
+def judge_uses(judge: object, examples: Sequence[Example], seed: int) -> list[JudgeUse]:
+    """The calls of one comparison, in order; none of a judge that asks no model.
+
+    A combination may settle a score without its model: it is counted as if it always asked.
+    """
+    drawn = np.random.default_rng(seed).choice(len(examples), min(SAMPLE, len(examples)), replace=False)
+    samples = [
+        Sample(output="", targets=examples[at].targets, fields=examples[at].fields) for at in drawn.tolist()
+    ]
+    found: list[JudgeUse] = []
+    for rater in raters(judge):
+        calls = [rater.calls(sample, {}) for sample in samples]
+        for same in zip(*filter(None, calls), strict=True):
+            counter = tokenizer_of(same[0].model.model)
+            sampling = same[0].sampling
+            replies = [counted(choice, counter) for choice in sampling.choices]
+            found.append(
+                JudgeUse(
+                    model=same[0].model.name,
+                    prompt_tokens=float(np.mean([counted(call.prompt, counter) for call in same])),
+                    reply_tokens=max(replies, default=float(sampling.max_tokens)),
+                    is_weighed=bool(replies),
+                )
+            )
+    return found
