@@ -87,7 +87,8 @@ class Generation(Base):
     replicate: Mapped[int]
     text: Mapped[str] = mapped_column(AnyText)
     choice_logprobs: Mapped[dict[str, Any] | None]
-    """Log-probability of each text it was allowed to be; NULL where it was free."""
+    """Log-probability of each text it was allowed to be, or of each continuation that was weighed; NULL where
+    it was free."""
     finish_reason: Mapped[str] = mapped_column(String(32))
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]

@@ -1,5 +1,6 @@
 """From prompt text to token ids, the same way for every engine that has the tokenizer at hand."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
@@ -51,11 +52,15 @@ class PromptEncoder:
         """Token ids of the prompt, at least one and fewer than the context window holds."""
         try:
             prompt.encode()
-            ids = self._ids_of(prompt)
+            ids = self.ids_of(self.text_of(prompt))
         except Exception as error:  # templates and tokenizers run code of the checkpoint's authors
             return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
         if not ids:
             return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
+        return self.why_unfit(ids) or ids
+
+    def why_unfit(self, ids: Sequence[int]) -> GenerationFailure | None:
+        """Why tokens, of which there is one at least, cannot be sent; None where they can."""
         if len(ids) >= self._max_model_len:
             return GenerationFailure(
                 reason="prompt_too_long",
@@ -67,20 +72,28 @@ class PromptEncoder:
                 reason="bad_prompt",
                 detail=f"the tokenizer gives token {max(ids)}, but the weights know only {self._vocabulary}",
             )
-        return ids
+        return None
 
-    def _ids_of(self, prompt: str) -> list[int]:
+    def ids_of(self, text: str) -> list[int]:
+        """Token ids of what `text_of` returned, or of that and what follows it."""
+        if self._chat:  # the template has written out what a tokenizer would put before a text
+            return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(self._tokenizer(text)["input_ids"])
+
+    def text_of(self, prompt: str) -> str:
+        """The prompt as the model reads it: inside the chat template, where there is one."""
         if not self._chat:
-            return list(self._tokenizer(prompt)["input_ids"])
+            return prompt
         for token in self._special:
             prompt = prompt.replace(token, f"{token[0]} {token[1:]}")
-        text = self._tokenizer.apply_chat_template(
-            [{"role": "user", "content": prompt}],
-            tokenize=False,
-            add_generation_prompt=True,
-            **self._template_args,
+        return str(
+            self._tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}],
+                tokenize=False,
+                add_generation_prompt=True,
+                **self._template_args,
+            )
         )
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def _special_tokens(tokenizer: "PreTrainedTokenizerBase") -> list[str]:

@@ -23,6 +23,8 @@ EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
 BUILT_IN = {
+    "acc": "winnow.tasks.judges.rules.likelihoods:AccJudge",
+    "acc_norm": "winnow.tasks.judges.rules.likelihoods:AccNormJudge",
     "all": "winnow.tasks.judges.combination:AllJudge",
     "any": "winnow.tasks.judges.combination:AnyJudge",
     "bleu": "winnow.tasks.judges.isolated.translation:BleuJudge",

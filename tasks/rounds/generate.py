@@ -1,7 +1,8 @@
 """Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import closing
+from typing import Any
 
 from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
@@ -13,6 +14,8 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
+from winnow.tasks.candidates.candidates import Candidate, StoredCandidate
+from winnow.tasks.candidates.choices import Choices
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
@@ -99,8 +102,18 @@ def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate
         candidate.fingerprint,
         rendered(lambda: candidate.prompt(row.fields, row.key)),
         candidate.sampling,
+        continuations=continuations_of(campaign.checked.choices, candidate, row.fields, row.key),
         seed=campaign.record.seed,
         replicate=replicate,
+    )
+
+
+def continuations_of(
+    choices: Choices | None, candidate: Candidate | StoredCandidate, fields: Mapping[str, Any], key: str
+) -> tuple[str, ...]:
+    """What a candidate weighs after the prompt of an example, with each of its choices; none for a text."""
+    return (
+        () if choices is None else choices.continuations(choices.of(fields, key), chat=candidate.model.chat)
     )
 
 
@@ -120,6 +133,7 @@ def plan_text(
     *,
     seed: int,
     replicate: int = 0,
+    continuations: Sequence[str] = (),
 ) -> PlannedGeneration:
     """A request whose seed follows from the campaign's, and the key it is stored under.
 
@@ -136,13 +150,14 @@ def plan_text(
     # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
     greedy = sampling.temperature == 0.0
     replicate = 0 if greedy else replicate
-    content = request_content(model, fingerprint, prompt, sampling, replicate)
+    weighed = tuple(dict.fromkeys(continuations))
+    content = request_content(model, fingerprint, prompt, sampling, replicate, weighed)
     drawn = 0 if greedy else request_seed(seed, content)
     return PlannedGeneration(
         key=generation_key(content, drawn),
         model=model,
         fingerprint=fingerprint,
-        request=Request(prompt=prompt, sampling=sampling, seed=drawn),
+        request=Request(prompt=prompt, sampling=sampling, seed=drawn, continuations=weighed),
         replicate=replicate,
     )
 

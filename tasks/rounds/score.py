@@ -5,6 +5,7 @@ from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample
+from winnow.tasks.rounds.generate import continuations_of
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
 
@@ -42,6 +43,9 @@ def sample_of(
     if isinstance(text, GenerationFailure):
         return None
     row = campaign.checked.dataset.examples[example]
+    choices = campaign.checked.choices
+    told = text.choice_logprobs or {}
+    weighed = continuations_of(choices, campaign.checked.candidates[arm], row.fields, row.key)
     return Sample(
         output=text.text,
         targets=row.targets,
@@ -51,6 +55,8 @@ def sample_of(
         finish_reason=text.finish_reason,
         input_tokens=text.input_tokens,
         output_tokens=text.output_tokens,
+        choices=() if choices is None else choices.of(row.fields, row.key),
+        loglikelihoods=[told[each] for each in weighed],
         candidate=campaign.checked.candidates[arm].choices,
     )
 

@@ -44,9 +44,11 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 
 Objective = Literal["best-mean", "best-duel", "certify", "route"]
 
+OutputType = Literal["generate", "multiple-choice"]
+
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
-    "best-duel": ("history", "holdout", "certify", "embedder", "prompt_type"),
+    "best-duel": ("output_type", "choices", "history", "holdout", "certify", "embedder", "prompt_type"),
     "certify": ("fresh_generations", "history", "holdout", "embedder", "prompt_type"),
     "route": ("fresh_generations", "history", "holdout", "certify"),
 }
@@ -133,6 +135,25 @@ class DatasetSpec(SpecModel):
     path: str = Field(min_length=1)
     fields: FieldNames = FieldNames()
     limit: int | None = Field(default=None, ge=1)
+
+
+class ChoicesSpec(SpecModel):
+    """Between which texts a model chooses, each of which may follow the prompt."""
+
+    field: str | None = Field(default=None, min_length=1)
+    """A list of texts in each example; `choices.text` is the key `text` of the field `choices`."""
+    texts: list[Annotated[str, Field(min_length=1)]] = []
+    """jinja2 templates over the fields of an example, one for each choice, in the place of `field`."""
+    delimiter: str | None = None
+    """What stands between prompt and choice; None is a space, and nothing after a chat template."""
+
+    @model_validator(mode="after")
+    def _come_from_one_place(self) -> Self:
+        if (self.field is None) == (not self.texts):
+            raise ValueError(
+                "give one of field (a list in each example) and texts (a template for each choice)"
+            )
+        return self
 
 
 class JudgeSpec(BaseModel):
@@ -273,6 +294,10 @@ class CampaignSpec(SpecModel):
     generate_configs: list[NamedGenerateConfig] = []
     exclude: list[Exclusion] = []
     dataset: DatasetSpec
+    output_type: OutputType = "generate"
+    """What models are asked for: a text, or how probable each choice is."""
+    choices: ChoicesSpec | None = None
+    """For multiple-choice."""
     judge: JudgeSpec
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
@@ -305,7 +330,16 @@ class CampaignSpec(SpecModel):
             seen.add(entry.name)
         return entries
 
-    @field_validator("fresh_generations", "history", "holdout", "certify", "embedder", "prompt_type")
+    @field_validator(
+        "output_type",
+        "choices",
+        "fresh_generations",
+        "history",
+        "holdout",
+        "certify",
+        "embedder",
+        "prompt_type",
+    )
     @classmethod
     def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of any field
         objective = info.data.get("objective")

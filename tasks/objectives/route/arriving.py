@@ -101,6 +101,8 @@ def _require_usable(checked: Route, example: Example) -> None:
             path="embedder.path",
         )
     templates = frozenset().union(*(candidate.template.variables for candidate in checked.candidates))
+    if checked.choices is not None:
+        templates |= checked.choices.variables
     for name in sorted((templates | checked.embedding.fields) - set(example.fields)):
         raise SpecError(
             f"the prompt {shown!r} has no field {name!r}, which a template uses; give it with "
@@ -108,6 +110,8 @@ def _require_usable(checked: Route, example: Example) -> None:
         )
     for candidate in checked.candidates:
         candidate.prompt(example.fields, shown)
+    if checked.choices is not None:
+        checked.choices.of(example.fields, shown)
     if (
         checked.judge.judge(Sample(output="", targets=example.targets, fields=example.fields)).reason
         == NO_TARGET
