@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.suggestions import unknown_name
@@ -42,16 +43,6 @@ class Choices:
             )
         return found
 
-    def continuations(self, choices: Collection[str], *, chat: bool) -> tuple[str, ...]:
-        """What follows the prompt with each choice.
-
-        Args:
-            choices: From `of`.
-            chat: Whether the model's chat template ends the prompt; what it ends in is its own business.
-        """
-        between = ("" if chat else " ") if self.delimiter is None else self.delimiter
-        return tuple(f"{between}{each}" for each in choices)
-
 
 def compile_choices(spec: ChoicesSpec, fields: Collection[str]) -> Choices:
     """The choices as the spec has them.
@@ -67,6 +58,22 @@ def compile_choices(spec: ChoicesSpec, fields: Collection[str]) -> Choices:
         raise TemplateError(unknown_name("field", spec.field.partition(".")[0], sorted(fields)), FIELD)
     texts = [compile_template(each, fields, f"choices.texts[{i}]") for i, each in enumerate(spec.texts)]
     return Choices(field=spec.field, texts=tuple(texts), delimiter=spec.delimiter)
+
+
+def continuations_of(
+    choices: Choices | None, model: ModelRef, fields: Mapping[str, Any], key: str
+) -> tuple[str, ...]:
+    """What a model weighs after the prompt of an example, one for each choice; none where it writes a text.
+
+    Raises:
+        TemplateError: If the example has no choices.
+    """
+    if choices is None:
+        return ()
+    between = choices.delimiter
+    if between is None:  # a chat template ends its prompt in whatever comes before an answer
+        between = "" if model.chat else " "
+    return tuple(f"{between}{each}" for each in choices.of(fields, key))
 
 
 def _listed(field: str, fields: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -21,14 +21,14 @@ from winnow.storage.columns import storable
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.candidates.candidates import StoredCandidate
-from winnow.tasks.candidates.choices import Choices, compile_choices
+from winnow.tasks.candidates.choices import Choices, compile_choices, continuations_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.pairwise.protocol import GameCall, GameReply, PairJudge, Reply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
-from winnow.tasks.rounds.generate import continuations_of, plan_text
+from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.setup.store import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
@@ -113,7 +113,9 @@ class _Auditor:
         candidate = self._candidate(arm, example)
         try:
             prompt = candidate.prompt(example.fields, example.key)
-            continuations = continuations_of(self._choices(example), candidate, example.fields, example.key)
+            continuations = continuations_of(
+                self._choices(example), candidate.model, example.fields, example.key
+            )
         except WinnowError as error:
             raise _Unchecked(f"its prompt cannot be rendered: {error}") from error
         return plan_text(

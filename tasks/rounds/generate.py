@@ -1,8 +1,7 @@
 """Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import closing
-from typing import Any
 
 from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
@@ -14,8 +13,7 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
-from winnow.tasks.candidates.candidates import Candidate, StoredCandidate
-from winnow.tasks.candidates.choices import Choices
+from winnow.tasks.candidates.choices import continuations_of
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
@@ -102,18 +100,9 @@ def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate
         candidate.fingerprint,
         rendered(lambda: candidate.prompt(row.fields, row.key)),
         candidate.sampling,
-        continuations=continuations_of(campaign.checked.choices, candidate, row.fields, row.key),
+        continuations=continuations_of(campaign.checked.choices, candidate.model, row.fields, row.key),
         seed=campaign.record.seed,
         replicate=replicate,
-    )
-
-
-def continuations_of(
-    choices: Choices | None, candidate: Candidate | StoredCandidate, fields: Mapping[str, Any], key: str
-) -> tuple[str, ...]:
-    """What a candidate weighs after the prompt of an example, with each of its choices; none for a text."""
-    return (
-        () if choices is None else choices.continuations(choices.of(fields, key), chat=candidate.model.chat)
     )
 
 

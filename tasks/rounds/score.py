@@ -3,9 +3,9 @@
 from winnow.storage.columns import storable
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.choices import continuations_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample
-from winnow.tasks.rounds.generate import continuations_of
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
 
@@ -45,7 +45,7 @@ def sample_of(
     row = campaign.checked.dataset.examples[example]
     choices = campaign.checked.choices
     told = text.choice_logprobs or {}
-    weighed = continuations_of(choices, campaign.checked.candidates[arm], row.fields, row.key)
+    weighed = continuations_of(choices, campaign.checked.candidates[arm].model, row.fields, row.key)
     return Sample(
         output=text.text,
         targets=row.targets,

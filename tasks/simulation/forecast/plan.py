@@ -166,9 +166,16 @@ class _Pricing:
     def __init__(self, checked: BestMean, rate: float | None) -> None:
         self._checked, self._rate = checked, rate
         self.models = [each.model.name for each in checked.candidates]
-        self.tokens = prompt_tokens(checked.candidates, checked.dataset.examples, checked.spec.seed)
+        self.tokens = prompt_tokens(
+            checked.candidates, checked.dataset.examples, checked.spec.seed, choices=checked.choices
+        )
         self.measured = _measured(checked, sorted(set(self.models)))
-        self.longest = np.array([float(each.sampling.max_tokens) for each in checked.candidates])
+        self.longest = np.array(
+            [
+                0.0 if checked.choices is not None else float(each.sampling.max_tokens)
+                for each in checked.candidates
+            ]
+        )
 
     def amounts(self, by_arm: FloatArray, *, at_length: bool = False) -> Amounts:
         """Of so many comparisons of each arm, shape (K,); answers as long as they may be, or as expected."""

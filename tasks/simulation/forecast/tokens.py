@@ -8,6 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.choices import Choices, continuations_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.plugins.extras import missing_for
 
@@ -30,10 +31,13 @@ class PromptTokens:
     """Models without a tokenizer at hand: of theirs a token is taken for four characters."""
 
 
-def prompt_tokens(candidates: Sequence[Candidate], examples: Sequence[Example], seed: int) -> PromptTokens:
+def prompt_tokens(
+    candidates: Sequence[Candidate], examples: Sequence[Example], seed: int, *, choices: Choices | None = None
+) -> PromptTokens:
     """Count the tokens of each candidate's prompts for a random sample of examples.
 
-    A chat template's own tokens are not counted.
+    A chat template's own tokens are not counted. Where models weigh choices, those count that a model reads
+    when it is shown the prompt with one choice after the other.
     """
     count = min(SAMPLE, len(examples))
     drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
@@ -41,8 +45,8 @@ def prompt_tokens(candidates: Sequence[Candidate], examples: Sequence[Example], 
     known: dict[tuple[str | None, ...], float] = {}
     for each in candidates:
         if each.names[:3] not in known:
-            prompts = [each.prompt(examples[at].fields, examples[at].key) for at in drawn.tolist()]
-            known[each.names[:3]] = _mean_tokens(prompts, counters[each.model.name])
+            shown = [_shown(each, examples[at], choices) for at in drawn.tolist()]
+            known[each.names[:3]] = _mean_tokens(shown, counters[each.model.name])
     return PromptTokens(
         by_arm=np.array([known[each.names[:3]] for each in candidates]),
         examples=count,
@@ -64,7 +68,14 @@ def tokenizer_of(model: str) -> Callable[[str], int] | None:
     return lambda text: len(tokenizer.encode(text).ids)
 
 
-def _mean_tokens(prompts: Sequence[str], counter: Callable[[str], int] | None) -> float:
+def _shown(candidate: Candidate, example: Example, choices: Choices | None) -> list[str]:
+    prompt = candidate.prompt(example.fields, example.key)
+    continuations = continuations_of(choices, candidate.model, example.fields, example.key)
+    return [f"{prompt}{each}" for each in continuations] or [prompt]
+
+
+def _mean_tokens(shown: Sequence[Sequence[str]], counter: Callable[[str], int] | None) -> float:
+    """Of what is shown for each example, in all its texts together."""
     if counter is None:
-        return float(np.mean([len(prompt) / CHARACTERS_PER_TOKEN for prompt in prompts]))
-    return float(np.mean([counter(prompt) for prompt in prompts]))
+        return float(np.mean([sum(map(len, texts)) / CHARACTERS_PER_TOKEN for texts in shown]))
+    return float(np.mean([sum(map(counter, texts)) for texts in shown]))
