@@ -44,11 +44,12 @@ class Choices:
         return found
 
 
-def compile_choices(spec: ChoicesSpec, fields: Collection[str]) -> Choices:
+def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection[str]) -> Choices:
     """The choices as the spec has them.
 
     Args:
         spec: As written.
+        delimiter: What stands between prompt and choice; None leaves it to each model.
         fields: What every example has.
 
     Raises:
@@ -57,7 +58,7 @@ def compile_choices(spec: ChoicesSpec, fields: Collection[str]) -> Choices:
     if spec.field is not None and spec.field.partition(".")[0] not in fields:
         raise TemplateError(unknown_name("field", spec.field.partition(".")[0], sorted(fields)), FIELD)
     texts = [compile_template(each, fields, f"choices.texts[{i}]") for i, each in enumerate(spec.texts)]
-    return Choices(field=spec.field, texts=tuple(texts), delimiter=spec.delimiter)
+    return Choices(field=spec.field, texts=tuple(texts), delimiter=delimiter)
 
 
 def continuations_of(

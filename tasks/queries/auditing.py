@@ -129,8 +129,10 @@ class _Auditor:
         )
 
     def _choices(self, example: RecordedExample) -> Choices | None:
-        stored = self._campaign.spec.get("choices")
-        return None if stored is None else compile_choices(ChoicesSpec(**stored), example.fields)
+        spec = self._campaign.spec
+        if spec.get("choices") is None:
+            return None
+        return compile_choices(ChoicesSpec(**spec["choices"]), spec["target_delimiter"], example.fields)
 
     def _candidate(self, arm: int, example: RecordedExample) -> StoredCandidate:
         if arm not in self._candidates:

@@ -30,7 +30,7 @@ def check_output_type(checked: ResolvedCampaign) -> Choices | None:
             "output_type: multiple-choice needs choices; add choices: {field: NAME}, or texts", path="choices"
         )
     _refuse_unfit(spec)
-    choices = compile_choices(spec.choices, checked.dataset.field_names)
+    choices = compile_choices(spec.choices, spec.target_delimiter, checked.dataset.field_names)
     for example in checked.dataset.examples:
         found = choices.of(example.fields, example.key)
         sample = Sample(output="", targets=example.targets, choices=found, loglikelihoods=[0.0] * len(found))
@@ -45,10 +45,9 @@ def check_output_type(checked: ResolvedCampaign) -> Choices | None:
 
 
 def _refuse_without_choices(spec: CampaignSpec) -> None:
-    if spec.choices is not None:
-        raise SpecError(
-            "choices are for output_type: multiple-choice; add that, or leave them out", "choices"
-        )
+    for key in ("choices", "target_delimiter"):
+        if getattr(spec, key) is not None:
+            raise SpecError(f"{key} is for output_type: multiple-choice; add that, or leave it out", path=key)
     for judge in LIKELIHOOD_JUDGES.intersection(_judge_types(spec.judge.model_dump())):
         raise SpecError(
             f"judge {judge} reads log-likelihoods of choices; add output_type: multiple-choice and choices, "

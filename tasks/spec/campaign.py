@@ -48,7 +48,16 @@ OutputType = Literal["generate", "multiple-choice"]
 
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
-    "best-duel": ("output_type", "choices", "history", "holdout", "certify", "embedder", "prompt_type"),
+    "best-duel": (
+        "output_type",
+        "choices",
+        "target_delimiter",
+        "history",
+        "holdout",
+        "certify",
+        "embedder",
+        "prompt_type",
+    ),
     "certify": ("fresh_generations", "history", "holdout", "embedder", "prompt_type"),
     "route": ("fresh_generations", "history", "holdout", "certify"),
 }
@@ -144,8 +153,6 @@ class ChoicesSpec(SpecModel):
     """A list of texts in each example; `choices.text` is the key `text` of the field `choices`."""
     texts: list[Annotated[str, Field(min_length=1)]] = []
     """jinja2 templates over the fields of an example, one for each choice, in the place of `field`."""
-    delimiter: str | None = None
-    """What stands between prompt and choice; None is a space, and nothing after a chat template."""
 
     @model_validator(mode="after")
     def _come_from_one_place(self) -> Self:
@@ -298,6 +305,9 @@ class CampaignSpec(SpecModel):
     """What models are asked for: a text, or how probable each choice is."""
     choices: ChoicesSpec | None = None
     """For multiple-choice."""
+    target_delimiter: str | None = None
+    """For multiple-choice: what stands between prompt and choice; None is a space, and nothing after a chat
+    template."""
     judge: JudgeSpec
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
@@ -333,6 +343,7 @@ class CampaignSpec(SpecModel):
     @field_validator(
         "output_type",
         "choices",
+        "target_delimiter",
         "fresh_generations",
         "history",
         "holdout",
