@@ -59,6 +59,11 @@ class PromptEncoder:
             return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
         return self.why_unfit(ids) or ids
 
+    @property
+    def longest(self) -> int:
+        """The most tokens that can be sent."""
+        return self._max_model_len - 1
+
     def why_unfit(self, ids: Sequence[int]) -> GenerationFailure | None:
         """Why tokens, of which there is one at least, cannot be sent; None where they can."""
         if len(ids) >= self._max_model_len:

@@ -21,7 +21,7 @@ from winnow.storage.columns import storable
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.candidates.candidates import StoredCandidate
-from winnow.tasks.candidates.choices import Choices, compile_choices, continuations_of
+from winnow.tasks.candidates.weighing import Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
@@ -112,27 +112,24 @@ class _Auditor:
         assert arm is not None
         candidate = self._candidate(arm, example)
         try:
-            prompt = candidate.prompt(example.fields, example.key)
-            continuations = continuations_of(
-                self._choices(example), candidate.model, example.fields, example.key
-            )
-        except WinnowError as error:
-            raise _Unchecked(f"its prompt cannot be rendered: {error}") from error
+            asked = asked_of(candidate, self._weighing(example), example.fields, example.key)
+        except (WinnowError, KeyError, TypeError, ValueError) as error:
+            raise _Unchecked(f"its prompt cannot be rendered: {_said(error)}") from error
         return plan_text(
             candidate.model,
             candidate.fingerprint,
-            prompt,
+            asked,
             candidate.sampling,
             seed=self._campaign.seed,
             replicate=text.replicate,
-            continuations=continuations,
         )
 
-    def _choices(self, example: RecordedExample) -> Choices | None:
+    def _weighing(self, example: RecordedExample) -> Weighing | None:
         spec = self._campaign.spec
-        if spec.get("choices") is None:
-            return None
-        return compile_choices(ChoicesSpec(**spec["choices"]), spec["target_delimiter"], example.fields)
+        choices = None if spec.get("choices") is None else ChoicesSpec(**spec["choices"])
+        return weighing_of(
+            spec.get("output_type", "generate"), choices, spec.get("target_delimiter"), example.fields
+        )
 
     def _candidate(self, arm: int, example: RecordedExample) -> StoredCandidate:
         if arm not in self._candidates:

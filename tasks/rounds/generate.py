@@ -13,7 +13,7 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
-from winnow.tasks.candidates.choices import continuations_of
+from winnow.tasks.candidates.weighing import Asked, asked_of
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
@@ -98,18 +98,17 @@ def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate
     return plan_text(
         candidate.model,
         candidate.fingerprint,
-        rendered(lambda: candidate.prompt(row.fields, row.key)),
+        rendered(lambda: asked_of(candidate, campaign.checked.weighing, row.fields, row.key)),
         candidate.sampling,
-        continuations=continuations_of(campaign.checked.choices, candidate.model, row.fields, row.key),
         seed=campaign.record.seed,
         replicate=replicate,
     )
 
 
-def rendered(prompt: Callable[[], str]) -> str | GenerationFailure:
-    """A prompt, or why it cannot be made: not every example was tried when the campaign was checked."""
+def rendered(asked: Callable[[], Asked]) -> Asked | GenerationFailure:
+    """What is asked, or why it cannot be made: not every example was tried when the campaign was checked."""
     try:
-        return prompt()
+        return asked()
     except TemplateError as error:
         return GenerationFailure(reason="not_rendered", detail=str(error))
 
@@ -117,36 +116,35 @@ def rendered(prompt: Callable[[], str]) -> str | GenerationFailure:
 def plan_text(
     model: ModelRef,
     fingerprint: str,
-    prompt: str | GenerationFailure,
+    asked: Asked | GenerationFailure,
     sampling: Sampling,
     *,
     seed: int,
     replicate: int = 0,
-    continuations: Sequence[str] = (),
 ) -> PlannedGeneration:
     """A request whose seed follows from the campaign's, and the key it is stored under.
 
     Where there is no prompt, nothing is asked, looked for or stored.
     """
-    if isinstance(prompt, GenerationFailure):
+    if isinstance(asked, GenerationFailure):
         return PlannedGeneration(
-            key=sha256({"unasked": prompt.detail, "model": fingerprint}),
+            key=sha256({"unasked": asked.detail, "model": fingerprint}),
             model=model,
             fingerprint=fingerprint,
             request=Request(prompt="", sampling=sampling, seed=0),
-            unasked=prompt,
+            unasked=asked,
         )
     # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
     greedy = sampling.temperature == 0.0
     replicate = 0 if greedy else replicate
-    weighed = tuple(dict.fromkeys(continuations))
-    content = request_content(model, fingerprint, prompt, sampling, replicate, weighed)
+    weighed = tuple(dict.fromkeys(asked.continuations))
+    content = request_content(model, fingerprint, asked.prompt, sampling, replicate, weighed)
     drawn = 0 if greedy else request_seed(seed, content)
     return PlannedGeneration(
         key=generation_key(content, drawn),
         model=model,
         fingerprint=fingerprint,
-        request=Request(prompt=prompt, sampling=sampling, seed=drawn, continuations=weighed),
+        request=Request(prompt=asked.prompt, sampling=sampling, seed=drawn, continuations=weighed),
         replicate=replicate,
     )
 

@@ -3,7 +3,7 @@
 from winnow.storage.columns import storable
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.choices import continuations_of
+from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample
 from winnow.tasks.rounds.generation_batch import GenerationBatch
@@ -43,9 +43,11 @@ def sample_of(
     if isinstance(text, GenerationFailure):
         return None
     row = campaign.checked.dataset.examples[example]
-    choices = campaign.checked.choices
+    candidate = campaign.checked.candidates[arm]
     told = text.choice_logprobs or {}
-    weighed = continuations_of(choices, campaign.checked.candidates[arm].model, row.fields, row.key)
+    asked = None
+    if campaign.checked.weighing is not None:
+        asked = asked_of(candidate, campaign.checked.weighing, row.fields, row.key)
     return Sample(
         output=text.text,
         targets=row.targets,
@@ -55,9 +57,9 @@ def sample_of(
         finish_reason=text.finish_reason,
         input_tokens=text.input_tokens,
         output_tokens=text.output_tokens,
-        choices=() if choices is None else choices.of(row.fields, row.key),
-        loglikelihoods=[told[each] for each in weighed],
-        candidate=campaign.checked.candidates[arm].choices,
+        choices=() if asked is None else asked.texts,
+        loglikelihoods=() if asked is None else [told[each] for each in asked.continuations],
+        candidate=candidate.choices,
     )
 
 

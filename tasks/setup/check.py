@@ -32,7 +32,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
     _check_devices(checked)
     _check_selector(checked)
-    checked = replace(checked, selector_code=_selector_code(spec), choices=check_output_type(checked))
+    checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
     _check_prices(checked)
     _try_templates(checked)
     return checked

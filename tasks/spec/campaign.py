@@ -44,7 +44,7 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 
 Objective = Literal["best-mean", "best-duel", "certify", "route"]
 
-OutputType = Literal["generate", "multiple-choice"]
+OutputType = Literal["generate", "multiple-choice", "perplexity"]
 
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
@@ -302,7 +302,7 @@ class CampaignSpec(SpecModel):
     exclude: list[Exclusion] = []
     dataset: DatasetSpec
     output_type: OutputType = "generate"
-    """What models are asked for: a text, or how probable each choice is."""
+    """What models are asked for: a text, how probable each choice is, or how probable the prompt is."""
     choices: ChoicesSpec | None = None
     """For multiple-choice."""
     target_delimiter: str | None = None

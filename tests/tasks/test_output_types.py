@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from winnow.tasks.candidates.choices import compile_choices, continuations_of
+from winnow.tasks.candidates.weighing import Asked, asked_of, compile_choices
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
@@ -73,7 +73,7 @@ SERVED = {"provider": "openai", "model_base_url": "http://127.0.0.1:9/v1"}
     ],
 )
 def test_what_fits_together_is_sound(spec, changes):
-    assert check_campaign(spec(**changes)).choices.of(ROWS[1], "e1") == ("c", "4")
+    assert check_campaign(spec(**changes)).weighing.of(ROWS[1], "e1") == ("c", "4")
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,17 @@ def test_what_fits_together_is_sound(spec, changes):
             {"choices": None},
             "choices: output_type: multiple-choice needs choices; add choices: {field: NAME}",
         ),
-        ({"output_type": None}, "choices: choices is for output_type: multiple-choice; add that, or leave"),
         (
-            {"output_type": None, "choices": None, "target_delimiter": ""},
+            {"output_type": None, "judge": {"type": "exact"}},
+            "choices: choices is for output_type: multiple-choice; add that, or leave",
+        ),
+        (
+            {"output_type": None, "choices": None, "target_delimiter": "", "judge": {"type": "exact"}},
             "target_delimiter: target_delimiter is for output_type: multiple-choice",
         ),
         (
             {"output_type": None, "choices": None},
-            "judge.type: judge acc reads log-likelihoods of choices; add",
+            "judge.type: judge acc reads log-likelihoods of output_type: multi",
         ),
         (
             {
@@ -143,6 +146,53 @@ def test_what_does_not_is_refused_in_one_sentence(spec, changes, said):
     assert "\n" not in str(refusal.value)
 
 
+PERPLEXITY = {"output_type": "perplexity", "choices": None, "judge": {"type": "bits_per_byte"}}
+TWO_PROMPTS = [{"name": "a", "template": "{{ input }}"}, {"name": "b", "template": "{{ input }}."}]
+
+
+def test_the_prompt_itself_is_weighed_for_perplexity(spec):
+    checked = check_campaign(spec(**PERPLEXITY))
+    asked = asked_of(checked.candidates[0], checked.weighing, ROWS[0], "e0")
+    assert (asked.prompt, asked.continuations, asked.texts) == ("", ("x=",), ("x=",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"prompts": TWO_PROMPTS}, "prompts: output_type: perplexity weighs the one prompt itself, and says"),
+        (
+            {"guardrails": [{"name": "g", "template": "{{ prompt }}!"}]},
+            "guardrails: output_type: perplexity weighs the one prompt itself",
+        ),
+        (
+            {"judge": {"type": "exact"}},
+            "judge.type: models write no text with output_type: perplexity",
+        ),
+        (
+            {"judge": {"type": "acc"}},
+            "judge.type: judge acc reads log-likelihoods of output_type: multiple-cho",
+        ),
+        ({"choices": {"field": "options"}}, "choices: choices is for output_type: multiple-choice"),
+        (
+            {"models": [model("small"), model("served", **SERVED)]},
+            "models[1].provider: a server does not tell how probable a text's first token is; choose",
+        ),
+        (
+            {"models": [model("small"), model("smaller", chat=True)]},
+            "models[1].chat: output_type: perplexity weighs a text as it is; leave chat out",
+        ),
+        (
+            {"generate_configs": [{"name": "warm"}]},
+            "generate_configs: nothing is sampled with",
+        ),
+    ],
+)
+def test_what_does_not_fit_perplexity_is_refused_in_one_sentence(spec, changes, said):
+    with pytest.raises(SpecError) as refusal:
+        check_campaign(spec(**{**PERPLEXITY, **changes}))
+    assert said in str(refusal.value)
+
+
 @pytest.mark.parametrize("choices", [{}, {"field": "options", "texts": ["a", "b"]}])
 def test_choices_come_from_one_place(spec, choices):
     with pytest.raises(ValueError, match="give one of field"):
@@ -166,7 +216,7 @@ def test_an_example_without_choices_is_named(spec):
 
 
 def test_an_example_without_a_target_is_not_refused(spec):
-    assert check_campaign(spec(rows=[ROWS[0], {**ROWS[1], "target": None}])).choices is not None
+    assert check_campaign(spec(rows=[ROWS[0], {**ROWS[1], "target": None}])).weighing is not None
 
 
 @pytest.mark.parametrize(
@@ -181,6 +231,6 @@ def test_an_example_without_a_target_is_not_refused(spec):
 def test_a_space_stands_before_a_choice_but_after_a_chat_template(delimiter, chat, expected):
     choices = compile_choices(ChoicesSpec(field="nested.text"), delimiter, ["nested"])
     ref = ModelRef(name="m", provider="vllm", model="m", chat=chat)
-    assert continuations_of(choices, ref, ROWS[0], "e0") == expected
+    asked = choices.asked(ref, "Q", ROWS[0], "e0")
+    assert asked == Asked(prompt="Q", continuations=expected, texts=("a", "b b"))
     assert choices.variables == {"nested"}
-    assert continuations_of(None, ref, ROWS[0], "e0") == ()

@@ -32,6 +32,9 @@ class ContinuationEncoder:
     A prompt without a text is the token that begins a text, or else the one that ends it. A prompt that
     begins with that token spelled out is given no second one. A chat's prompt stands in the chat template.
 
+    What follows a prompt without a text may be longer than the context window: it is then told in several
+    pieces, of which each is weighed once and after as much of the text before it as fits in.
+
     Args:
         tokenizer: A Hugging Face tokenizer.
         prompts: Its encoder of prompts.
@@ -45,8 +48,8 @@ class ContinuationEncoder:
         self._first = first if isinstance(first, int) else None
         self._spelled = "" if chat or self._first is None else str(tokenizer.decode([self._first]))
 
-    def __call__(self, prompt: str, continuation: str) -> Continued | GenerationFailure:
-        """Both as tokens, at least one of each and fewer than the context window holds."""
+    def __call__(self, prompt: str, continuation: str) -> list[Continued] | GenerationFailure:
+        """Both as tokens, at least one of each, in pieces of fewer than the context window holds."""
         try:
             f"{prompt}{continuation}".encode()
             text, continuation = without_end_spaces(self._prompts.text_of(prompt), continuation)
@@ -63,7 +66,9 @@ class ContinuationEncoder:
             return GenerationFailure(
                 reason="bad_choices", detail=f"the model has no tokens for {continuation!r} after this prompt"
             )
-        return self._prompts.why_unfit(both) or Continued(ids=both, start=start)
+        pieces = [Continued(ids=both, start=start)] if before else windows(both, self._prompts.longest)
+        unfit = (self._prompts.why_unfit(each.ids) for each in pieces)
+        return next(filter(None, unfit), None) or pieces
 
     def _ids_of(self, text: str) -> list[int]:
         is_begun = self._spelled and text.startswith(self._spelled)
@@ -71,6 +76,24 @@ class ContinuationEncoder:
 
     def _plain(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def windows(ids: list[int], longest: int) -> list[Continued]:
+    """Pieces of a text that begins after the first token, such that each of its tokens is weighed in one.
+
+    Each piece begins with the last token of the one before, but for the last of several, which is as long as
+    the others. That is how lm-eval's `loglikelihood_rolling` has it with a window of `longest` - 1 tokens.
+
+    Args:
+        ids: Tokens, two or more.
+        longest: The most tokens of a piece, two or more.
+    """
+    pieces = [Continued(ids=ids[:longest], start=1)]
+    for weighed in range(longest, len(ids), longest - 1):  # tokens of the pieces so far
+        end = min(weighed + longest - 1, len(ids))
+        begin = end - longest
+        pieces.append(Continued(ids=ids[begin:end], start=weighed - begin))
+    return pieces
 
 
 def without_end_spaces(prompt: str, continuation: str) -> tuple[str, str]:

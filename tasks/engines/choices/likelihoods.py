@@ -67,8 +67,8 @@ class Likelihoods:
             for i, (request, each) in enumerate(zip(requests, encoded, strict=True))
         ]
 
-    def _encoded(self, request: Request) -> list[Continued] | GenerationFailure:
-        found: list[Continued] = []
+    def _encoded(self, request: Request) -> list[list[Continued]] | GenerationFailure:
+        found: list[list[Continued]] = []
         for continuation in request.continuations:
             each = self._encode(request.prompt, continuation)
             if isinstance(each, GenerationFailure):
@@ -76,9 +76,11 @@ class Likelihoods:
             found.append(each)
         return found
 
-    def _of_next_tokens(self, groups: Sequence[list[Continued]]) -> Iterator[Logprobs]:
+    def _of_next_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Logprobs]:
         questions = [
-            NextToken(ids=group[0].ids[:-1], options=tuple(dict.fromkeys(each.ids[-1] for each in group)))
+            NextToken(
+                ids=group[0][0].ids[:-1], options=tuple(dict.fromkeys(each.ids[-1] for [each] in group))
+            )
             for group in groups
         ]
         for group, question, told in zip(groups, questions, self._ask_next(questions), strict=True):
@@ -87,12 +89,12 @@ class Likelihoods:
             elif why := why_unusable(told, question.options):
                 yield no_logprobs(f"of the next token the engine gave {why}")
             else:
-                yield [told[each.ids[-1]] for each in group]
+                yield [told[each.ids[-1]] for [each] in group]
 
-    def _of_all_tokens(self, groups: Sequence[list[Continued]]) -> Iterator[Logprobs]:
-        told = iter(self._ask_all([each for group in groups for each in group]))
+    def _of_all_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Logprobs]:
+        told = iter(self._ask_all([each for group in groups for pieces in group for each in pieces]))
         for group in groups:
-            yield _sums([next(told) for _ in group])
+            yield _sums([[next(told) for _ in pieces] for pieces in group])
 
 
 def weighed(request: Request, likelihoods: Logprobs, input_tokens: int, seconds: float) -> Answer:
@@ -121,22 +123,30 @@ def likelihood(logprobs: Sequence[float]) -> float | None:
     return None
 
 
-def _sums(told: Sequence[Logprobs]) -> Logprobs:
+def _sums(told: Sequence[Sequence[Logprobs]]) -> Logprobs:
+    """The log-likelihood of each continuation, from what was told of its pieces."""
     sums: list[float] = []
-    for each in told:
-        if isinstance(each, GenerationFailure):
-            return each
-        if (found := likelihood(each)) is None:
-            return no_logprobs(f"of a continuation the engine gave the log-probabilities {list(each)[:8]}")
+    for pieces in told:
+        logprobs: list[float] = []
+        for each in pieces:
+            if isinstance(each, GenerationFailure):
+                return each
+            logprobs += each
+        if (found := likelihood(logprobs)) is None:
+            return no_logprobs(f"of a continuation the engine gave the log-probabilities {logprobs[:8]}")
         sums.append(found)
     return sums
 
 
-def _are_next_tokens(group: Sequence[Continued]) -> bool:
-    first = group[0].ids[: group[0].start]
-    return all(len(each.ids) == len(first) + 1 and each.ids[: each.start] == first for each in group)
+def _are_next_tokens(group: Sequence[Sequence[Continued]]) -> bool:
+    first = group[0][0].ids[:-1]
+    return all(
+        len(pieces) == 1 and pieces[0].start == len(first) and pieces[0].ids[:-1] == first for pieces in group
+    )
 
 
-def _tokens_read(group: Sequence[Continued], *, shared: bool) -> int:
+def _tokens_read(group: Sequence[Sequence[Continued]], *, shared: bool) -> int:
     """Those of all sequences, the prompt once where one question answers for all."""
-    return len(group[0].ids) + len(group) - 1 if shared else sum(len(each.ids) for each in group)
+    if shared:
+        return len(group[0][0].ids) + len(group) - 1
+    return sum(len(each.ids) for pieces in group for each in pieces)

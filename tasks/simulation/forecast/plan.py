@@ -167,12 +167,12 @@ class _Pricing:
         self._checked, self._rate = checked, rate
         self.models = [each.model.name for each in checked.candidates]
         self.tokens = prompt_tokens(
-            checked.candidates, checked.dataset.examples, checked.spec.seed, choices=checked.choices
+            checked.candidates, checked.dataset.examples, checked.spec.seed, weighing=checked.weighing
         )
         self.measured = _measured(checked, sorted(set(self.models)))
         self.longest = np.array(
             [
-                0.0 if checked.choices is not None else float(each.sampling.max_tokens)
+                0.0 if checked.weighing is not None else float(each.sampling.max_tokens)
                 for each in checked.candidates
             ]
         )

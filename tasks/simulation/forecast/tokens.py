@@ -8,7 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.candidates.choices import Choices, continuations_of
+from winnow.tasks.candidates.weighing import Weighing, asked_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.plugins.extras import missing_for
 
@@ -32,12 +32,16 @@ class PromptTokens:
 
 
 def prompt_tokens(
-    candidates: Sequence[Candidate], examples: Sequence[Example], seed: int, *, choices: Choices | None = None
+    candidates: Sequence[Candidate],
+    examples: Sequence[Example],
+    seed: int,
+    *,
+    weighing: Weighing | None = None,
 ) -> PromptTokens:
     """Count the tokens of each candidate's prompts for a random sample of examples.
 
-    A chat template's own tokens are not counted. Where models weigh choices, those count that a model reads
-    when it is shown the prompt with one choice after the other.
+    A chat template's own tokens are not counted. Where models weigh texts, those count that a model reads
+    when it is shown the prompt with one text after the other.
     """
     count = min(SAMPLE, len(examples))
     drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
@@ -45,7 +49,7 @@ def prompt_tokens(
     known: dict[tuple[str | None, ...], float] = {}
     for each in candidates:
         if each.names[:3] not in known:
-            shown = [_shown(each, examples[at], choices) for at in drawn.tolist()]
+            shown = [_shown(each, examples[at], weighing) for at in drawn.tolist()]
             known[each.names[:3]] = _mean_tokens(shown, counters[each.model.name])
     return PromptTokens(
         by_arm=np.array([known[each.names[:3]] for each in candidates]),
@@ -68,10 +72,9 @@ def tokenizer_of(model: str) -> Callable[[str], int] | None:
     return lambda text: len(tokenizer.encode(text).ids)
 
 
-def _shown(candidate: Candidate, example: Example, choices: Choices | None) -> list[str]:
-    prompt = candidate.prompt(example.fields, example.key)
-    continuations = continuations_of(choices, candidate.model, example.fields, example.key)
-    return [f"{prompt}{each}" for each in continuations] or [prompt]
+def _shown(candidate: Candidate, example: Example, weighing: Weighing | None) -> list[str]:
+    asked = asked_of(candidate, weighing, example.fields, example.key)
+    return [f"{asked.prompt}{each}" for each in asked.continuations] or [asked.prompt]
 
 
 def _mean_tokens(shown: Sequence[Sequence[str]], counter: Callable[[str], int] | None) -> float:

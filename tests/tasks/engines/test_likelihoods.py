@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from winnow.tasks.engines.choices.continuations import ContinuationEncoder
+from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
 from winnow.tasks.engines.choices.likelihoods import Likelihoods
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.plugin import PluginEngine
@@ -60,6 +60,7 @@ def split(prompt, continuation, *, begin=None):
     found = encoder(tokenizer)(prompt, continuation)
     if isinstance(found, GenerationFailure):
         return found.reason
+    (found,) = found
     return tokenizer.decode(found.ids[: found.start]), tokenizer.decode(found.ids[found.start :])
 
 
@@ -99,7 +100,31 @@ def test_nothing_is_lost_or_added_but_what_begins_a_text(prompt, continuation):
         assert all(found)
 
 
-def weigher(at_next=None, at_all=None, log=None):
+@given(st.integers(2, 12), st.integers(2, 40))
+def test_each_token_of_a_long_text_is_weighed_once_after_as_much_as_fits(longest, length):
+    ids = list(range(length))
+    pieces = windows(ids, longest)
+    assert [token for each in pieces for token in each.ids[each.start :]] == ids[1:]
+    for each in pieces:
+        assert each.ids == list(range(each.ids[0], each.ids[-1] + 1))
+        assert each.start >= 1
+        assert len(each.ids) == min(longest, length)
+    assert all(each.start == 1 for each in pieces[:-1])
+
+
+def test_a_long_text_after_nothing_is_weighed_in_pieces_and_after_a_prompt_is_too_long():
+    text = " ".join("abcdefgh" * 4)
+    found = encoder(Words(), max_model_len=11)("", text)
+    assert [(len(each.ids), each.start) for each in found] == [(10, 1), (10, 1), (10, 1), (10, 5)]
+    assert encoder(Words(), max_model_len=11)("Q", text).reason == "prompt_too_long"
+    (answer,) = weigher(at_all=lambda each: [-0.5] * (len(each.ids) - each.start), max_model_len=11).answer(
+        [request("", text)]
+    )
+    assert answer.choice_logprobs == {text: -16.0}
+    assert answer.input_tokens == 40
+
+
+def weigher(at_next=None, at_all=None, log=None, max_model_len=20):
     def ask_next(questions):
         log.extend(("next", len(each.options)) for each in questions) if log is not None else None
         return [at_next if isinstance(at_next, GenerationFailure) else at_next(each) for each in questions]
@@ -108,7 +133,7 @@ def weigher(at_next=None, at_all=None, log=None):
         log.extend(("all", len(each.ids) - each.start) for each in asked) if log is not None else None
         return [at_all(each) for each in asked]
 
-    return Likelihoods(encoder(Words()), ask_next=ask_next, ask_all=ask_all)
+    return Likelihoods(encoder(Words(), max_model_len), ask_next=ask_next, ask_all=ask_all)
 
 
 def test_one_question_answers_for_all_continuations_of_one_token():
