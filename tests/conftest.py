@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -50,8 +51,60 @@ SLOWEST = (
 SLOW_FOLDERS = ("tests/flows/", "tests/fuzz/", "tests/infra/", "tests/tasks/engines/")
 """Folders whose tests run campaigns, servers, browsers or engines, build, train, or try hostile inputs."""
 
+SLOW_FILES = frozenset(
+    [
+        "test_answer_situations",
+        "test_auditing",
+        "test_beyond",
+        "test_bradley_terry_intervals",
+        "test_campaigns",
+        "test_certify_losses",
+        "test_champion",
+        "test_champion_additions",
+        "test_champion_exact",
+        "test_champion_top_m",
+        "test_confidence",
+        "test_count_evidence",
+        "test_e_values",
+        "test_extras",
+        "test_forecast",
+        "test_holdout",
+        "test_hostile_outputs",
+        "test_identity",
+        "test_isolated_judges",
+        "test_judges_without_probabilities",
+        "test_library_judges",
+        "test_llm_po_bt",
+        "test_meeting_servers",
+        "test_migrations",
+        "test_plugin_failures",
+        "test_plugins_in_campaigns",
+        "test_prediction_powered",
+        "test_pruned_texts",
+        "test_pulse",
+        "test_records",
+        "test_reuse",
+        "test_route_tuning",
+        "test_router",
+        "test_selector_contract",
+        "test_simulation",
+        "test_spec_file",
+        "test_templates",
+        "test_verdicts",
+    ]
+)
+"""Files that take two seconds of a processor or more each, without engines or servers."""
+
 SLOW_FIXTURES = {"postgresql", "prefect_api"}
 SLOW_MARKERS = ("statistical", "vllm")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what `make check` leaves out."""
+    if config.option.markexpr != "not slow":
+        return None
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    return place.startswith(SLOW_FOLDERS) or collection_path.stem in SLOW_FILES or None
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose
@@ -69,6 +122,7 @@ def is_slow(item: pytest.Item) -> bool:
     given = getattr(item, "callspec", None)
     return (
         item.nodeid.startswith(SLOW_FOLDERS)
+        or item.path.stem in SLOW_FILES
         or any(item.get_closest_marker(name) for name in SLOW_MARKERS)
         or not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
         or (

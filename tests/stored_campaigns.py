@@ -20,8 +20,8 @@ from winnow.storage.records.values import (
     NewComparison,
     NewDecision,
     NewExample,
-    NewGame,
     NewGeneration,
+    NewJudgment,
 )
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
@@ -129,7 +129,7 @@ class StoredCampaign:
         ]
 
     def duels(self, round_, judged):
-        """One comparison per planned duel from its outcome (None is unscored) and its games."""
+        """One comparison per planned duel from its outcome (None is unscored) and its judgments."""
         keys = [f"{self.record.name}-{round_.number}-{position}" for position in range(len(judged))]
         with self.database.writing() as session:
             made = [generation(f"{key}-{side}") for key in keys for side in "ab"]
@@ -145,9 +145,9 @@ class StoredCampaign:
                 judge="llm",
                 outcome=outcome,
                 reason="verdict_missing" if outcome is None else None,
-                games=games,
+                judgments=judgments,
             )
-            for position, (outcome, games) in enumerate(judged)
+            for position, (outcome, judgments) in enumerate(judged)
         ]
 
     def finish_duels(self, round_, judged, *, best=None, **fields):
@@ -165,12 +165,12 @@ class StoredCampaign:
             outcome_records.add_outcomes(session, round_.id, comparisons, believed, NOW)
 
 
-def game(placement, verdict, *, judge="j", repeat=0, attempt=0, reply=None):
+def judgment(presentation_order, verdict, *, judge="j", repeat=0, attempt=0, reply=None):
     """One call of a model that judges; a verdict that is text is the reason why there is none."""
     is_read = not isinstance(verdict, str)
-    return NewGame(
+    return NewJudgment(
         judge=judge,
-        placement=placement,
+        presentation_order=presentation_order,
         repeat=repeat,
         attempt=attempt,
         generation_id=reply,

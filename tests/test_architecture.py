@@ -138,6 +138,7 @@ SCRIPTS = (".migrations.env", ".engines.vllm.worker", ".dashboard.app")
 """Modules that are run, by Alembic, Streamlit or as a process, and not imported."""
 
 
+@pytest.mark.slow
 def test_every_module_has_one_name():
     # In a checkout the folders lie beside the package as well: what imports them from there has them twice.
     code = f"from pathlib import Path; ROOT, SCRIPTS = Path({str(ROOT)!r}), {SCRIPTS!r}{IMPORT_EVERYTHING}"

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.models import Comparison, Dataset, Example, Game, Generation, Prompt, Round
+from winnow.storage.models import Comparison, Dataset, Example, Generation, Judgment, Prompt, Round
 from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
-from winnow.storage.records import arrivals
+from winnow.storage.records import stream_batches
 
 ROWS_AT_ONCE = 1_000
 
@@ -44,11 +44,11 @@ class RecordedExample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedGame:
+class RecordedJudgment:
     """A call of a judge's, and its reply where there is one."""
 
     judge: str
-    placement: str
+    presentation_order: str
     repeat: int
     attempt: int
     reason: str | None
@@ -74,14 +74,14 @@ class RecordedComparison:
     """By side."""
     is_scored: bool
     """Whether it has an outcome."""
-    games: Sequence[RecordedGame] = field(default=())
+    judgments: Sequence[RecordedJudgment] = field(default=())
 
 
 def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[RecordedComparison]:
-    """All comparisons of a campaign in planned order, with their games."""
+    """All comparisons of a campaign in planned order, with their judgments."""
     offsets = _offsets(session, campaign_id)
-    games = groupby(_games(session, campaign_id), key=lambda row: row.comparison_id)
-    next_games = next(games, None)
+    judgments = groupby(_judgments(session, campaign_id), key=lambda row: row.comparison_id)
+    next_judgments = next(judgments, None)
     number, arms, examples = None, [], []
     for row in _comparisons(session, campaign_id):
         if row.number != number:
@@ -89,10 +89,10 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
             arms, examples = session.execute(
                 select(Round.arms, Round.examples).where(Round.id == row.round_id)
             ).one()
-        own: Sequence[RecordedGame] = ()
-        if next_games is not None and next_games[0] == row.id:
-            own = [_game(each) for each in next_games[1]]
-            next_games = next(games, None)
+        own: Sequence[RecordedJudgment] = ()
+        if next_judgments is not None and next_judgments[0] == row.id:
+            own = [_judgment(each) for each in next_judgments[1]]
+            next_judgments = next(judgments, None)
         is_planned = row.position < len(arms)
         yield _comparison(
             row,
@@ -100,7 +100,7 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
             arms=_as_list(arms[row.position]) if is_planned else (),
             example=examples[row.position] if is_planned else None,
             offsets=offsets,
-            games=own,
+            judgments=own,
         )
 
 
@@ -141,23 +141,23 @@ def _comparisons(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
     return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
 
 
-def _games(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
+def _judgments(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
     rows = (
         select(
-            Game.comparison_id,
-            Game.judge,
-            Game.placement,
-            Game.repeat,
-            Game.attempt,
-            Game.reason,
+            Judgment.comparison_id,
+            Judgment.judge,
+            Judgment.presentation_order,
+            Judgment.repeat,
+            Judgment.attempt,
+            Judgment.reason,
             *_text_columns("reply", REPLY, SHOWN),
         )
-        .join(Comparison, Comparison.id == Game.comparison_id)
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
-        .outerjoin(REPLY, REPLY.id == Game.generation_id)
+        .outerjoin(REPLY, REPLY.id == Judgment.generation_id)
         .outerjoin(SHOWN, SHOWN.id == REPLY.prompt_id)
         .where(Round.campaign_id == campaign_id)
-        .order_by(Round.number, Comparison.position, Game.number)
+        .order_by(Round.number, Comparison.position, Judgment.number)
     )
     return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
 
@@ -180,7 +180,7 @@ def _comparison(
     arms: Sequence[int],
     example: int | None,
     offsets: Mapping[int, int],
-    games: Sequence[RecordedGame],
+    judgments: Sequence[RecordedJudgment],
 ) -> RecordedComparison:
     sides = ("a",) if row.candidate_b_id is None else ("a", "b")
     values = row._mapping
@@ -198,7 +198,7 @@ def _comparison(
         example=_example(row, offsets),
         texts=[_text(values, side) for side in sides],
         is_scored=row.outcome is not None,
-        games=games,
+        judgments=judgments,
     )
 
 
@@ -221,10 +221,10 @@ def _text(values: Mapping[Any, Any], side: str) -> RecordedText | None:
     return RecordedText(**{name: values[f"text_{side}_{name}"] for name in names})
 
 
-def _game(row: Row[Any]) -> RecordedGame:
-    return RecordedGame(
+def _judgment(row: Row[Any]) -> RecordedJudgment:
+    return RecordedJudgment(
         judge=row.judge,
-        placement=row.placement,
+        presentation_order=row.presentation_order,
         repeat=row.repeat,
         attempt=row.attempt,
         reason=row.reason,
@@ -236,7 +236,7 @@ def _offsets(session: Session, campaign_id: int) -> dict[int, int]:
     """The example position of the first example of each of a campaign's datasets."""
     sizes = dict(session.execute(select(Dataset.id, Dataset.n_examples)).tuples().all())
     offsets, start = {}, 0
-    for dataset_id in arrivals.dataset_ids(session, campaign_id):
+    for dataset_id in stream_batches.dataset_ids(session, campaign_id):
         offsets[dataset_id] = start
         start += sizes[dataset_id]
     return offsets

@@ -6,8 +6,8 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
-from winnow.storage.models import Base, Comparison, Decision, Round, Tally
-from winnow.storage.records.tallies import SIDES
+from winnow.storage.models import Base, CandidateStats, Comparison, Decision, Round
+from winnow.storage.records.candidate_stats import SIDES
 
 
 def problems(session: Session) -> list[str]:
@@ -33,7 +33,7 @@ def problems(session: Session) -> list[str]:
                 f"round {number} of campaign {campaign_id} was planned with {len(examples)} comparisons "
                 f"and decided with {stored}"
             )
-    return found + _wrong_tallies(session)
+    return found + _wrong_stats(session)
 
 
 def table_sizes(session: Session) -> list[dict[str, Any]]:
@@ -89,16 +89,18 @@ def _bytes_by_table(session: Session) -> dict[str, int]:
     return {name: int(size) for name, size in session.execute(text(query))}
 
 
-def _wrong_tallies(session: Session) -> list[str]:
-    """Candidates whose tallies are not what their comparisons add up to."""
+def _wrong_stats(session: Session) -> list[str]:
+    """Candidates whose stats are not what their comparisons add up to."""
     counted = text(f"""
         SELECT candidate_id, coalesce(reason, ''), count(*) FROM ({SIDES}) s
         GROUP BY candidate_id, coalesce(reason, '')
     """)
     rows = {(candidate, reason): count for candidate, reason, count in session.execute(counted)}
-    stored = session.execute(select(Tally.candidate_id, Tally.reason, Tally.comparisons))
+    stored = session.execute(
+        select(CandidateStats.candidate_id, CandidateStats.reason, CandidateStats.comparisons)
+    )
     kept = {(candidate, reason): count for candidate, reason, count in stored}
     wrong = sorted({candidate for (candidate, _), _ in rows.items() ^ kept.items()})
     return [
-        f"the tallies of candidate {candidate} are not what its comparisons add up to" for candidate in wrong
+        f"the stats of candidate {candidate} are not what its comparisons add up to" for candidate in wrong
     ]

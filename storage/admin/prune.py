@@ -14,27 +14,27 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.leases import find, is_live
 from winnow.storage.models import (
-    Arrival,
     Campaign,
     Canary,
     Candidate,
+    CandidateStats,
     Comparison,
     Decision,
-    Game,
     Generation,
+    Judgment,
     Lease,
-    Load,
+    ModelLoad,
     Pin,
     Prompt,
     Round,
-    Tally,
+    StreamBatch,
 )
 from winnow.storage.records.values import LeaseRecord
 
 # Foreign keys that only deleting looks up; no query of a campaign would use an index on them.
 _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
-    "games": ("generation_id",),
+    "judgments": ("generation_id",),
     "decisions": ("best_candidate_id",),
     "generations": ("prompt_id", "canary_id"),
     "pins": ("generation_id",),
@@ -105,8 +105,8 @@ def prune(
     """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
 
     A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
-    what it spent. It uses what its comparisons and games refer to, and what a round of it has taken up (see
-    `pins`), recorded or not, whether it is being run or not. So nothing that a running campaign has
+    what it spent. It uses what its comparisons and judgments refer to, and what a round of it has taken up
+    (see `pins`), recorded or not, whether it is being run or not. So nothing that a running campaign has
     read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew. What
     canaries are compared with stays as well.
 
@@ -142,16 +142,16 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     rounds = select(Round.id).where(Round.campaign_id == campaign_id)
     candidates = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
     comparisons = select(Comparison.id).where(Comparison.round_id.in_(rounds))
-    session.execute(delete(Game).where(Game.comparison_id.in_(comparisons)))
+    session.execute(delete(Judgment).where(Judgment.comparison_id.in_(comparisons)))
     session.execute(delete(Comparison).where(Comparison.round_id.in_(rounds)))
     session.execute(delete(Pin).where(Pin.round_id.in_(rounds)))
     # Whatever uses a text now is of another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
-    session.execute(delete(Tally).where(Tally.candidate_id.in_(candidates)))
+    session.execute(delete(CandidateStats).where(CandidateStats.candidate_id.in_(candidates)))
     session.execute(delete(Decision).where(Decision.round_id.in_(rounds)))
     session.execute(delete(Round).where(Round.campaign_id == campaign_id))
-    for model in (Candidate, Arrival, Load, Lease):
+    for model in (Candidate, StreamBatch, ModelLoad, Lease):
         session.execute(delete(model).where(model.campaign_id == campaign_id))
     session.execute(update(Canary).where(Canary.campaign_id == campaign_id).values(campaign_id=None))
     session.execute(delete(Campaign).where(Campaign.id == campaign_id))
@@ -170,13 +170,15 @@ Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
 
 
 def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
-    """Whether a comparison, a game or a pin of these rounds is of a text."""
+    """Whether a comparison, a judgment or a pin of these rounds is of a text."""
     played = aliased(Comparison)
     compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
     return or_(
         exists().where(compares, by(Comparison.round_id)).correlate(Generation),
         exists()
-        .where(Game.generation_id == Generation.id, played.id == Game.comparison_id, by(played.round_id))
+        .where(
+            Judgment.generation_id == Generation.id, played.id == Judgment.comparison_id, by(played.round_id)
+        )
         .correlate(Generation),
         exists().where(Pin.generation_id == Generation.id, by(Pin.round_id)).correlate(Generation),
     )

@@ -37,14 +37,14 @@ WITH latest AS (
 ), counted AS (
     SELECT candidate_id, sum(CASE WHEN reason = '' THEN comparisons ELSE 0 END) AS scored,
         sum(CASE WHEN reason = '' THEN 0 ELSE comparisons END) AS unscored,
-        sum(CASE WHEN reason = '' THEN points ELSE 0 END) AS points, sum(input_tokens) AS input_tokens,
-        sum(output_tokens) AS output_tokens, sum(seconds) AS seconds
-    FROM tallies GROUP BY candidate_id
+        sum(CASE WHEN reason = '' THEN outcome_sum ELSE 0 END) AS outcome_sum,
+        sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(seconds) AS seconds
+    FROM candidate_stats GROUP BY candidate_id
 ), board AS (
     SELECT l.campaign, k.position, k.name AS candidate,
         {{estimates}} AS estimate, {{lower}} AS lower, {{upper}} AS upper,
         coalesce(n.scored, 0) AS scored, coalesce(n.unscored, 0) AS unscored,
-        CASE WHEN n.scored > 0 THEN n.points / n.scored END AS mean,
+        CASE WHEN n.scored > 0 THEN n.outcome_sum / n.scored END AS mean,
         coalesce(n.input_tokens, 0) AS input_tokens, coalesce(n.output_tokens, 0) AS output_tokens,
         coalesce(n.seconds, 0) AS seconds, coalesce(d.best_candidate_id = k.id, {{false}}) AS best,
         coalesce({{status}}, 'active') AS status
@@ -98,12 +98,12 @@ LEFT JOIN prompts q ON q.id = h.prompt_id
 
 HEAD_TO_HEAD = """
 SELECT c.name AS campaign, a.name AS candidate, b.name AS opponent, count(*) AS duels,
-    sum(CASE WHEN s.points > 0.5 THEN 1 ELSE 0 END) AS wins,
-    sum(CASE WHEN s.points = 0.5 THEN 1 ELSE 0 END) AS ties,
-    sum(CASE WHEN s.points < 0.5 THEN 1 ELSE 0 END) AS losses,
-    count(*) - count(s.points) AS unscored, avg(s.points) AS win_rate
+    sum(CASE WHEN s.outcome > 0.5 THEN 1 ELSE 0 END) AS wins,
+    sum(CASE WHEN s.outcome = 0.5 THEN 1 ELSE 0 END) AS ties,
+    sum(CASE WHEN s.outcome < 0.5 THEN 1 ELSE 0 END) AS losses,
+    count(*) - count(s.outcome) AS unscored, avg(s.outcome) AS win_rate
 FROM (
-    SELECT round_id, candidate_a_id AS candidate_id, candidate_b_id AS opponent_id, outcome AS points
+    SELECT round_id, candidate_a_id AS candidate_id, candidate_b_id AS opponent_id, outcome
     FROM comparisons WHERE candidate_b_id IS NOT NULL
     UNION ALL
     SELECT round_id, candidate_b_id, candidate_a_id, 1 - outcome
@@ -119,16 +119,16 @@ COVERAGE = """
 SELECT c.name AS campaign, k.name AS candidate, nullif(t.reason, '') AS reason, t.comparisons,
     1.0 * t.comparisons / sum(t.comparisons) OVER (PARTITION BY k.id) AS share, t.no_answer,
     t.truncated, t.detail
-FROM tallies t
+FROM candidate_stats t
 JOIN candidates k ON k.id = t.candidate_id
 JOIN campaigns c ON c.id = k.campaign_id
 """
 
-GAMES = """
-SELECT c.name AS campaign, r.number AS round, x.position, m.number AS game, a.name AS candidate,
-    b.name AS candidate_b, m.judge, m.placement, m.repeat, m.attempt, m.verdict, m.reason,
+JUDGMENTS = """
+SELECT c.name AS campaign, r.number AS round, x.position, m.number AS judgment, a.name AS candidate,
+    b.name AS candidate_b, m.judge, m.presentation_order, m.repeat, m.attempt, m.verdict, m.reason,
     p.text AS prompt, g.text AS reply, g.input_tokens, g.output_tokens, g.seconds
-FROM games m
+FROM judgments m
 JOIN comparisons x ON x.id = m.comparison_id
 JOIN rounds r ON r.id = x.round_id
 JOIN campaigns c ON c.id = r.campaign_id
@@ -146,7 +146,7 @@ USED = """
     FROM comparisons x JOIN rounds r ON r.id = x.round_id JOIN candidates k ON k.id = x.candidate_b_id
     UNION
     SELECT r.campaign_id, 'judge', m.judge, m.generation_id
-    FROM games m JOIN comparisons x ON x.id = m.comparison_id JOIN rounds r ON r.id = x.round_id
+    FROM judgments m JOIN comparisons x ON x.id = m.comparison_id JOIN rounds r ON r.id = x.round_id
 """
 
 COSTS = f"""
@@ -181,7 +181,7 @@ def _views(element: str, word: str, claim: str, false: str) -> dict[str, str]:
         "v_comparisons": COMPARISONS,
         "v_head_to_head": HEAD_TO_HEAD,
         "v_coverage": COVERAGE,
-        "v_games": GAMES,
+        "v_judgments": JUDGMENTS,
         "v_costs": COSTS,
         "v_reuse": REUSE,
     }

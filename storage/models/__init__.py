@@ -1,37 +1,37 @@
 """The schema: what is asked, who is compared, what models said, and what came of it.
 
-Rows are inserted, not rewritten, but for leases and tallies.
+Rows are inserted, not rewritten, but for leases and stats.
 `campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score.
 So may `campaigns.spec` of a routed campaign, whose candidates may grow in number, and a label, up to the
 moment a comparison was made with it.
 """
 
 from winnow.storage.models.base import Base, table_of
-from winnow.storage.models.campaigns import Campaign, Candidate, Lease, Load, Round
-from winnow.storage.models.datasets import Arrival, Dataset, Embedding, Example, FileDigest, Label
-from winnow.storage.models.outcomes import Comparison, Decision, Game, Tally
+from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoad, Round
+from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
+from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
-    "Arrival",
     "Base",
     "Campaign",
     "Canary",
     "Candidate",
+    "CandidateStats",
     "Comparison",
     "Dataset",
     "Decision",
     "Embedding",
     "Example",
     "FileDigest",
-    "Game",
     "Generation",
+    "Judgment",
     "Label",
     "Lease",
-    "Load",
+    "ModelLoad",
     "Pin",
     "Prompt",
     "Round",
-    "Tally",
+    "StreamBatch",
     "table_of",
 ]

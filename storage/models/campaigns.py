@@ -72,10 +72,10 @@ class Round(Base):
     planned_at: Mapped[dt.datetime]
 
 
-class Load(Base):
+class ModelLoad(Base):
     """One time that a campaign waited for a model: it was loaded, or woken where it slept."""
 
-    __tablename__ = "loads"
+    __tablename__ = "model_loads"
     __table_args__ = (
         CheckConstraint("kind IN ('load', 'wake')", name="kind_known"),
         CheckConstraint("seconds >= 0", name="seconds_not_negative"),

@@ -62,10 +62,10 @@ class Label(Base):
     labelled_at: Mapped[dt.datetime]
 
 
-class Arrival(Base):
+class StreamBatch(Base):
     """Prompts that came after a routed campaign was begun, as a dataset of their own."""
 
-    __tablename__ = "arrivals"
+    __tablename__ = "stream_batches"
     __table_args__ = (UniqueConstraint("campaign_id", "number"), NEVER_TWICE)
 
     id: Mapped[int] = mapped_column(primary_key=True)

@@ -1,4 +1,4 @@
-"""What came of it: comparisons, the games behind them, what was decided, and the counts."""
+"""What came of it: comparisons, the judgments behind them, what was decided, and the counts."""
 
 import datetime as dt
 from typing import Any
@@ -63,13 +63,13 @@ class Comparison(Base):
     """Share of these examples whose loss is not known; NULL where none belong to it."""
 
 
-class Game(Base):
+class Judgment(Base):
     """One call of a model judge behind a comparison."""
 
-    __tablename__ = "games"
+    __tablename__ = "judgments"
     __table_args__ = (
         UniqueConstraint("comparison_id", "number"),
-        CheckConstraint("placement IN ('original', 'swapped')", name="placement_known"),
+        CheckConstraint("presentation_order IN ('original', 'swapped')", name="presentation_order_known"),
         CheckConstraint("(verdict IS NULL) = (reason IS NOT NULL)", name="verdict_or_reason"),
         NEVER_TWICE,
     )
@@ -77,7 +77,7 @@ class Game(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
     number: Mapped[int]
-    placement: Mapped[str] = mapped_column(String(16))
+    presentation_order: Mapped[str] = mapped_column(String(16))
     """Whether the first candidate's answer was shown first ("original") or second ("swapped")."""
     judge: Mapped[str] = mapped_column(String(64))
     repeat: Mapped[int]
@@ -136,16 +136,16 @@ class Decision(Base):
     seconds: Mapped[float]
 
 
-class Tally(Base):
+class CandidateStats(Base):
     """How a candidate's comparisons ended so far; counted from a round's rows in their own transaction."""
 
-    __tablename__ = "tallies"
+    __tablename__ = "candidate_stats"
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
     reason: Mapped[str] = mapped_column(String(64), primary_key=True)
     """Why they have no outcome; empty for those that have one."""
     comparisons: Mapped[int]
-    points: Mapped[float]
+    outcome_sum: Mapped[float]
     """Sum of the outcomes, in a duel as the candidate sees them."""
     lowest: Mapped[float | None]
     """The lowest of these outcomes, and the highest; NULL where there is none."""

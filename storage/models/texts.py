@@ -100,7 +100,7 @@ class Generation(Base):
 
 
 class Pin(Base):
-    """A text of another campaign that a round uses and no comparison or game of it refers to (yet)."""
+    """A text of another campaign that a round uses and no comparison or judgment of it refers to (yet)."""
 
     __tablename__ = "pins"
 

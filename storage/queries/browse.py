@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.errors import QueryRefused
-from winnow.storage.models import Candidate, Comparison, Example, Game, Generation, Label, Prompt, Round
+from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
 from winnow.storage.queries.campaign_views import Row
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
@@ -33,7 +33,7 @@ class Filters:
     candidate: str | None = None
     """Its name, in either place of a duel."""
     judge: str | None = None
-    """Of the comparison, or of one of its games."""
+    """Of the comparison, or of one of its judgments."""
     lowest: float | None = None
     highest: float | None = None
     """Bounds of the outcome, which is that of the first candidate."""
@@ -74,9 +74,12 @@ def choices(session: Session, campaign_id: int) -> Choices:
         .subquery()
     )
     names = select(Candidate.name).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
-    of_games = select(Game.judge).join(newest, newest.c.id == Game.comparison_id)
+    of_judgments = select(Judgment.judge).join(newest, newest.c.id == Judgment.comparison_id)
     with _told_when_too_slow():
-        judges = {*session.scalars(select(newest.c.judge).distinct()), *session.scalars(of_games.distinct())}
+        judges = {
+            *session.scalars(select(newest.c.judge).distinct()),
+            *session.scalars(of_judgments.distinct()),
+        }
         reasons = session.scalars(select(newest.c.reason).where(newest.c.reason.is_not(None)).distinct())
         return Choices(
             candidates=list(session.scalars(names)), judges=sorted(judges), reasons=sorted(reasons)
@@ -171,23 +174,23 @@ def comparison(
     return None if row is None else dict(row)
 
 
-def games(session: Session, comparison_id: int, *, characters: int | None) -> list[Row]:
+def judgments(session: Session, comparison_id: int, *, characters: int | None) -> list[Row]:
     """Every call of a model that judged a comparison, with its prompt and reply, in order."""
     rows = session.execute(
         select(
-            Game.number,
-            Game.judge,
-            Game.placement,
-            Game.repeat,
-            Game.attempt,
-            Game.verdict,
-            Game.reason,
+            Judgment.number,
+            Judgment.judge,
+            Judgment.presentation_order,
+            Judgment.repeat,
+            Judgment.attempt,
+            Judgment.verdict,
+            Judgment.reason,
             *_beginnings({"reply": REPLY.text, "prompt": Prompt.text}, characters),
         )
-        .outerjoin(REPLY, REPLY.id == Game.generation_id)
+        .outerjoin(REPLY, REPLY.id == Judgment.generation_id)
         .outerjoin(Prompt, Prompt.id == REPLY.prompt_id)
-        .where(Game.comparison_id == comparison_id)
-        .order_by(Game.number)
+        .where(Judgment.comparison_id == comparison_id)
+        .order_by(Judgment.number)
     )
     return [dict(row) for row in rows.mappings()]
 
@@ -207,7 +210,7 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.candidate is not None:
         asked.append(or_(A.name == filters.candidate, B.name == filters.candidate))
     if filters.judge is not None:
-        played = exists().where(Game.comparison_id == Comparison.id, Game.judge == filters.judge)
+        played = exists().where(Judgment.comparison_id == Comparison.id, Judgment.judge == filters.judge)
         asked.append(or_(Comparison.judge == filters.judge, played))
     if filters.lowest is not None:
         asked.append(Comparison.outcome >= filters.lowest)

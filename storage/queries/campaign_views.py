@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.models import (
     Campaign,
     Candidate,
+    CandidateStats,
     Comparison,
     Dataset,
     Decision,
@@ -16,7 +17,6 @@ from winnow.storage.models import (
     Generation,
     Prompt,
     Round,
-    Tally,
 )
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.loads import load_totals
@@ -177,15 +177,15 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
     rows = session.execute(
         select(
             Candidate.name.label("candidate"),
-            func.nullif(Tally.reason, "").label("reason"),
-            Tally.comparisons,
-            Tally.no_answer,
-            Tally.truncated,
-            Tally.detail,
+            func.nullif(CandidateStats.reason, "").label("reason"),
+            CandidateStats.comparisons,
+            CandidateStats.no_answer,
+            CandidateStats.truncated,
+            CandidateStats.detail,
         )
-        .join(Tally, Tally.candidate_id == Candidate.id)
+        .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id)
-        .order_by(Candidate.position, Tally.reason)
+        .order_by(Candidate.position, CandidateStats.reason)
     )
     return [dict(row) for row in rows.mappings()]
 
@@ -242,16 +242,16 @@ def _number(value: Any) -> float:  # noqa: ANN401 -- PostgreSQL's sums of 64-bit
 
 
 def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:
-    scored = case((Tally.reason == "", Tally.comparisons), else_=0)
+    scored = case((CandidateStats.reason == "", CandidateStats.comparisons), else_=0)
     rows = session.execute(
         select(
             Candidate,
             func.coalesce(func.sum(scored), 0),
-            func.coalesce(func.sum(Tally.comparisons), 0),
-            func.coalesce(func.sum(Tally.output_tokens), 0),
-            func.coalesce(func.sum(Tally.seconds), 0.0),
+            func.coalesce(func.sum(CandidateStats.comparisons), 0),
+            func.coalesce(func.sum(CandidateStats.output_tokens), 0),
+            func.coalesce(func.sum(CandidateStats.seconds), 0.0),
         )
-        .outerjoin(Tally, Tally.candidate_id == Candidate.id)
+        .outerjoin(CandidateStats, CandidateStats.candidate_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id)
         .order_by(Candidate.position)

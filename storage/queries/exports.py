@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.models import (
     Candidate,
+    CandidateStats,
     Comparison,
     Dataset,
     Decision,
@@ -15,7 +16,6 @@ from winnow.storage.models import (
     Label,
     Prompt,
     Round,
-    Tally,
 )
 from winnow.storage.queries.campaign_views import Row, stream
 from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
@@ -96,13 +96,17 @@ def tallied(session: Session, campaign_id: int) -> list[Row]:
             Candidate.model,
             Candidate.prompt,
             Candidate.sampling,
-            func.sum(Tally.comparisons).label("comparisons"),
-            func.coalesce(func.sum(Tally.comparisons).filter(Tally.reason == ""), 0).label("scored"),
-            func.coalesce(func.sum(Tally.points).filter(Tally.reason == ""), 0.0).label("points"),
-            func.sum(Tally.input_tokens).label("input_tokens"),
-            func.sum(Tally.output_tokens).label("output_tokens"),
+            func.sum(CandidateStats.comparisons).label("comparisons"),
+            func.coalesce(func.sum(CandidateStats.comparisons).filter(CandidateStats.reason == ""), 0).label(
+                "scored"
+            ),
+            func.coalesce(
+                func.sum(CandidateStats.outcome_sum).filter(CandidateStats.reason == ""), 0.0
+            ).label("outcome_sum"),
+            func.sum(CandidateStats.input_tokens).label("input_tokens"),
+            func.sum(CandidateStats.output_tokens).label("output_tokens"),
         )
-        .join(Tally, Tally.candidate_id == Candidate.id)
+        .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id)
         .order_by(Candidate.position)

@@ -48,7 +48,7 @@ def family(session: Session, name: str) -> list[Row]:
 def texts(session: Session, campaign_id: int) -> tuple[int, int]:
     """How many texts a campaign had made, and how many it took from other campaigns.
 
-    Of those that it took, only texts behind stored comparisons and games are known; see `reuse`.
+    Of those that it took, only texts behind stored comparisons and judgments are known; see `reuse`.
     """
     made = (
         select(func.count(Generation.id))

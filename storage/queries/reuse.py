@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from winnow.storage.models import Campaign, Candidate, Comparison, Game, Generation, Round
+from winnow.storage.models import Campaign, Candidate, Comparison, Generation, Judgment, Round
 from winnow.storage.queries.campaign_views import Row
 
 CANDIDATE, JUDGE = "candidate", "judge"
@@ -26,8 +26,8 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
 
     `taken_from` is None where that campaign was deleted. `generations`, tokens and `seconds` are what making
     them again would have cost. A text that several candidates share is counted for the first of them.
-    Candidates come in order, then judges by name. Only texts behind stored comparisons and games are known;
-    answers of an autoevaluator are not among them.
+    Candidates come in order, then judges by name. Only texts behind stored comparisons and judgments are
+    known; answers of an autoevaluator are not among them.
     """
     taken = _taken(campaign_id).subquery()
     owned = (
@@ -92,11 +92,11 @@ def _shown(
 def _replied(campaign_id: int) -> Select[tuple[int, int, str]]:
     paid = aliased(Round)
     return (
-        select(Generation.id.label("generation_id"), cast(null(), Integer).label("position"), Game.judge)
-        .select_from(Game)
-        .join(Comparison, Comparison.id == Game.comparison_id)
+        select(Generation.id.label("generation_id"), cast(null(), Integer).label("position"), Judgment.judge)
+        .select_from(Judgment)
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
-        .join(Generation, Generation.id == Game.generation_id)
+        .join(Generation, Generation.id == Judgment.generation_id)
         .outerjoin(paid, paid.id == Generation.round_id)
         .where(Round.campaign_id == campaign_id, paid.campaign_id.is_distinct_from(campaign_id))
     )

@@ -5,7 +5,7 @@ from itertools import takewhile
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.models import Candidate, Comparison, Round, Tally
+from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
 from winnow.storage.queries.campaign_views import Row
 
 
@@ -54,11 +54,11 @@ def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
     A duel counts twice, once for each of its candidates.
     """
     rows = session.execute(
-        select(Tally.reason, func.sum(Tally.comparisons))
-        .join(Candidate, Candidate.id == Tally.candidate_id)
+        select(CandidateStats.reason, func.sum(CandidateStats.comparisons))
+        .join(Candidate, Candidate.id == CandidateStats.candidate_id)
         .where(Candidate.campaign_id == campaign_id)
-        .group_by(Tally.reason)
-        .order_by(Tally.reason)
+        .group_by(CandidateStats.reason)
+        .order_by(CandidateStats.reason)
     )
     return {reason: int(count) for reason, count in rows}
 
@@ -69,20 +69,20 @@ def shares(session: Session, campaign_id: int) -> list[Row]:
     One row per candidate, by position; `reason` is null where every comparison has an outcome.
     """
     commonest = (
-        select(Tally.reason)
-        .where(Tally.candidate_id == Candidate.id, Tally.reason != "")
-        .order_by(Tally.comparisons.desc(), Tally.reason)
+        select(CandidateStats.reason)
+        .where(CandidateStats.candidate_id == Candidate.id, CandidateStats.reason != "")
+        .order_by(CandidateStats.comparisons.desc(), CandidateStats.reason)
         .limit(1)
         .correlate(Candidate)
         .scalar_subquery()
     )
     counts = (
         select(
-            Tally.candidate_id,
-            func.sum(Tally.comparisons).label("told"),
-            func.sum(Tally.comparisons).filter(Tally.reason != "").label("unscored"),
+            CandidateStats.candidate_id,
+            func.sum(CandidateStats.comparisons).label("told"),
+            func.sum(CandidateStats.comparisons).filter(CandidateStats.reason != "").label("unscored"),
         )
-        .group_by(Tally.candidate_id)
+        .group_by(CandidateStats.candidate_id)
         .subquery()
     )
     rows = session.execute(

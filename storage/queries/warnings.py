@@ -1,4 +1,4 @@
-"""What may be wrong with a campaign, counted from its tallies; two rows of pairs are read at the very end."""
+"""What may be wrong with a campaign, counted from its stats; two rows of pairs are read at the very end."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Candidate, Tally
+from winnow.storage.models import Candidate, CandidateStats
 from winnow.storage.queries.campaign_views import ROWS_AT_ONCE
 
 
@@ -28,17 +28,17 @@ class Counts:
 
 
 def counts(session: Session, campaign_id: int) -> Counts:
-    """What the tallies of a campaign's candidates add up to."""
+    """What the stats of a campaign's candidates add up to."""
     scored, lowest, highest, texts, no_answer, truncated = session.execute(
         select(
-            func.coalesce(func.sum(Tally.comparisons).filter(Tally.reason == ""), 0),
-            func.min(Tally.lowest),
-            func.max(Tally.highest),
-            func.coalesce(func.sum(Tally.texts), 0),
-            func.coalesce(func.sum(Tally.no_answer), 0),
-            func.coalesce(func.sum(Tally.truncated), 0),
+            func.coalesce(func.sum(CandidateStats.comparisons).filter(CandidateStats.reason == ""), 0),
+            func.min(CandidateStats.lowest),
+            func.max(CandidateStats.highest),
+            func.coalesce(func.sum(CandidateStats.texts), 0),
+            func.coalesce(func.sum(CandidateStats.no_answer), 0),
+            func.coalesce(func.sum(CandidateStats.truncated), 0),
         )
-        .join(Candidate, Candidate.id == Tally.candidate_id)
+        .join(Candidate, Candidate.id == CandidateStats.candidate_id)
         .where(Candidate.campaign_id == campaign_id)
     ).one()
     return Counts(

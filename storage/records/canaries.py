@@ -8,7 +8,7 @@ from sqlalchemy import Select, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.bulk import insert_row
-from winnow.storage.models import Campaign, Canary, Comparison, Game, Generation, Pin, Round, table_of
+from winnow.storage.models import Campaign, Canary, Comparison, Generation, Judgment, Pin, Round, table_of
 from winnow.storage.records.values import CanaryRecord, NewCanary
 
 REFERENCES = ("first", "changed")
@@ -55,8 +55,9 @@ def changes(session: Session, models: Sequence[str], *, since: int) -> list[Cana
 def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
     """How many texts that a campaign used a model made before it changed.
 
-    Those that a model of this name made before, and without a canary, count as well. Comparisons and games
-    say which texts were used, but to certify: there all count that the campaign paid for or took up.
+    Those that a model of this name made before, and without a canary, count as well. Comparisons and
+    judgments say which texts were used, but to certify: there all count that the campaign paid for or took
+    up.
     """
     is_certified = session.scalar(select(Campaign.objective).where(Campaign.id == campaign_id)) == "certify"
     of_both = (_paid_for, _taken_up) if is_certified else (_compared, _judged)
@@ -111,8 +112,8 @@ def _judged(campaign_id: int) -> Select[tuple[int]]:
     played = aliased(Comparison)
     return (
         select(Generation.id)
-        .join(Game, Game.generation_id == Generation.id)
-        .join(played, played.id == Game.comparison_id)
+        .join(Judgment, Judgment.generation_id == Generation.id)
+        .join(played, played.id == Judgment.comparison_id)
         .join(Round, Round.id == played.round_id)
         .where(Round.campaign_id == campaign_id)
     )

@@ -14,26 +14,26 @@ from winnow.storage.models import (
     Candidate,
     Comparison,
     Decision,
-    Game,
+    Judgment,
     Round,
     table_of,
 )
 from winnow.storage.records.campaigns import candidate_ids
+from winnow.storage.records.candidate_stats import add_to_stats, decide
 from winnow.storage.records.pins import unpin_recorded
-from winnow.storage.records.tallies import add_to_tallies, decide
 from winnow.storage.records.values import (
     DecisionRecord,
     NewComparison,
     NewDecision,
-    NewGame,
+    NewJudgment,
 )
 
-COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "games")
+COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "judgments")
 BY_THE_BEST = ("best", "top", "tied", "not-better")
 """Statuses of a decision that compare a candidate with the best one."""
-GAME_FIELDS = tuple(field.name for field in fields(NewGame))
+JUDGMENT_FIELDS = tuple(field.name for field in fields(NewJudgment))
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
-_game_fields = attrgetter(*GAME_FIELDS)
+_judgment_fields = attrgetter(*JUDGMENT_FIELDS)
 
 
 def add_outcomes(
@@ -45,14 +45,15 @@ def add_outcomes(
 ) -> None:
     """Store what a round found and what is decided from it; call it in one transaction.
 
-    What the round had pinned is from then on held by its comparisons and games; see `storage.records.pins`.
+    What the round had pinned is from then on held by its comparisons and judgments; see
+    `storage.records.pins`.
     """
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
     insert_rows(connection, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
-    _add_games(connection, round_id, comparisons)
+    _add_judgments(connection, round_id, comparisons)
     unpin_recorded(connection, round_id)
-    add_to_tallies(connection, round_id)
+    add_to_stats(connection, round_id)
     decide(connection, round_id, comparisons, decision, now)
 
 
@@ -102,8 +103,8 @@ def _opened_again(decision: DecisionRecord) -> DecisionRecord:
     )
 
 
-def _add_games(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
-    if not any(comparison.games for comparison in comparisons):
+def _add_judgments(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
+    if not any(comparison.judgments for comparison in comparisons):
         return
     ids = {
         position: id_
@@ -112,8 +113,8 @@ def _add_games(connection: Connection, round_id: int, comparisons: Sequence[NewC
         )
     }
     rows = (
-        (ids[comparison.position], number, *_game_fields(game))
+        (ids[comparison.position], number, *_judgment_fields(judgment))
         for comparison in comparisons
-        for number, game in enumerate(comparison.games)
+        for number, judgment in enumerate(comparison.judgments)
     )
-    insert_rows(connection, table_of(Game), ("comparison_id", "number", *GAME_FIELDS), rows)
+    insert_rows(connection, table_of(Judgment), ("comparison_id", "number", *JUDGMENT_FIELDS), rows)

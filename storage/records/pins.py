@@ -1,9 +1,9 @@
-"""Pins: texts of other campaigns that a round uses, and that no comparison or game of it refers to.
+"""Pins: texts of other campaigns that a round uses, and that no comparison or judgment of it refers to.
 
 Who deletes campaigns leaves pinned texts alone. They are pinned in the very transaction that finds them, so
-that nobody can delete one between the two. When the round is recorded, its comparisons and games hold most of
-them, whose pins go; those stay of what it used beside, such as the answers of an autoevaluator. Texts that
-the campaign itself paid for go with it alone and need none.
+that nobody can delete one between the two. When the round is recorded, its comparisons and judgments hold
+most of them, whose pins go; those stay of what it used beside, such as the answers of an autoevaluator. Texts
+that the campaign itself paid for go with it alone and need none.
 """
 
 import json
@@ -31,7 +31,7 @@ def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) ->
 
 
 def unpin_recorded(connection: Connection, round_id: int) -> None:
-    """Let go of what the comparisons and games of a round, which have just been stored, hold from now on."""
+    """Let go of what the comparisons and judgments of a round, which have just been stored, hold by now."""
     run(connection, _UNPIN, (round_id,) * 4)
 
 
@@ -48,7 +48,7 @@ _UNPIN = """
     DELETE FROM pins WHERE round_id = ? AND generation_id IN (
         SELECT generation_a_id FROM comparisons WHERE round_id = ?
         UNION ALL SELECT generation_b_id FROM comparisons WHERE round_id = ?
-        UNION ALL SELECT m.generation_id FROM games m JOIN comparisons x ON x.id = m.comparison_id
+        UNION ALL SELECT m.generation_id FROM judgments m JOIN comparisons x ON x.id = m.comparison_id
         WHERE x.round_id = ?
     )
 """

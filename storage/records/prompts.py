@@ -1,4 +1,4 @@
-"""Prompts are stored once, however many candidates, campaigns and games show the same text."""
+"""Prompts are stored once, however many candidates, campaigns and judgments show the same text."""
 
 from collections.abc import Iterable
 from hashlib import sha256

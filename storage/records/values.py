@@ -120,7 +120,7 @@ class CanaryRecord(NewCanary):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewLoad:
+class NewModelLoad:
     """One time that a model was loaded or woken, about to be stored; see `storage.models.Load`."""
 
     model: str
@@ -143,11 +143,11 @@ class StoredText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewGame:
+class NewJudgment:
     """One call of a model judge that is about to be stored with its comparison."""
 
     judge: str
-    placement: str
+    presentation_order: str
     repeat: int
     attempt: int
     generation_id: int | None
@@ -176,7 +176,7 @@ class NewComparison:
     auto_loss: float | None = None
     unlabelled_loss: float | None = None
     unlabelled_missing: float | None = None
-    games: Sequence[NewGame] = ()
+    judgments: Sequence[NewJudgment] = ()
 
     @property
     def is_answered(self) -> bool:

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
-from winnow.storage.records import arrivals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
 from winnow.tasks.campaign.allowance import Allowance
 from winnow.tasks.campaign.budget import BudgetTracker, Spending
@@ -136,7 +136,7 @@ def running(
             candidate_ids = campaign_records.candidate_ids(session, record.id)
             example_ids = [
                 id_
-                for dataset_id in arrivals.dataset_ids(session, record.id)
+                for dataset_id in stream_batches.dataset_ids(session, record.id)
                 for id_ in dataset_records.example_ids(session, dataset_id)
             ]
         yield CampaignSession(

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.admin.audit import (
     RecordedComparison,
     RecordedExample,
-    RecordedGame,
+    RecordedJudgment,
     RecordedText,
     recorded_comparisons,
 )
@@ -25,7 +25,7 @@ from winnow.tasks.candidates.weighing import Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.pairwise.protocol import GameCall, GameReply, PairJudge, Reply
+from winnow.tasks.judges.pairwise.protocol import JudgmentCall, JudgmentReply, PairJudge, Reply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
 from winnow.tasks.rounds.generate import plan_text
@@ -99,9 +99,9 @@ class _Auditor:
                 continue
             if wrong is not None:
                 yield self._finding(comparison, name, wrong)
-        if comparison.games:
+        if comparison.judgments:
             try:
-                for wrong in self._wrong_games(comparison):
+                for wrong in self._wrong_judgments(comparison):
                     yield self._finding(comparison, both, wrong)
             except _Unchecked as error:
                 yield self._finding(comparison, both, str(error), is_wrong=False)
@@ -141,12 +141,12 @@ class _Auditor:
                 raise _Unchecked(f"the candidate cannot be read: {_said(error)}") from error
         return self._candidates[arm]
 
-    def _wrong_games(self, comparison: RecordedComparison) -> Iterator[str]:
+    def _wrong_judgments(self, comparison: RecordedComparison) -> Iterator[str]:
         """What is wrong with the calls of a duel's judge, which is asked for them again."""
         judge, example = self._pair_judge(), _known(comparison.example)
         answers = [text.text for text in comparison.texts if text is not None]
         if len(answers) < 2:
-            yield "it has games, and lacks an answer that they could be about"
+            yield "it has judgments, and lacks an answer that they could be about"
             return
         seed = duel_seed(self._campaign.seed, comparison.round_number, comparison.position)
         shown = Example(key=example.key, fields=example.fields, targets=tuple(example.targets))
@@ -154,24 +154,27 @@ class _Auditor:
             duel = duel_on(shown, *answers, seed=seed)
         except KeyError as error:
             raise _Unchecked(f"its example lacks {error}") from error
-        left = {(game.judge, game.placement, game.repeat, game.attempt): game for game in comparison.games}
-        replies: dict[GameCall, Reply] = {}
+        left = {
+            (judgment.judge, judgment.presentation_order, judgment.repeat, judgment.attempt): judgment
+            for judgment in comparison.judgments
+        }
+        replies: dict[JudgmentCall, Reply] = {}
         while (wanted := judge.calls(duel, replies)) and len(replies) < MOST_CALLS:
             for call in wanted:
-                game = left.pop((call.judge, call.placement, call.repeat, call.attempt), None)
-                if game is None:
+                judgment = left.pop((call.judge, call.presentation_order, call.repeat, call.attempt), None)
+                if judgment is None:
                     raise _Unchecked(f"judge {call.judge} wants a call that is not stored")
-                if (wrong := self._wrong_reply(game, call)) is not None:
+                if (wrong := self._wrong_reply(judgment, call)) is not None:
                     yield wrong
-                replies[call] = _as_reply(game)
-        for judge_id, placement, *_ in left:
-            yield f"the game of judge {judge_id} ({placement}) is one that the judge does not ask for"
+                replies[call] = _as_reply(judgment)
+        for judge_id, presentation_order, *_ in left:
+            yield f"the judgment of judge {judge_id} ({presentation_order}) is one that it does not ask for"
 
-    def _wrong_reply(self, game: RecordedGame, call: GameCall) -> str | None:
-        if game.reply is None:
-            return None if game.reason else f"the reply of judge {game.judge} is not there"
+    def _wrong_reply(self, judgment: RecordedJudgment, call: JudgmentCall) -> str | None:
+        if judgment.reply is None:
+            return None if judgment.reason else f"the reply of judge {judgment.judge} is not there"
         planned = plan_call(self._judge_fingerprints, call)
-        return _mismatch(game.reply, planned, f"the reply of judge {game.judge}")
+        return _mismatch(judgment.reply, planned, f"the reply of judge {judgment.judge}")
 
     @property
     def _judge_fingerprints(self) -> Mapping[str, str]:
@@ -236,10 +239,10 @@ def _known(example: RecordedExample | None) -> RecordedExample:
     return example
 
 
-def _as_reply(game: RecordedGame) -> Reply:
-    if game.reply is None:
-        return GenerationFailure(reason=str(game.reason), detail="")
-    return GameReply(text=game.reply.text, choice_logprobs=game.reply.choice_logprobs)
+def _as_reply(judgment: RecordedJudgment) -> Reply:
+    if judgment.reply is None:
+        return GenerationFailure(reason=str(judgment.reason), detail="")
+    return JudgmentReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
 
 
 def _said(error: Exception) -> str:

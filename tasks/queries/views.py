@@ -35,7 +35,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "history": {ANY: "winnow.storage.queries.history:history"},
     "head-to-head": {"best-duel": "winnow.storage.queries.objective.duels:head_to_head"},
     "strengths": {"best-duel": "winnow.tasks.objectives.best_duel.strengths:strengths"},
-    "games": {"best-duel": "winnow.storage.queries.objective.duels:games"},
+    "judgments": {"best-duel": "winnow.storage.queries.objective.duels:judgments"},
     "judges": {"best-duel": "winnow.storage.queries.objective.duels:judges"},
     "verdicts": {"best-duel": "winnow.storage.queries.objective.duels:verdicts"},
     "agreement": {

@@ -44,7 +44,7 @@ class CampaignWarning:
 def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[CampaignWarning]:
     """What may be wrong with a campaign, after its last finished round.
 
-    All of it is read from the candidates' tallies, but for what one example is worth: that is looked up in
+    All of it is read from the candidates' stats, but for what one example is worth: that is looked up in
     the scores of two candidates, and only where a best-mean campaign has ended with a best one.
     """
     counts = warning_views.counts(session, campaign.id)

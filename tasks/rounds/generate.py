@@ -7,7 +7,7 @@ from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
-from winnow.storage.records.values import NewGeneration, NewLoad, RoundRecord, StoredText
+from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundRecord, StoredText
 from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts
@@ -206,8 +206,8 @@ def _new_generation(
     )
 
 
-def _new_load(load: LoadTime) -> NewLoad:
-    return NewLoad(
+def _new_load(load: LoadTime) -> NewModelLoad:
+    return NewModelLoad(
         model=load.model,
         devices=load.devices,
         kind=load.kind,

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
-from winnow.storage.records import arrivals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.answer.phrases import list_of
 from winnow.tasks.campaign.lease import now
@@ -133,7 +133,7 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
         campaign = campaign_records.get_campaign(session, name)
         examples = [
             example
-            for dataset_id in arrivals.dataset_ids(session, campaign.id)
+            for dataset_id in stream_batches.dataset_ids(session, campaign.id)
             for example in dataset_records.examples(session, dataset_id)
         ]
         names = campaign_records.candidate_names(session, campaign.id)

@@ -24,7 +24,7 @@ PROMPT = "Question %: what is the answer to life, the universe and everything? T
 TEXT = "The answer to question % is, as everybody knows, forty-two."
 
 TALLIES = """
-    INSERT INTO tallies
+    INSERT INTO candidate_stats
         (candidate_id, reason, comparisons, points, lowest, highest, texts, no_answer, truncated,
         input_tokens, output_tokens, seconds, detail)
     SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), min(outcome),

@@ -20,9 +20,9 @@ QUERIES = {
         "LEFT JOIN generations s ON s.id = c.generation_a_id "
         "LEFT JOIN generations t ON t.id = c.generation_b_id"
     ),
-    "games": (
-        "SELECT r.number, c.position, g.number, g.judge, g.placement, g.repeat, g.attempt, g.verdict, "
-        "g.reason, t.key FROM games g JOIN comparisons c ON c.id = g.comparison_id "
+    "judgments": (
+        "SELECT r.number, c.position, g.number, g.judge, g.presentation_order, g.repeat, g.attempt, "
+        "g.verdict, g.reason, t.key FROM judgments g JOIN comparisons c ON c.id = g.comparison_id "
         "JOIN rounds r ON r.id = c.round_id LEFT JOIN generations t ON t.id = g.generation_id"
     ),
     # Without what was spent on it, which is less where texts of another campaign were at hand.
@@ -32,9 +32,9 @@ QUERIES = {
         "JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates a ON a.id = d.best_candidate_id"
     ),
     "candidates": "SELECT position, name, first_round FROM candidates",
-    "tallies": (
+    "candidate_stats": (
         "SELECT c.name, t.reason, t.comparisons, t.points, t.texts, t.no_answer, t.truncated, "
-        "t.input_tokens, t.output_tokens FROM tallies t JOIN candidates c ON c.id = t.candidate_id"
+        "t.input_tokens, t.output_tokens FROM candidate_stats t JOIN candidates c ON c.id = t.candidate_id"
     ),
     "labels": "SELECT e.key, l.targets FROM labels l JOIN examples e ON e.id = l.example_id",
     "embeddings": "SELECT embedder, digest, vector FROM embeddings",

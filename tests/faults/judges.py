@@ -29,7 +29,7 @@ def garbage(scene: Scene) -> Meeting:
 
 @fault("kill -9 while a judge that cannot be read is asked again", "unreadable", codes=(-signal.SIGKILL,))
 def unreadable(scene: Scene) -> Meeting:
-    # A round's texts are four batches; then come the games, and those that are played again.
+    # A round's texts are four batches; then come the judgments, and those that are played again.
     yield scene.run(At("before a batch", 8, die)).ended()
 
 

@@ -21,7 +21,7 @@ INTRODUCTION = """\
 
 Written by `make faults`; the harness is `tests/faults/`. Every campaign below met a fault, or was killed with
 SIGKILL, and then went on with `winnow resume`. At its end every row it stored (rounds, texts, comparisons,
-games, decisions with their claims, labels, embeddings) was held against the same campaign left alone, and
+judgments, decisions with their claims, labels, embeddings) was held against the same campaign left alone, and
 `winnow db check` was run. *Lost* are rows that the campaign left alone has and this one has not, *doubled*
 are those it has too many of; *wrong links* are comparisons and texts that do not belong together, as `winnow
 db check` finds them.

@@ -129,10 +129,10 @@ def history(folder: Path) -> dict[str, list]:
     return {
         **processes.history(folder),
         "duels": duels(folder),
-        "games": rows(
+        "judgments": rows(
             folder,
-            "SELECT r.number, c.position, g.number, g.judge, g.placement, g.repeat, g.attempt, g.verdict, "
-            "g.reason, t.key FROM games g JOIN comparisons c ON c.id = g.comparison_id "
+            "SELECT r.number, c.position, g.number, g.judge, g.presentation_order, g.repeat, g.attempt, "
+            "g.verdict, g.reason, t.key FROM judgments g JOIN comparisons c ON c.id = g.comparison_id "
             "JOIN rounds r ON r.id = c.round_id LEFT JOIN generations t ON t.id = g.generation_id "
             "ORDER BY r.number, c.position, g.number",
         ),

@@ -12,7 +12,7 @@ import certify_campaigns as certify
 import numpy as np
 import pytest
 import scripted_engines
-from stored_campaigns import NOW, decision, game, new_database, store_campaign
+from stored_campaigns import NOW, decision, judgment, new_database, store_campaign
 from test_command_line import winnow
 
 from winnow.flows.reports.html.sections.sections import sections_of
@@ -125,7 +125,7 @@ def scored_campaign(folder):
 def duelled_campaign(folder):
     """A campaign of duels in which a beats b and nobody met c."""
     campaign = store_campaign(new_database(folder / "winnow.db"), objective="best-duel")
-    swaps = [game("original", 1.0), game("swapped", 0.0)]
+    swaps = [judgment("original", 1.0), judgment("swapped", 0.0)]
     campaign.finish_duels(
         campaign.plan(0, [[0, 1], [1, 0], [0, 1], [0, 1]], [0, 1, 2, 3]),
         [(1.0, swaps), (0.0, []), (0.5, []), (None, [])],

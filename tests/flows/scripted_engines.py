@@ -64,7 +64,7 @@ def start_absent(model, settings):
 def start_hostile(model, settings):
     """Every output is what a terminal, a database or a parser might choke on."""
     return ScriptedEngine(
-        lambda prompt: "\0 \ud800 \x1b[31m [bold]a[/bold] {{ 1/0 }} '; DROP TABLE games; -- \u202e" * 3
+        lambda prompt: "\0 \ud800 \x1b[31m [bold]a[/bold] {{ 1/0 }} '; DROP TABLE judgments; -- \u202e" * 3
     )
 
 

@@ -265,8 +265,8 @@ def test_sql_is_read_only(finished):
     assert json.loads(counted.stdout)[0]["n"] >= processes.BUDGET
     for statement in (
         "DELETE FROM comparisons",
-        "DROP TABLE games",
-        "PRAGMA query_only=OFF; DELETE FROM games",
+        "DROP TABLE judgments",
+        "PRAGMA query_only=OFF; DELETE FROM judgments",
     ):
         refused = winnow(finished, "query", "--sql", statement)
         assert refused.returncode == 1

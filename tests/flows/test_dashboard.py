@@ -124,7 +124,7 @@ def test_comparisons_are_filtered_and_found(tmp_path):
     assert "No comparison is like this." in texts(search.set_value("nowhere").run())
 
 
-def test_a_duel_is_shown_with_both_texts_and_every_game(tmp_path):
+def test_a_duel_is_shown_with_both_texts_and_every_judgment(tmp_path):
     duelled_campaign(tmp_path)
     page = shown("comparisons_page")
     page.main.text_input[0].set_value("letters-0-0-a").run()
@@ -301,3 +301,51 @@ def test_a_killed_command_leaves_no_server_behind(tmp_path):
         command.communicate()
         psutil.wait_procs([server], timeout=PATIENCE_S)
         assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+
+
+def test_the_matrix_shows_each_score_and_finds_examples_by_how_candidates_did(tmp_path):
+    scored_campaign(tmp_path)
+    page = shown("matrix_page")
+    assert list(table(page).columns) == ["example", "target", "b", "a", "c"]
+    assert table(page).to_numpy()[:, [0, 2, 3, 4]].tolist() == [
+        ["e0", "1", "0", "no score: no_answer"],
+        ["e1", "0.5", "1", ""],
+        ["e2", "1", "", ""],
+    ]
+    found = {}
+    for pattern in ("disagreements", "all wrong", "all right", "unscored"):
+        page = page.main.selectbox[0].select(pattern).run()
+        found[pattern] = list(table(page)["example"]) if page.dataframe else texts(page)[-1]
+    assert found == {
+        "disagreements": ["e0", "e1"],
+        "all wrong": "No example is like this.",
+        "all right": ["e1", "e2"],
+        "unscored": ["e0"],
+    }
+
+
+def test_two_candidates_of_the_matrix_are_compared_on_the_examples_of_both(tmp_path):
+    scored_campaign(tmp_path)
+    page = shown("matrix_page")
+    page.main.multiselect[0].set_value(["a", "b"]).run()
+    assert [each for each in texts(page) if each.startswith("On 2 examples that both were scored on")] == [
+        "On 2 examples that both were scored on: a is higher on 1, b on 1, and they are level on 0;"
+        " mean difference -0.250."
+    ]
+    page.main.multiselect[0].set_value(["a", "c"]).run()
+    assert "No example has a score of both." in texts(page)
+
+
+def test_an_address_that_names_an_example_and_a_candidate_opens_their_texts(tmp_path):
+    scored_campaign(tmp_path)
+    code = "from winnow.flows.reports.dashboard import matrix_page; matrix_page.show()"
+    app = AppTest.from_string(code, default_timeout=PATIENCE_S)
+    for name, value in {"campaign": "letters", "example": "e1", "candidate": "b"}.items():
+        app.query_params[name] = value
+    assert "b on example e1" in texts(app.run())
+    assert list(table(app)["example"]) == ["e1", "e2"]
+
+
+def test_duels_have_no_matrix(tmp_path):
+    duelled_campaign(tmp_path)
+    assert texts(shown("matrix_page"))[-1].startswith("Duels give a candidate no score")

@@ -115,7 +115,7 @@ def test_a_running_campaign_is_seen_to_go_on(folder, page):
     until(lambda: board(page) != before)  # is drawn after the texts
 
 
-def test_a_duel_is_read_with_both_texts_and_its_games(page):
+def test_a_duel_is_read_with_both_texts_and_its_judgments(page):
     page.goto("/comparisons?campaign=survivor")
     search = page.get_by_role("textbox", name="Search")
     search.fill("honest work on <SCRIPT>")
@@ -123,7 +123,7 @@ def test_a_duel_is_read_with_both_texts_and_its_games(page):
     expect(said(page, "against")).to_be_visible()
     texts = page.get_by_test_id("stCode")
     expect(texts.filter(has_text=f"honest work on {ATTACK}").first).to_be_visible()
-    expect(page.get_by_text("Games", exact=True)).to_be_visible()
+    expect(page.get_by_text("Judgments", exact=True)).to_be_visible()
     expect(said(page, "judge, original:")).to_have_count(1)
     expect(said(page, "judge, swapped:")).to_have_count(1)
     expect(texts.filter(has_text="Hence [[")).to_have_count(2)
@@ -150,7 +150,7 @@ def test_statements_are_answered_and_those_that_write_are_refused(folder, page):
     page.get_by_role("button", name="Ask").click()
     cells = page.get_by_test_id("stDataFrame").first.locator("td")
     expect(cells.filter(has_text="one/plain/greedy")).to_have_count(1)
-    statement.fill("DELETE FROM games")
+    statement.fill("DELETE FROM judgments")
     page.get_by_role("button", name="Ask").click()
     expect(said(page, "the statement was refused")).to_be_visible()
-    assert processes.rows(folder[0], "SELECT count(*) FROM games") != [(0,)]
+    assert processes.rows(folder[0], "SELECT count(*) FROM judgments") != [(0,)]

@@ -1,4 +1,4 @@
-"""Campaigns of duels from end to end: kills, placements, fresh answers, guardrails, features, bad models."""
+"""Campaigns of duels from end to end: kills, orders, fresh answers, guardrails, features, bad models."""
 
 import json
 import random
@@ -78,7 +78,7 @@ def test_the_campaigns_have_enough_in_them_to_be_worth_killing(uninterrupted):
     assert len(history["rounds"]) == duel_campaigns.BUDGET // duel_campaigns.BATCH_SIZE
     assert {each["outcome"] for each in history["duels"]} >= {0.0, 1.0}
     assert {reason for *_, reason in history["decisions"]} == {"running", "budget"}
-    assert bool(history["games"]) == (judge["type"] == "llm")
+    assert bool(history["judgments"]) == (judge["type"] == "llm")
 
 
 def test_a_campaign_killed_at_commit_boundaries_is_like_an_uninterrupted_one(forks, uninterrupted, tmp_path):
@@ -120,23 +120,23 @@ def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks,
 def test_a_judge_that_prefers_the_first_place_decides_nothing_and_is_seen_through(tmp_path):
     write_duels(tmp_path, judge=model_judge("partial"), selector={"name": "random-pair"})
     ran(tmp_path)
-    games = defaultdict(dict)
-    for game in asked(tmp_path, "games"):
-        games[game["round"], game["position"]][game["placement"]] = game
+    judgments = defaultdict(dict)
+    for judgment in asked(tmp_path, "judgments"):
+        judgments[judgment["round"], judgment["position"]][judgment["presentation_order"]] = judgment
     different = [each for each in duels(tmp_path) if each["text_a"] != each["text_b"]]
     assert {each["outcome"] for each in duels(tmp_path)} == {0.5}
-    assert len(different) == len(games) > 0
+    assert len(different) == len(judgments) > 0
     for each in different:
-        shown = games[each["round"], each["position"]]
+        shown = judgments[each["round"], each["position"]]
         assert list(shown) == ["original", "swapped"]
-        assert [game["verdict"] for game in shown.values()] == [1.0, 0.0]
-        for game, (first, second) in zip(shown.values(), (("a", "b"), ("b", "a")), strict=True):
-            assert f" answer A >>>\n{each[f'text_{first}']}\n" in game["prompt"]
-            assert f" answer B >>>\n{each[f'text_{second}']}\n" in game["prompt"]
+        assert [judgment["verdict"] for judgment in shown.values()] == [1.0, 0.0]
+        for judgment, (first, second) in zip(shown.values(), (("a", "b"), ("b", "a")), strict=True):
+            assert f" answer A >>>\n{each[f'text_{first}']}\n" in judgment["prompt"]
+            assert f" answer B >>>\n{each[f'text_{second}']}\n" in judgment["prompt"]
     (judge,) = asked(tmp_path, "judges")
     assert judge == {
         "judge": "judge",
-        "games": 2 * len(different),
+        "judgments": 2 * len(different),
         "unread": 0,
         "first_wins": 1.0,
         "both_orders": len(different),
@@ -353,7 +353,7 @@ def test_a_judge_that_cannot_be_loaded_leaves_every_duel_unscored_and_nothing_de
     assert len(found) < 400
     status = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
     assert (status["outcome"], status["claim"]["kind"]) == ("undecided", "none")
-    assert {game["reason"] for game in asked(tmp_path, "games")} == {"load_failed"}
+    assert {judgment["reason"] for judgment in asked(tmp_path, "judgments")} == {"load_failed"}
 
 
 def hostile_campaign(folder, **judge):
@@ -397,10 +397,10 @@ def test_no_hostile_answer_decides_a_verdict_and_all_are_stored_as_they_are(tmp_
     }
     changed = {name for name, answer in HOSTILE_ANSWERS.items() if stored[name] != answer}
     assert changed == {"characters that databases refuse"}
-    assert stored["characters that databases refuse"].endswith(" '; DROP TABLE games; -- \"")
+    assert stored["characters that databases refuse"].endswith(" '; DROP TABLE judgments; -- \"")
     (judge,) = asked(tmp_path, "judges")
     assert (judge["unread"], judge["flip_rate"]) == (0, 0.0)
-    assert not {"\x1b", "\0", "\u202e"} & set(winnow(tmp_path, "query", "survivor", "games").stdout)
+    assert not {"\x1b", "\0", "\u202e"} & set(winnow(tmp_path, "query", "survivor", "judgments").stdout)
     assert winnow(tmp_path, "db", "check").returncode == 0
 
 

@@ -25,7 +25,7 @@ MEGABYTE = "<script>alert(1)</script>" * 40_000
 TEXTS = [*HOSTILE_TEXTS[:-1], "nul \0 and half a pair \ud83d", MEGABYTE]
 KEPT = [storable(text) for text in TEXTS]
 """What is left of them: of a NUL and of half a character a sign that there was one."""
-KEYS = [f"{number} <b>'); DROP TABLE games; --\x1b[31m\u202e%s" for number in range(len(TEXTS))]
+KEYS = [f"{number} <b>'); DROP TABLE judgments; --\x1b[31m\u202e%s" for number in range(len(TEXTS))]
 
 
 def start_sayer(model, settings):

@@ -7,7 +7,7 @@ from winnow.flows.reports.html.sections.common import cost_in_seconds
 from winnow.flows.reports.summary import summary_lines
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import loads
-from winnow.storage.records.values import NewLoad
+from winnow.storage.records.values import NewModelLoad
 from winnow.tasks.queries.status import campaign_status
 
 
@@ -22,7 +22,7 @@ def campaign(tmp_path):
 
 def add_load(campaign, seconds):
     with campaign.database.writing() as session:
-        load = NewLoad(model="m", devices=(), kind="load", seconds=seconds, ended_at=NOW)
+        load = NewModelLoad(model="m", devices=(), kind="load", seconds=seconds, ended_at=NOW)
         loads.add_loads(session, campaign.record.id, [load])
 
 

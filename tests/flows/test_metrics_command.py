@@ -13,7 +13,7 @@ import pytest
 from hostile_texts import HOSTILE_TEXTS
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from stored_campaigns import game, new_database, store_campaign
+from stored_campaigns import judgment, new_database, store_campaign
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
@@ -30,7 +30,7 @@ def storage(tmp_path):
     known = {"estimates": [0.1, 0.9, None], "lower": [None, 0.5, None], "upper": [None, 1.0, None]}
     scores.finish(scores.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 0.0, None], best=1, **known)
     duels = store_campaign(database, "duels", objective="best-duel")
-    judged = [(1.0, [game("original", 1.0)]), (None, [game("original", "no_verdict")])]
+    judged = [(1.0, [judgment("original", 1.0)]), (None, [judgment("original", "no_verdict")])]
     duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 1]), judged, best=0)
     database.close()
     return f"sqlite:///{tmp_path}/winnow.db"

@@ -118,7 +118,7 @@ def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninter
     kills = killed_again_and_again(forks, tmp_path, storage, lambda _: Kill(commit=3, after=False))
     assert kills >= 10
     assert processes.history(tmp_path) == uninterrupted
-    used = {devices for (devices,) in processes.rows(tmp_path, "SELECT devices FROM loads")}
+    used = {devices for (devices,) in processes.rows(tmp_path, "SELECT devices FROM model_loads")}
     assert used == {"[0]", "[1]"}
 
 

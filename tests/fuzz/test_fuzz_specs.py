@@ -170,7 +170,7 @@ def test_files_with_other_values_settle(folder, data):
 PARAMS = st.sampled_from([
     "a", "delta", "epsilon", "batch_size", "budget", "features", "explore", "kernel", "bandwidth", "eta", "alpha", "betting",
     "procedure", "rank", "assume_winner", "n_features", "exploration", "history", "n_arms", "name", "pattern", "extract",
-    "no_answer", "case_sensitive", "options", "models", "prompt", "verdicts", "read", "ties", "placement", "tolerance",
+    "no_answer", "case_sensitive", "options", "models", "prompt", "verdicts", "read", "ties", "presentation_order", "tolerance",
 ])  # fmt: skip
 KINDS = st.sampled_from([
     "ucb-e", "ucb-e-lrf", "pulse", "champion", "llm-po", "llm-po-bt", "round-robin", "r-eval", "r-autoeval-plus", "pak-ucb",

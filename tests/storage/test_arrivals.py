@@ -2,10 +2,10 @@
 
 from stored_campaigns import NOW, store_campaign
 
-from winnow.storage.records import arrivals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import NewCandidate, NewExample
 
 N_EXAMPLES = 5
@@ -16,7 +16,9 @@ def arrive(campaign, *keys, fingerprint):
     """Store one arrival; return the position of its first prompt."""
     examples = [NewExample(key=key, fields={"input": key}, targets=["x"]) for key in keys]
     with campaign.database.writing() as session:
-        return arrivals.add_arrival(session, campaign.record.id, examples, fingerprint=fingerprint, now=NOW)
+        return stream_batches.add_stream_batch(
+            session, campaign.record.id, examples, fingerprint=fingerprint, now=NOW
+        )
 
 
 def keys(campaign):
@@ -24,7 +26,7 @@ def keys(campaign):
     with campaign.database.reading() as session:
         return [
             example.key
-            for dataset in arrivals.dataset_ids(session, campaign.record.id)
+            for dataset in stream_batches.dataset_ids(session, campaign.record.id)
             for example in dataset_records.examples(session, dataset)
         ]
 
@@ -34,7 +36,7 @@ def test_prompts_stand_after_those_before_them_and_are_told_their_position(campa
     assert arrive(campaign, "r", fingerprint="2" * 64) == N_EXAMPLES + 2
     assert keys(campaign) == ["e0", "e1", "e2", "e3", "e4", "p", "q", "r"]
     with campaign.database.reading() as session:
-        assert arrivals.next_number(session, campaign.record.id) == 2
+        assert stream_batches.next_number(session, campaign.record.id) == 2
 
 
 def test_another_campaign_on_the_same_dataset_sees_none_of_them(campaign):

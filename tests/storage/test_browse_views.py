@@ -1,7 +1,7 @@
-"""The browser of comparisons: filters, pages, one comparison with its games, and a bound on the wait."""
+"""The browser of comparisons: filters, pages, one comparison with its judgments, and a bound on the wait."""
 
 import pytest
-from stored_campaigns import NOW, game, generation, new_database, store_campaign
+from stored_campaigns import NOW, generation, judgment, new_database, store_campaign
 
 from winnow.storage.engine.statements import give_up_after, run_sql
 from winnow.storage.errors import QueryRefused
@@ -16,20 +16,20 @@ def duelled(database):
 
 
 def duels_in(database):
-    """Four duels in two rounds: a beats b, b loses to a after two games, a ties with c, b and c unscored."""
+    """Four duels in two rounds: a beats b, b loses to a after two judgments, a ties c, b and c unscored."""
     campaign = store_campaign(database, objective="best-duel")
     first = campaign.plan(0, [[0, 1], [1, 0]], [0, 1])
-    campaign.finish_duels(first, [(1.0, []), (0.0, swapped_games(campaign, first))])
+    campaign.finish_duels(first, [(1.0, []), (0.0, swapped_judgments(campaign, first))])
     campaign.finish_duels(campaign.plan(1, [[0, 2], [1, 2]], [2, 3]), [(0.5, []), (None, [])])
     return campaign
 
 
-def swapped_games(campaign, round_):
+def swapped_judgments(campaign, round_):
     with campaign.database.writing() as session:
         made = [generation("reply", text="B, I think", prompt="which?")]
         generation_records.add_generations(session, round_.id, made, NOW)
         reply = generation_records.texts_by_key(session, ["reply"])["reply"].id
-    return [game("original", 0.0, reply=reply), game("swapped", "verdict_missing")]
+    return [judgment("original", 0.0, reply=reply), judgment("swapped", "verdict_missing")]
 
 
 def places(campaign, filters=Filters(), *, before=None, most=10):  # noqa: B008 -- frozen
@@ -96,18 +96,20 @@ def test_the_choices_are_those_of_the_newest_comparisons(duelled, monkeypatch):
         assert browse_views.choices(session, duelled.record.id).judges == ["llm"]
 
 
-def test_one_comparison_comes_with_both_texts_and_all_its_games(duelled):
+def test_one_comparison_comes_with_both_texts_and_all_its_judgments(duelled):
     with duelled.database.reading() as session:
         (row,) = browse_views.comparisons(
             session, duelled.record.id, Filters(judge="j"), before=None, most=5, characters=4
         )
         whole = browse_views.comparison(session, duelled.record.id, row["id"], characters=None)
-        played = browse_views.games(session, row["id"], characters=3)
+        played = browse_views.judgments(session, row["id"], characters=3)
     assert (row["text"], row["text_b"]) == ("text", "text")
     assert (whole["text"], whole["text_b"]) == ("text of letters-0-1-a", "text of letters-0-1-b")
     assert (whole["fields"], whole["targets"], whole["label"]) == ({"input": "1"}, ["x"], None)
     assert (whole["model"], whole["seconds_b"], whole["text_length"]) == ("m", 0.25, 21)
-    assert [(each["placement"], each["verdict"], each["reason"], each["reply"]) for each in played] == [
+    assert [
+        (each["presentation_order"], each["verdict"], each["reason"], each["reply"]) for each in played
+    ] == [
         ("original", 0.0, None, "B, "),
         ("swapped", None, "verdict_missing", None),
     ]
@@ -117,7 +119,7 @@ def test_one_comparison_comes_with_both_texts_and_all_its_games(duelled):
 def test_the_columns_of_all_tables_are_listed(duelled):
     with duelled.database.reading() as session:
         found = browse_views.columns(session)
-    (verdict,) = [row for row in found if (row["table"], row["column"]) == ("games", "verdict")]
+    (verdict,) = [row for row in found if (row["table"], row["column"]) == ("judgments", "verdict")]
     assert verdict["type"] in ("FLOAT", "DOUBLE PRECISION")
     assert found == sorted(found, key=lambda row: row["table"])
 

@@ -8,7 +8,7 @@ from sqlalchemy.exc import StatementError
 from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.errors import ConflictingRecord
-from winnow.storage.models import Campaign, Comparison, Decision, Game, Generation, Prompt, Round
+from winnow.storage.models import Campaign, Comparison, Decision, Generation, Judgment, Prompt, Round
 
 
 @pytest.fixture
@@ -153,22 +153,22 @@ def test_a_comparison_refers_to_rows_that_are_there(campaign, round_, column):
 
 
 @pytest.mark.parametrize(
-    ("game", "broken"),
+    ("judgment", "broken"),
     [
-        ({"placement": "sideways", "verdict": 1.0}, "placement_known"),
-        ({"placement": "swapped"}, "verdict_or_reason"),
-        ({"placement": "swapped", "verdict": 1.0, "reason": "no_verdict"}, "verdict_or_reason"),
-        ({"placement": "swapped", "verdict": 1.0, "comparison_id": 999}, "(?i)foreign key"),
-        ({"placement": "swapped", "verdict": 1.0, "number": 0}, "games.*comparison_id.*number"),
+        ({"presentation_order": "sideways", "verdict": 1.0}, "presentation_order_known"),
+        ({"presentation_order": "swapped"}, "verdict_or_reason"),
+        ({"presentation_order": "swapped", "verdict": 1.0, "reason": "no_verdict"}, "verdict_or_reason"),
+        ({"presentation_order": "swapped", "verdict": 1.0, "comparison_id": 999}, "(?i)foreign key"),
+        ({"presentation_order": "swapped", "verdict": 1.0, "number": 0}, "judgments.*comparison_id.*number"),
     ],
 )
-def test_a_game_that_contradicts_itself_is_refused(campaign, round_, game, broken):
+def test_a_judgment_that_contradicts_itself_is_refused(campaign, round_, judgment, broken):
     comparison_id = store(campaign, Comparison, **comparison(campaign, round_, outcome=1.0))
     played = {"comparison_id": comparison_id, "number": 0, "judge": "m", "repeat": 0, "attempt": 0}
-    store(campaign, Game, **played, placement="original", reason="no_verdict")
+    store(campaign, Judgment, **played, presentation_order="original", reason="no_verdict")
     with pytest.raises(ConflictingRecord, match=broken):
-        store(campaign, Game, **(played | {"number": 1} | game))
-    assert rows(campaign, Game) == 1
+        store(campaign, Judgment, **(played | {"number": 1} | judgment))
+    assert rows(campaign, Judgment) == 1
 
 
 def test_a_campaign_name_is_taken_once(campaign):

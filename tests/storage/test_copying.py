@@ -3,7 +3,7 @@
 import pytest
 from hostile_texts import HOSTILE_TEXTS
 from sqlalchemy import Table, text
-from stored_campaigns import NOW, canary, game, generation, store_campaign
+from stored_campaigns import NOW, canary, generation, judgment, store_campaign
 
 from winnow.storage.admin import copy as copying
 from winnow.storage.admin.copy import content, copy_database
@@ -41,7 +41,7 @@ def full(campaign):
     )
     duels = store_campaign(campaign.database, "duels", objective="best-duel")
     duels.finish_duels(
-        duels.plan(0, [[0, 1]], [2]), [(0.5, [game("original", 1.0), game("swapped", "lost")])]
+        duels.plan(0, [[0, 1]], [2]), [(0.5, [judgment("original", 1.0), judgment("swapped", "lost")])]
     )
     with campaign.database.writing() as session:
         hostile = [generation(f"h{i}", text=each, prompt=each) for i, each in enumerate(HOSTILE_TEXTS)]
@@ -81,10 +81,10 @@ def test_a_copy_that_arrives_changed_is_refused_and_leaves_nothing(full, elsewhe
 
     def drops_a_row(session, table, columns, rows):
         kept = list(rows)
-        insert_rows(session, table, columns, kept[:-1] if table.name == "tallies" else kept)
+        insert_rows(session, table, columns, kept[:-1] if table.name == "candidate_stats" else kept)
 
     monkeypatch.setattr(copying, "insert_rows", drops_a_row)
-    with pytest.raises(CopyRefused, match=r"tallies read back from .* differs"):
+    with pytest.raises(CopyRefused, match=r"stats read back from .* differs"):
         copy_database(full, elsewhere)
     assert {each.rows for each in contents(elsewhere).values()} == {0}
     monkeypatch.undo()

@@ -1,7 +1,7 @@
 """What users ask of a campaign of duels, on rows whose answers are added up here by hand."""
 
 import pytest
-from stored_campaigns import NOW, game, generation, store_campaign
+from stored_campaigns import NOW, generation, judgment, store_campaign
 
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import duels as duel_views
@@ -25,10 +25,13 @@ def played(database):
     campaign.finish_duels(
         first,
         [
-            (1.0, [game("original", 1.0, reply=stored), game("swapped", 1.0)]),
-            (0.0, [game("original", 0.0), game("swapped", 0.0), game("original", 0.25, judge="k")]),
-            (0.5, [game("original", 1.0), game("swapped", 0.0)]),
-            (0.75, [game("original", 1.0), game("swapped", 0.5)]),
+            (1.0, [judgment("original", 1.0, reply=stored), judgment("swapped", 1.0)]),
+            (
+                0.0,
+                [judgment("original", 0.0), judgment("swapped", 0.0), judgment("original", 0.25, judge="k")],
+            ),
+            (0.5, [judgment("original", 1.0), judgment("swapped", 0.0)]),
+            (0.75, [judgment("original", 1.0), judgment("swapped", 0.5)]),
         ],
         best=0,
         estimates=[0.8, 0.2, 0.5],
@@ -41,18 +44,18 @@ def played(database):
             (
                 None,
                 [
-                    game("original", 0.0),
-                    game("swapped", "verdict_missing"),
-                    game("swapped", "verdict_missing", attempt=1),
+                    judgment("original", 0.0),
+                    judgment("swapped", "verdict_missing"),
+                    judgment("swapped", "verdict_missing", attempt=1),
                 ],
             ),
             (
                 0.5,
                 [
-                    game("original", 1.0),
-                    game("swapped", 1.0),
-                    game("original", 0.0, repeat=1),
-                    game("swapped", 0.0, repeat=1),
+                    judgment("original", 1.0),
+                    judgment("swapped", 1.0),
+                    judgment("original", 0.0, repeat=1),
+                    judgment("swapped", 0.0, repeat=1),
                 ],
             ),
         ],
@@ -65,7 +68,9 @@ def played(database):
     )
     campaign.plan(2, [[0, 2]], [4])
     other = store_campaign(database, "other", objective="best-duel")
-    other.finish_duels(other.plan(0, [[0, 1]], [0]), [(1.0, [game("original", 1.0), game("swapped", 0.0)])])
+    other.finish_duels(
+        other.plan(0, [[0, 1]], [0]), [(1.0, [judgment("original", 1.0), judgment("swapped", 0.0)])]
+    )
     return campaign
 
 
@@ -97,27 +102,27 @@ def test_judges_are_told_by_how_often_the_first_place_wins_and_how_often_they_ch
     assert ask(played, duel_views.judges) == [
         {
             "judge": "j",
-            "games": 15,
+            "judgments": 15,
             "unread": 2,
             "first_wins": 7.5 / 13,
             "both_orders": 6,
             "flip_rate": 1 / 3,
         },
-        {"judge": "k", "games": 1, "unread": 0, "first_wins": 0.25, "both_orders": 0, "flip_rate": None},
+        {"judge": "k", "judgments": 1, "unread": 0, "first_wins": 0.25, "both_orders": 0, "flip_rate": None},
     ]
 
 
 def test_a_judge_that_was_never_read_has_no_rates(database):
     campaign = store_campaign(database, objective="best-duel")
-    unread = [game("original", "load_failed"), game("swapped", "load_failed")]
+    unread = [judgment("original", "load_failed"), judgment("swapped", "load_failed")]
     campaign.finish_duels(campaign.plan(0, [[0, 1]], [0]), [(None, unread)])
     assert ask(campaign, duel_views.judges) == [
-        {"judge": "j", "games": 2, "unread": 2, "first_wins": None, "both_orders": 0, "flip_rate": None}
+        {"judge": "j", "judgments": 2, "unread": 2, "first_wins": None, "both_orders": 0, "flip_rate": None}
     ]
 
 
 def test_verdicts_are_counted_by_judge_and_placement(played):
-    shown = ("judge", "placement", "verdict", "reason", "games")
+    shown = ("judge", "presentation_order", "verdict", "reason", "judgments")
     assert sorted(
         (tuple(row[name] for name in shown) for row in ask(played, duel_views.verdicts)), key=str
     ) == sorted(
@@ -134,9 +139,9 @@ def test_verdicts_are_counted_by_judge_and_placement(played):
     )
 
 
-def test_games_come_in_the_order_they_were_played_with_their_replies(played):
-    rows = ask(played, duel_views.games)
-    shown = ("round", "position", "judge", "placement", "attempt", "repeat")
+def test_judgments_come_in_the_order_they_were_played_with_their_replies(played):
+    rows = ask(played, duel_views.judgments)
+    shown = ("round", "position", "judge", "presentation_order", "attempt", "repeat")
     assert [tuple(row[name] for name in shown) for row in rows] == [
         (0, 0, "j", "original", 0, 0), (0, 0, "j", "swapped", 0, 0),
         (0, 1, "j", "original", 0, 0), (0, 1, "j", "swapped", 0, 0), (0, 1, "k", "original", 0, 0),

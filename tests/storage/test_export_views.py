@@ -19,7 +19,7 @@ def played(campaign):
 def test_what_a_candidates_examples_come_to_is_told_without_those_that_have_none(played):
     with played.database.reading() as session:
         rows = export_views.tallied(session, played.record.id)
-    shown = ("name", "position", "comparisons", "scored", "points", "input_tokens", "output_tokens")
+    shown = ("name", "position", "comparisons", "scored", "outcome_sum", "input_tokens", "output_tokens")
     assert [tuple(row[name] for name in shown) for row in rows] == [
         ("a", 0, 2, 2, 1.5, 6, 4),
         ("b", 1, 1, 0, 0.0, 3, 2),

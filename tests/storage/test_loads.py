@@ -10,12 +10,12 @@ from winnow.storage.queries import costs as cost_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import NewLoad
+from winnow.storage.records.values import NewModelLoad
 
 
 def load(model, **fields):
     made_up = {"devices": (), "kind": "load", "seconds": 2.0, "ended_at": NOW}
-    return NewLoad(model=model, **(made_up | fields))
+    return NewModelLoad(model=model, **(made_up | fields))
 
 
 @pytest.fixture

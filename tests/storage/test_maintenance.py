@@ -36,7 +36,7 @@ def test_a_decided_round_that_lacks_a_comparison_is_named(campaign):
     break_it(campaign.database, "DELETE FROM comparisons WHERE position = 1")
     assert problems(campaign.database) == [
         f"round 0 of campaign {campaign.record.id} was planned with 2 comparisons and decided with 1",
-        f"the tallies of candidate {campaign.candidate_ids[1]} are not what its comparisons add up to",
+        f"the stats of candidate {campaign.candidate_ids[1]} are not what its comparisons add up to",
     ]
 
 

@@ -133,10 +133,10 @@ def test_an_upgrade_of_a_current_database_changes_nothing(opened):
 
 def test_a_migration_that_fails_leaves_nothing_behind(opened):
     with opened.engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE games (x INTEGER)")  # the last table of 0001
-    with pytest.raises(StorageUnavailable, match=r"\bgames\b.* already exists"):
+        connection.exec_driver_sql("CREATE TABLE judgments (x INTEGER)")  # the last table of 0001
+    with pytest.raises(StorageUnavailable, match=r"\bjudgments\b.* already exists"):
         upgrade(opened)
-    assert tables(opened) <= {"games", "alembic_version"}
+    assert tables(opened) <= {"judgments", "alembic_version"}
     assert current_revision(opened) is None
 
 

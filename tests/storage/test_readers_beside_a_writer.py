@@ -20,7 +20,7 @@ ROUNDS, CANDIDATES, READERS = 30, 4, 3
 
 COUNTS = {
     "comparisons": "SELECT count(*) FROM comparisons",
-    "tallies": "SELECT coalesce(sum(comparisons), 0) FROM tallies",
+    "candidate_stats": "SELECT coalesce(sum(comparisons), 0) FROM candidate_stats",
     "decisions": "SELECT coalesce(sum(comparisons), 0) FROM decisions",
     "decided rounds": f"SELECT {CANDIDATES} * count(*) FROM decisions",
     "v_comparisons": "SELECT count(*) FROM v_comparisons",

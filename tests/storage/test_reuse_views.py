@@ -4,7 +4,7 @@ import datetime as dt
 from collections import Counter
 
 import pytest
-from stored_campaigns import NOW, decision, game, generation, store_campaign
+from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
 from winnow.storage.queries import history as history_views
 from winnow.storage.queries import reuse as reuse_views
@@ -52,7 +52,7 @@ def borrowing(database):
             generation_b_id=ids["y"],
             judge="llm",
             outcome=1.0,
-            games=[game("original", 1.0, reply=ids["z"]), game("swapped", 1.0, reply=ids["w"])],
+            judgments=[judgment("original", 1.0, reply=ids["z"]), judgment("swapped", 1.0, reply=ids["w"])],
         ),
         # b says what a said before: x counts for a alone.
         NewComparison(
@@ -142,15 +142,15 @@ def test_all_campaigns_are_listed_by_age_whatever_they_ask(campaign):
 def judged(database):
     """Four duels: Z and k agree on two, are opposed on one, and one is a tie for Z alone; m saw one."""
     campaign = store_campaign(database, objective="best-duel")
-    both_orders = [game("original", 1.0, judge="Z"), game("swapped", 0.0, judge="Z")]
-    unread = game("original", "verdict_missing", judge="m")
+    both_orders = [judgment("original", 1.0, judge="Z"), judgment("swapped", 0.0, judge="Z")]
+    unread = judgment("original", "verdict_missing", judge="m")
     campaign.finish_duels(
         campaign.plan(0, [[0, 1], [0, 1], [0, 2], [1, 2]], [0, 1, 2, 3]),
         [
-            (1.0, [game("original", 1.0, judge="Z"), game("original", 0.75, judge="k")]),
-            (0.0, [game("original", 0.0, judge="Z"), game("original", 0.0, judge="k"), unread]),
-            (0.5, [game("original", 1.0, judge="Z"), game("original", 0.0, judge="k")]),
-            (0.5, [*both_orders, game("original", 1.0, judge="k"), game("original", 0.5, judge="m")]),
+            (1.0, [judgment("original", 1.0, judge="Z"), judgment("original", 0.75, judge="k")]),
+            (0.0, [judgment("original", 0.0, judge="Z"), judgment("original", 0.0, judge="k"), unread]),
+            (0.5, [judgment("original", 1.0, judge="Z"), judgment("original", 0.0, judge="k")]),
+            (0.5, [*both_orders, judgment("original", 1.0, judge="k"), judgment("original", 0.5, judge="m")]),
         ],
     )
     return campaign

@@ -2,7 +2,7 @@
 
 import pytest
 from sqlalchemy import text
-from stored_campaigns import NOW, decision, game, generation, store_campaign
+from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import duels as duel_views
@@ -34,7 +34,11 @@ def played(campaign):
             session, first.id, [generation("reply", text="[[A]]", prompt="Which?")], NOW
         )
         reply = generation_records.texts_by_key(session, ["reply"])["reply"].id
-    judged = [(1.0, [game("original", 1.0, reply=reply)]), (0.5, []), (None, [game("swapped", "lost")])]
+    judged = [
+        (1.0, [judgment("original", 1.0, reply=reply)]),
+        (0.5, []),
+        (None, [judgment("swapped", "lost")]),
+    ]
     duels.finish_duels(first, judged, best=1)
     with campaign.database.writing() as session:
         taken = generation_records.texts_by_key(session, ["letters-0-0"])["letters-0-0"].id
@@ -91,7 +95,7 @@ def test_a_view_has_the_columns_that_are_promised(played, view):
         ("v_coverage", campaign_views.coverage, "candidate, coalesce(reason, '')", 0),
         ("v_comparisons", duel_views.comparisons, "round, position", 1),
         ("v_head_to_head", duel_views.head_to_head, "candidate, opponent", 1),
-        ("v_games", duel_views.games, "round, position, game", 1),
+        ("v_judgments", duel_views.judgments, "round, position, judgment", 1),
         ("v_curve", campaign_views.curve, "round", 1),
     ],
 )

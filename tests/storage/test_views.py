@@ -10,7 +10,7 @@ from stored_campaigns import NOW, decision, generation, store_campaign
 from winnow.storage.engine import statements
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import QueryRefused
-from winnow.storage.models import Tally
+from winnow.storage.models import CandidateStats
 from winnow.storage.queries import campaign_views, spending
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import generations as generation_records
@@ -138,7 +138,7 @@ def test_coverage_counts_texts_that_hold_no_answer_and_texts_that_were_cut_off(c
         for row in ask(campaign, campaign_views.coverage)
     ] == [("a", None, 4, 2, 2), ("b", "failed", 2, 0, 0)]
     with campaign.database.reading() as session:
-        (a, b) = session.scalars(select(Tally).order_by(Tally.candidate_id))
+        (a, b) = session.scalars(select(CandidateStats).order_by(CandidateStats.candidate_id))
         assert (a.lowest, a.highest, a.texts, b.lowest, b.highest, b.texts) == (0.0, 0.5, 4, None, None, 1)
 
 

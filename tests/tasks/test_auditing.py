@@ -118,7 +118,7 @@ def test_what_campaigns_recorded_is_found_sound(copy):
     with closing(sqlite3.connect(copy)) as connection:
         rows = connection.execute(f"{counts} ON c.id = r.campaign_id GROUP BY c.name").fetchall()
     assert dict(rows) == {"scores": 64, "duels": 12, "certified": 2}
-    assert first(copy, "SELECT count(*) FROM games")[0] > 0
+    assert first(copy, "SELECT count(*) FROM judgments")[0] > 0
     assert first(copy, "SELECT count(*) FROM generations WHERE round_id IS NULL")[0] > 0
 
 
@@ -154,7 +154,7 @@ def test_the_place_of_a_mismatch_is_told_in_full(copy):
     )
 
 
-DUEL = "SELECT x.id FROM comparisons x JOIN games m ON m.comparison_id = x.id LIMIT 1"
+DUEL = "SELECT x.id FROM comparisons x JOIN judgments m ON m.comparison_id = x.id LIMIT 1"
 
 
 def test_the_sides_of_a_duel_that_were_exchanged_are_both_named(copy):
@@ -177,19 +177,22 @@ def test_replies_of_a_judge_that_were_exchanged_are_found(copy):
     (duel,) = first(copy, DUEL)
     tamper(
         copy,
-        "UPDATE games SET generation_id = (SELECT o.generation_id FROM games o WHERE "
-        f"o.comparison_id = {duel} AND o.id <> games.id) WHERE comparison_id = {duel}",
+        "UPDATE judgments SET generation_id = (SELECT o.generation_id FROM judgments o WHERE "
+        f"o.comparison_id = {duel} AND o.id <> judgments.id) WHERE comparison_id = {duel}",
     )
-    # The second update reads what the first one wrote: both games now have one reply.
+    # The second update reads what the first one wrote: both judgments now have one reply.
     assert [each.sentence for each in found(copy)] == ["the reply of judge judge answers another prompt"]
 
 
 @pytest.mark.parametrize(
     ("statement", "sentence"),
     [
-        ("DELETE FROM games WHERE id = (SELECT max(id) FROM games)", "wants a call that is not stored"),
-        ("UPDATE comparisons SET generation_b_id = generation_a_id", "the judge does not ask for"),
-        ("UPDATE games SET generation_id = NULL", "the reply of judge judge is not there"),
+        (
+            "DELETE FROM judgments WHERE id = (SELECT max(id) FROM judgments)",
+            "wants a call that is not stored",
+        ),
+        ("UPDATE comparisons SET generation_b_id = generation_a_id", "does not ask for"),
+        ("UPDATE judgments SET generation_id = NULL", "the reply of judge judge is not there"),
         ("UPDATE prompts SET text = text || '!'", "answers another prompt"),
         ("UPDATE candidates SET prompt = replace(prompt, 'Q ', 'R ')", "its text answers another prompt"),
         (
@@ -241,7 +244,7 @@ def test_what_cannot_be_made_again_is_told_as_not_checked_and_not_as_wrong(copy,
     assert {bool(re.search(sentence, each.sentence)) for each in told} == {True}
 
 
-def test_games_meet_their_comparisons_however_few_rows_are_fetched_at_once(copy, monkeypatch):
+def test_judgments_meet_their_comparisons_however_few_rows_are_fetched_at_once(copy, monkeypatch):
     with (
         closing(open_database(f"sqlite:///{copy}", read_only=True)) as database,
         database.reading() as session,
@@ -250,4 +253,4 @@ def test_games_meet_their_comparisons_however_few_rows_are_fetched_at_once(copy,
         whole = list(audit.recorded_comparisons(session, campaign_id))
         monkeypatch.setattr(audit, "ROWS_AT_ONCE", 1)
         assert list(audit.recorded_comparisons(session, campaign_id)) == whole
-    assert sum(len(each.games) for each in whole) == first(copy, "SELECT count(*) FROM games")[0]
+    assert sum(len(each.judgments) for each in whole) == first(copy, "SELECT count(*) FROM judgments")[0]

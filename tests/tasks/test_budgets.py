@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert
 from stored_campaigns import NOW, store_campaign
 
-from winnow.storage.models import Load
+from winnow.storage.models import ModelLoad
 from winnow.tasks.campaign.budget import BudgetTracker, amount, devices_by_model
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.status import campaign_status
@@ -169,7 +169,7 @@ def test_loading_takes_gpu_time_and_devices_multiply_it(campaign):
     with campaign.database.writing() as session:
         values = {"campaign_id": campaign.record.id, "devices": [], "ended_at": NOW + dt.timedelta(seconds=1)}
         for kind, seconds in (("load", 8.0), ("wake", 0.5)):
-            session.execute(insert(Load).values(model="m", kind=kind, seconds=seconds, **values))
+            session.execute(insert(ModelLoad).values(model="m", kind=kind, seconds=seconds, **values))
     assert spent(campaign, {"gpu_seconds": 99})["gpu_seconds"] == 0.75 + 8.5
     spread = {"models": [{"name": "m", "model_args": {"tensor_parallel_size": 4}}]}
     record = replace(campaign.record, spec=spread, execution={"budget": {"gpu_seconds": 99}})

@@ -4,7 +4,13 @@ from functools import partial
 
 import streamlit as st
 
-from winnow.flows.reports.dashboard import campaign_page, campaigns_page, comparisons_page, sql_page
+from winnow.flows.reports.dashboard import (
+    campaign_page,
+    campaigns_page,
+    comparisons_page,
+    matrix_page,
+    sql_page,
+)
 from winnow.flows.reports.dashboard.widgets import STYLE
 
 st.set_page_config(page_title="Winnow", layout="wide")
@@ -17,7 +23,8 @@ campaigns = st.Page(
     url_path="campaigns",
     default=True,
 )
+matrix = st.Page(matrix_page.show, title="Matrix", url_path="matrix")
 comparisons = st.Page(comparisons_page.show, title="Comparisons", url_path="comparisons")
 sql = st.Page(sql_page.show, title="SQL", url_path="sql")
 
-st.navigation([campaigns, campaign, comparisons, sql]).run()
+st.navigation([campaigns, campaign, matrix, comparisons, sql]).run()

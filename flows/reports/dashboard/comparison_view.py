@@ -1,4 +1,4 @@
-"""One comparison with everything that led to its outcome: prompts, answers, and every game of its judges."""
+"""One comparison with everything that led to its outcome: prompts, answers, and what its judges said."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool
     characters = None if whole else MOST_CHARACTERS
     with asking() as session:
         row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
-        games = browse_views.games(session, comparison_id, characters=characters)
+        judgments = browse_views.judgments(session, comparison_id, characters=characters)
     if row is None:
         st.text("This comparison is no longer there.")
         return
@@ -36,7 +36,7 @@ def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool
     for name, label in (("answer", "read by the judge"), ("detail", "why there is no outcome")):
         if row[name] is not None:
             show_passage(label, row[name], row[f"{name}_length"], key=name)
-    _games(row, games)
+    _judgments(row, judgments)
 
 
 def heading(row: Row) -> str:
@@ -102,31 +102,31 @@ def _made(row: Row, end: str) -> str:
     )
 
 
-def _games(row: Row, games: Sequence[Row]) -> None:
-    if not games:
+def _judgments(row: Row, judgments: Sequence[Row]) -> None:
+    if not judgments:
         return
-    st.subheader("Games")
+    st.subheader("Judgments")
     st.caption("Each call of a model that judged. Swapped: the second candidate's answer was shown first.")
-    for column, game in zip(_columns(len(games)), games, strict=True):
+    for column, judgment in zip(_columns(len(judgments)), judgments, strict=True):
         with column, st.container(border=True):
-            show_soft(game_line(row, game), key=f"game-{game['number']}")
+            show_soft(judgment_line(row, judgment), key=f"judgment-{judgment['number']}")
             for name, label in (("reply", "reply"), ("prompt", "prompt of the judge")):
-                if game[name] is not None:
-                    key = f"{name}-{game['number']}"
-                    show_passage(label, game[name], game[f"{name}_length"], key=key)
+                if judgment[name] is not None:
+                    key = f"{name}-{judgment['number']}"
+                    show_passage(label, judgment[name], judgment[f"{name}_length"], key=key)
 
 
 def _columns(count: int) -> list[st.delta_generator.DeltaGenerator]:
-    """Two games in a row: mostly the two orders of one question."""
+    """Two judgments in a row: mostly the two orders of one question."""
     return [column for _ in range(0, count, 2) for column in st.columns(2)][:count]
 
 
-def game_line(row: Row, game: Row) -> str:
+def judgment_line(row: Row, judgment: Row) -> str:
     """Who was asked, in which order, and what was understood."""
-    again = f", attempt {game['attempt'] + 1}" if game["attempt"] else ""
+    again = f", attempt {judgment['attempt'] + 1}" if judgment["attempt"] else ""
     verdict = (
-        f"no verdict: {game['reason']}"
-        if game["verdict"] is None
-        else ending({**row, "outcome": game["verdict"]})
+        f"no verdict: {judgment['reason']}"
+        if judgment["verdict"] is None
+        else ending({**row, "outcome": judgment["verdict"]})
     )
-    return f"{game['judge']}, {game['placement']}{again}: {verdict}"
+    return f"{judgment['judge']}, {judgment['presentation_order']}{again}: {verdict}"

@@ -104,7 +104,7 @@ def log_id(campaign: CampaignRecord, tallied: Row) -> str:
 
 def _results(tallied: Row, standing: Row, judge: str) -> Json:
     scored = tallied["scored"]
-    mean = {"name": METRIC, "value": tallied["points"] / scored} if scored else None
+    mean = {"name": METRIC, "value": tallied["outcome_sum"] / scored} if scored else None
     return {
         "total_samples": tallied["comparisons"],
         "completed_samples": tallied["comparisons"],

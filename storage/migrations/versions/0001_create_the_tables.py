@@ -21,19 +21,19 @@ TABLES = (
     "prompts",
     "campaigns",
     "examples",
-    "arrivals",
+    "stream_batches",
     "candidates",
     "labels",
     "leases",
-    "loads",
+    "model_loads",
     "rounds",
     "decisions",
     "canaries",
     "generations",
-    "tallies",
+    "candidate_stats",
     "pins",
     "comparisons",
-    "games",
+    "judgments",
 )
 
 
@@ -117,16 +117,16 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
-        "arrivals",
+        "stream_batches",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("campaign_id", sa.Integer(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("dataset_id", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_arrivals_campaign_id"),
-        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_arrivals_dataset_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_arrivals"),
-        sa.UniqueConstraint("campaign_id", "number", name="uq_arrivals_campaign_id_number"),
-        sa.UniqueConstraint("dataset_id", name="uq_arrivals_dataset_id"),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_stream_batches_campaign_id"),
+        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_stream_batches_dataset_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_stream_batches"),
+        sa.UniqueConstraint("campaign_id", "number", name="uq_stream_batches_campaign_id_number"),
+        sa.UniqueConstraint("dataset_id", name="uq_stream_batches_dataset_id"),
         sqlite_autoincrement=True,
     )
     op.create_table(
@@ -174,7 +174,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("campaign_id", name="pk_leases"),
     )
     op.create_table(
-        "loads",
+        "model_loads",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("campaign_id", sa.Integer(), nullable=False),
         sa.Column("model", NAME, nullable=False),
@@ -182,13 +182,13 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(length=8), nullable=False),
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=False),
-        sa.CheckConstraint("kind IN ('load', 'wake')", name=op.f("ck_loads_kind_known")),
-        sa.CheckConstraint("seconds >= 0", name=op.f("ck_loads_seconds_not_negative")),
-        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_loads_campaign_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_loads"),
+        sa.CheckConstraint("kind IN ('load', 'wake')", name=op.f("ck_model_loads_kind_known")),
+        sa.CheckConstraint("seconds >= 0", name=op.f("ck_model_loads_seconds_not_negative")),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_model_loads_campaign_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_model_loads"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_loads_campaign_id", "loads", ["campaign_id"])
+    op.create_index("ix_model_loads_campaign_id", "model_loads", ["campaign_id"])
     op.create_table(
         "rounds",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -302,11 +302,11 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("round_id", "generation_id", name="pk_pins"),
     )
     op.create_table(
-        "tallies",
+        "candidate_stats",
         sa.Column("candidate_id", sa.Integer(), nullable=False),
         sa.Column("reason", sa.String(length=64), nullable=False),
         sa.Column("comparisons", sa.Integer(), nullable=False),
-        sa.Column("points", sa.Float(), nullable=False),
+        sa.Column("outcome_sum", sa.Float(), nullable=False),
         sa.Column("lowest", sa.Float(), nullable=True),
         sa.Column("highest", sa.Float(), nullable=True),
         sa.Column("texts", sa.Integer(), nullable=False),
@@ -316,8 +316,8 @@ def upgrade() -> None:
         sa.Column("output_tokens", LARGE, nullable=False),
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("detail", sa.Text(), nullable=True),
-        sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name="fk_tallies_candidate_id"),
-        sa.PrimaryKeyConstraint("candidate_id", "reason", name="pk_tallies"),
+        sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name="fk_candidate_stats_candidate_id"),
+        sa.PrimaryKeyConstraint("candidate_id", "reason", name="pk_candidate_stats"),
     )
     op.create_table(
         "comparisons",
@@ -374,25 +374,28 @@ def upgrade() -> None:
         postgresql_where=sa.text("candidate_b_id IS NULL"),
     )
     op.create_table(
-        "games",
+        "judgments",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("comparison_id", sa.Integer(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("placement", sa.String(length=16), nullable=False),
+        sa.Column("presentation_order", sa.String(length=16), nullable=False),
         sa.Column("judge", sa.String(length=64), nullable=False),
         sa.Column("repeat", sa.Integer(), nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("generation_id", sa.Integer(), nullable=True),
         sa.Column("verdict", sa.Float(), nullable=True),
         sa.Column("reason", sa.String(length=64), nullable=True),
-        sa.CheckConstraint("placement IN ('original', 'swapped')", name=op.f("ck_games_placement_known")),
         sa.CheckConstraint(
-            "(verdict IS NULL) = (reason IS NOT NULL)", name=op.f("ck_games_verdict_or_reason")
+            "presentation_order IN ('original', 'swapped')",
+            name=op.f("ck_judgments_presentation_order_known"),
         ),
-        sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_games_comparison_id"),
-        sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_games_generation_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_games"),
-        sa.UniqueConstraint("comparison_id", "number", name="uq_games_comparison_id_number"),
+        sa.CheckConstraint(
+            "(verdict IS NULL) = (reason IS NOT NULL)", name=op.f("ck_judgments_verdict_or_reason")
+        ),
+        sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_judgments_comparison_id"),
+        sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_judgments_generation_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_judgments"),
+        sa.UniqueConstraint("comparison_id", "number", name="uq_judgments_comparison_id_number"),
         sqlite_autoincrement=True,
     )
     for name, query in VIEWS[op.get_bind().dialect.name].items():

@@ -5,7 +5,7 @@ from collections import Counter
 from sqlalchemy import and_, case, func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Candidate, Comparison, Game, Round
+from winnow.storage.models import Candidate, Comparison, Judgment, Round
 from winnow.storage.queries.campaign_views import Row
 
 Sides = tuple[int, int]
@@ -18,11 +18,11 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
     A judge's side of a duel is that of the mean of its verdicts on it, whatever the order of the answers.
     """
     opinions = (
-        select(Game.comparison_id, Game.judge, func.avg(Game.verdict).label("verdict"))
-        .join(Comparison, Comparison.id == Game.comparison_id)
+        select(Judgment.comparison_id, Judgment.judge, func.avg(Judgment.verdict).label("verdict"))
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id, Game.verdict.is_not(None))
-        .group_by(Game.comparison_id, Game.judge)
+        .where(Round.campaign_id == campaign_id, Judgment.verdict.is_not(None))
+        .group_by(Judgment.comparison_id, Judgment.judge)
         .cte("opinions")
     )
     one, other = opinions.alias("one"), opinions.alias("other")

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.models import Candidate, Comparison, Example, Game, Generation, Prompt, Round
+from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Prompt, Round
 from winnow.storage.queries.campaign_views import Row, stream
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
@@ -61,10 +61,12 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
         .where(Round.campaign_id == campaign_id)
         .group_by(A.position, B.position)
     )
-    for a, b, scored, points, wins, losses, duels in rows:
-        forth, back = ((a, b), wins, losses, points), ((b, a), losses, wins, scored - points)
+    for a, b, scored, outcome_sum, wins, losses, duels in rows:
+        forth, back = ((a, b), wins, losses, outcome_sum), ((b, a), losses, wins, scored - outcome_sum)
         for pair, won, lost, share in (forth, back):
-            counts = found.setdefault(pair, dict.fromkeys(("duels", "scored", "wins", "losses", "points"), 0))
+            counts = found.setdefault(
+                pair, dict.fromkeys(("duels", "scored", "wins", "losses", "outcome_sum"), 0)
+            )
             for key, value in zip(counts, (duels, scored, won, lost, share), strict=True):
                 counts[key] += value
     names = _names(session, campaign_id)
@@ -77,13 +79,13 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
             "ties": counts["scored"] - counts["wins"] - counts["losses"],
             "losses": counts["losses"],
             "unscored": counts["duels"] - counts["scored"],
-            "win_rate": counts["points"] / counts["scored"] if counts["scored"] else None,
+            "win_rate": counts["outcome_sum"] / counts["scored"] if counts["scored"] else None,
         }
         for (a, b), counts in sorted(found.items())
     ]
 
 
-def games(session: Session, campaign_id: int) -> Iterator[Row]:
+def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
     """Every call of a model that judges, with its reply, in order."""
     reply = aliased(Generation)
     rows = (
@@ -92,23 +94,23 @@ def games(session: Session, campaign_id: int) -> Iterator[Row]:
             Comparison.position,
             A.name.label("candidate"),
             B.name.label("candidate_b"),
-            Game.judge,
-            Game.placement,
-            Game.repeat,
-            Game.attempt,
-            Game.verdict,
-            Game.reason,
+            Judgment.judge,
+            Judgment.presentation_order,
+            Judgment.repeat,
+            Judgment.attempt,
+            Judgment.verdict,
+            Judgment.reason,
             reply.text.label("reply"),
             Prompt.text.label("prompt"),
         )
-        .join(Comparison, Comparison.id == Game.comparison_id)
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .join(A, A.id == Comparison.candidate_a_id)
         .join(B, B.id == Comparison.candidate_b_id)
-        .outerjoin(reply, reply.id == Game.generation_id)
+        .outerjoin(reply, reply.id == Judgment.generation_id)
         .outerjoin(Prompt, Prompt.id == reply.prompt_id)
         .where(Round.campaign_id == campaign_id)
-        .order_by(Round.number, Comparison.position, Game.number)
+        .order_by(Round.number, Comparison.position, Judgment.number)
     )
     return stream(session, rows)
 
@@ -123,17 +125,17 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
     found: dict[str, Row] = {}
     for row in verdicts(session, campaign_id):
         judge = found.setdefault(
-            row["judge"], {"judge": row["judge"], "games": 0, "unread": 0, "first_wins": 0.0}
+            row["judge"], {"judge": row["judge"], "judgments": 0, "unread": 0, "first_wins": 0.0}
         )
-        judge["games"] += row["games"]
+        judge["judgments"] += row["judgments"]
         if row["verdict"] is None:
-            judge["unread"] += row["games"]
+            judge["unread"] += row["judgments"]
         else:
-            first = row["verdict"] if row["placement"] == "original" else 1.0 - row["verdict"]
-            judge["first_wins"] += row["games"] * first
+            first = row["verdict"] if row["presentation_order"] == "original" else 1.0 - row["verdict"]
+            judge["first_wins"] += row["judgments"] * first
     flips = _flips(session, campaign_id)
     for name, row in found.items():
-        read = row["games"] - row["unread"]
+        read = row["judgments"] - row["unread"]
         both, flipped = flips.get(name, (0, 0))
         row |= {
             "first_wins": row["first_wins"] / read if read else None,
@@ -144,21 +146,32 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
 
 
 def verdicts(session: Session, campaign_id: int) -> list[Row]:
-    """How often each verdict, or each reason without one, was given, by judge and placement."""
+    """How often each verdict, or each reason without one, was given, by judge and presentation_order."""
     rows = session.execute(
-        select(Game.judge, Game.placement, Game.verdict, Game.reason, func.count().label("games"))
-        .join(Comparison, Comparison.id == Game.comparison_id)
+        select(
+            Judgment.judge,
+            Judgment.presentation_order,
+            Judgment.verdict,
+            Judgment.reason,
+            func.count().label("judgments"),
+        )
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
-        .group_by(Game.judge, Game.placement, Game.verdict, Game.reason)
-        .order_by(Game.judge, Game.placement, Game.reason.nulls_first(), Game.verdict.desc().nulls_last())
+        .group_by(Judgment.judge, Judgment.presentation_order, Judgment.verdict, Judgment.reason)
+        .order_by(
+            Judgment.judge,
+            Judgment.presentation_order,
+            Judgment.reason.nulls_first(),
+            Judgment.verdict.desc().nulls_last(),
+        )
     )
     return [dict(row) for row in rows.mappings()]
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
     """By judge: questions with a verdict in both orders, and those that prefer different sides."""
-    original, swapped = aliased(Game), aliased(Game)
+    original, swapped = aliased(Judgment), aliased(Judgment)
     same_question = and_(
         swapped.comparison_id == original.comparison_id,
         swapped.judge == original.judge,
@@ -171,8 +184,8 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
         .join(Round, Round.id == Comparison.round_id)
         .where(
             Round.campaign_id == campaign_id,
-            original.placement == "original",
-            swapped.placement == "swapped",
+            original.presentation_order == "original",
+            swapped.presentation_order == "swapped",
             original.verdict.is_not(None),
             swapped.verdict.is_not(None),
         )

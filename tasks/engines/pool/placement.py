@@ -11,7 +11,7 @@ from winnow.tasks.spec.execution import ExecutionSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class DevicePlacement:
     """What an engine pool has to know of its surroundings."""
 
     factory: EngineFactory
@@ -24,7 +24,7 @@ class Placement:
 
 
 @contextmanager
-def placed(execution: ExecutionSpec) -> Generator[Placement, None, None]:
+def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
     """Have a place for engines where the spec wants them, until the block ends.
 
     A cluster looks itself for the machine and the GPUs of an engine. To a campaign it is as many places as
@@ -34,7 +34,7 @@ def placed(execution: ExecutionSpec) -> Generator[Placement, None, None]:
         ClusterUnavailable: If they are to run on a cluster that cannot be reached.
     """
     if execution.cluster is None:
-        yield Placement(
+        yield DevicePlacement(
             factory=_with_limits(start_engine, execution),
             max_loaded=execution.max_loaded,
             devices=execution.devices,
@@ -44,7 +44,7 @@ def placed(execution: ExecutionSpec) -> Generator[Placement, None, None]:
     from winnow.tasks.engines.ray.cluster import ray_engines
 
     with ray_engines(execution.ray_address, execution.ray_gpus, execution.max_loaded) as factory:
-        yield Placement(
+        yield DevicePlacement(
             factory=_with_limits(factory, execution),
             max_loaded=1,
             devices=range(execution.max_loaded),

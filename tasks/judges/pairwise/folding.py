@@ -1,4 +1,4 @@
-"""From single games to one outcome. Values are preferences for A in [0, 1]; one half prefers neither."""
+"""From single judgments to one outcome. Values are preferences for A in [0, 1]; one half prefers neither."""
 
 from collections.abc import Sequence
 from math import fsum

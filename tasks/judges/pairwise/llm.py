@@ -74,7 +74,7 @@ def llm_judge(
         template=loaded,
         verdicts=verdicts,
         read=read,
-        placements=("original", "swapped") if position_swap else ("original",),
+        presentation_orders=("original", "swapped") if position_swap else ("original",),
         folding=folding,
         aggregation=aggregation,
         max_reasks=max_reasks,

@@ -1,8 +1,8 @@
 """Models that compare two answers, each shown them in both orders.
 
-How games become an outcome, from the inside out:
+How judgments become an outcome, from the inside out:
 
-1. A game is one question to one model, asked again where its reply has no readable verdict, at most
+1. A judgment is one question to one model, asked again where its reply has no readable verdict, at most
    `max_reasks` times. Another attempt has another seed; a greedy one, which a seed would not change, has a
    numbered reminder of the format at the end of its prompt. What a new reply would not mend (an engine's
    failure, missing probabilities) is not asked again.
@@ -24,7 +24,14 @@ from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.pairwise.folding import Aggregation, Folding, aggregate, fold
 from winnow.tasks.judges.pairwise.judge_models import JudgeModel
 from winnow.tasks.judges.pairwise.prompts import REPLY_FORMAT, PairTemplate
-from winnow.tasks.judges.pairwise.protocol import Duel, Game, GameCall, PairVerdict, Placement, Reply
+from winnow.tasks.judges.pairwise.protocol import (
+    Duel,
+    Judgment,
+    JudgmentCall,
+    PairVerdict,
+    PresentationOrder,
+    Reply,
+)
 from winnow.tasks.judges.pairwise.reading import VERDICT_MISSING, read_reply
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
 
@@ -55,7 +62,7 @@ class Panel:
     template: PairTemplate
     verdicts: VerdictFormat
     read: Read
-    placements: tuple[Placement, ...]
+    presentation_orders: tuple[PresentationOrder, ...]
     folding: Folding
     aggregation: Aggregation
     max_reasks: int
@@ -79,9 +86,11 @@ class Panel:
         A greedy reply is stored once and read again, so this does not rest on the engine. Where one order is
         shown alone, the coin that decides which answer is A makes the verdict random.
         """
-        return len(self.placements) == 2 and all(judge.sampling.temperature == 0.0 for judge in self.judges)
+        return len(self.presentation_orders) == 2 and all(
+            judge.sampling.temperature == 0.0 for judge in self.judges
+        )
 
-    def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> list[GameCall]:
+    def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> list[JudgmentCall]:
         """What is still wanted: every question in every order first, then what has to be asked again."""
         if duel.answer_a == duel.answer_b:
             return []
@@ -92,8 +101,8 @@ class Panel:
         rallies = (self._rally(slot, duel, prompts, replies) for slot in self._slots())
         return [wanted for _, wanted in rallies if wanted is not None]
 
-    def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
-        """The outcome of all games, or the reason why there is none.
+    def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
+        """The outcome of all judgments, or the reason why there is none.
 
         Raises:
             ValueError: If `calls` still wants a reply.
@@ -104,77 +113,92 @@ class Panel:
             prompts = self._prompts(duel)
         except TemplateError as error:
             return PairVerdict(reason=PROMPT_FAILED, answer=error.message)
-        games: list[Game] = []
+        judgments: list[Judgment] = []
         for slot in self._slots():
             played, wanted = self._rally(slot, duel, prompts, replies)
             if wanted is not None:
                 raise ValueError(f"the verdict is not ready: judge {wanted.judge!r} has not replied yet")
-            games += played
-        return self._combined([self._opinion(judge.id, games) for judge in self.judges], tuple(games))
+            judgments += played
+        return self._combined([self._opinion(judge.id, judgments) for judge in self.judges], tuple(judgments))
 
-    def _prompts(self, duel: Duel) -> dict[Placement, str]:
+    def _prompts(self, duel: Duel) -> dict[PresentationOrder, str]:
         reply_format = self.verdicts.instructions(self.read)
         return {
-            placement: self.template.prompt(duel, placement, reply_format) for placement in self.placements
+            presentation_order: self.template.prompt(duel, presentation_order, reply_format)
+            for presentation_order in self.presentation_orders
         }
 
-    def _slots(self) -> Iterator[tuple[JudgeModel, int, Placement]]:
-        return product(self.judges, range(self.repeats), self.placements)
+    def _slots(self) -> Iterator[tuple[JudgeModel, int, PresentationOrder]]:
+        return product(self.judges, range(self.repeats), self.presentation_orders)
 
     def _rally(
         self,
-        slot: tuple[JudgeModel, int, Placement],
+        slot: tuple[JudgeModel, int, PresentationOrder],
         duel: Duel,
-        prompts: Mapping[Placement, str],
-        replies: Mapping[GameCall, Reply],
-    ) -> tuple[list[Game], GameCall | None]:
+        prompts: Mapping[PresentationOrder, str],
+        replies: Mapping[JudgmentCall, Reply],
+    ) -> tuple[list[Judgment], JudgmentCall | None]:
         """The attempts at one question in one order so far, and the call that is wanted next, if any."""
-        judge, repeat, placement = slot
-        games: list[Game] = []
+        judge, repeat, presentation_order = slot
+        judgments: list[Judgment] = []
         for attempt in range(self.max_reasks + 1):
-            call = self._call(judge, repeat, placement, attempt, duel.seed, prompts[placement])
+            call = self._call(
+                judge, repeat, presentation_order, attempt, duel.seed, prompts[presentation_order]
+            )
             if call not in replies:
-                return games, call
-            games.append(read_reply(call, replies[call], self.verdicts, self.read))
-            if games[-1].reason != VERDICT_MISSING:
+                return judgments, call
+            judgments.append(read_reply(call, replies[call], self.verdicts, self.read))
+            if judgments[-1].reason != VERDICT_MISSING:
                 break
-        return games, None
+        return judgments, None
 
     def _call(
-        self, judge: JudgeModel, repeat: int, placement: Placement, attempt: int, seed: int, prompt: str
-    ) -> GameCall:
+        self,
+        judge: JudgeModel,
+        repeat: int,
+        presentation_order: PresentationOrder,
+        attempt: int,
+        seed: int,
+        prompt: str,
+    ) -> JudgmentCall:
         greedy = judge.sampling.temperature == 0.0
-        key = [seed, judge.id, repeat, placement, attempt]
-        return GameCall(
+        key = [seed, judge.id, repeat, presentation_order, attempt]
+        return JudgmentCall(
             judge=judge.id,
             model=judge.ref,
             prompt=prompt + self.verdicts.reminder(attempt) if greedy and attempt else prompt,
             sampling=judge.sampling,
             # Greedy text does not depend on a seed: with one and the same, stored replies are used again.
             seed=0 if greedy else int(sha256(key)[:8], 16) >> 1,
-            placement=placement,
+            presentation_order=presentation_order,
             repeat=repeat,
             attempt=attempt,
         )
 
-    def _opinion(self, judge: str, games: Sequence[Game]) -> _Opinion:
-        last = {(game.repeat, game.placement): game for game in games if game.judge == judge}
+    def _opinion(self, judge: str, judgments: Sequence[Judgment]) -> _Opinion:
+        last = {
+            (judgment.repeat, judgment.presentation_order): judgment
+            for judgment in judgments
+            if judgment.judge == judge
+        }
         values: list[float] = []
         for repeat in range(self.repeats):
-            verdicts = [last[repeat, placement].verdict for placement in self.placements]
+            verdicts = [
+                last[repeat, presentation_order].verdict for presentation_order in self.presentation_orders
+            ]
             known = [verdict for verdict in verdicts if verdict is not None]
             if len(known) == len(verdicts):
                 values.append(fold(known, self.folding))
         if values:
             return _Opinion(judge=judge, value=aggregate(values, self.aggregation), reason=None)
-        reason = next(game.reason for game in last.values() if game.reason is not None)
+        reason = next(judgment.reason for judgment in last.values() if judgment.reason is not None)
         return _Opinion(judge=judge, value=None, reason=reason)
 
-    def _combined(self, opinions: Sequence[_Opinion], games: tuple[Game, ...]) -> PairVerdict:
+    def _combined(self, opinions: Sequence[_Opinion], judgments: tuple[Judgment, ...]) -> PairVerdict:
         note = "; ".join(map(str, opinions))
         values = [opinion.value for opinion in opinions if opinion.value is not None]
         if len(values) >= self.min_valid_judges:
             outcome = aggregate(values, self.aggregation)
-            return PairVerdict(outcome=outcome, answer=note, games=games)
+            return PairVerdict(outcome=outcome, answer=note, judgments=judgments)
         reason = opinions[0].reason if len(opinions) == 1 else TOO_FEW_JUDGES
-        return PairVerdict(reason=reason, answer=note, games=games)
+        return PairVerdict(reason=reason, answer=note, judgments=judgments)

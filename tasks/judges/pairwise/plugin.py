@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.judges.pairwise.protocol import Duel, GameCall, PairJudge, PairVerdict, Reply
+from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairJudge, PairVerdict, Reply
 from winnow.tasks.judges.scores import InvalidScore, checked_kind
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
@@ -28,19 +28,19 @@ class PluginPairJudge:
             self.is_deterministic = bool(inner.is_deterministic)
             self._calls, self._verdict = inner.calls, inner.verdict
 
-    def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> Sequence[GameCall]:
+    def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> Sequence[JudgmentCall]:
         """See `PairJudge`.
 
         Raises:
             PluginFailed: If anything is raised, or a call is none or of a model that is not the judge's.
         """
         with calling(self._plugin):
-            wanted = tuple(checked_kind(each, GameCall) for each in self._calls(duel, replies))
+            wanted = tuple(checked_kind(each, JudgmentCall) for each in self._calls(duel, replies))
             if strange := [each.model.name for each in wanted if each.model not in self.models]:
                 raise ValueError(f"it calls the model {strange[0]!r}, which is not one of its models")
             return wanted
 
-    def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
+    def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
         """See `PairJudge`.
 
         Raises:

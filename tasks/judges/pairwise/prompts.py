@@ -1,4 +1,4 @@
-"""The prompt of a game: a template of ours, of the user's, or one that was published elsewhere.
+"""The prompt of a judgment: a template of ours, of the user's, or one that was published elsewhere.
 
 A template may use, by these or by the names that published ones use (`ALIASES`):
 
@@ -21,7 +21,7 @@ from winnow.tasks.candidates.templates import compile_template, render
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.pairwise.boundary import boundary
 from winnow.tasks.judges.pairwise.braces import BracesTemplate, variables_in_braces
-from winnow.tasks.judges.pairwise.protocol import Duel, Placement
+from winnow.tasks.judges.pairwise.protocol import Duel, PresentationOrder
 from winnow.tasks.judges.pairwise.verdicts import VerdictFormatName
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -52,14 +52,14 @@ class PairTemplate:
     fill: Callable[[Mapping[str, Any]], str] = field(repr=False, compare=False)
     """Puts in values; raises `TemplateError`."""
 
-    def prompt(self, duel: Duel, placement: Placement, reply_format: str) -> str:
-        """The prompt of one game.
+    def prompt(self, duel: Duel, presentation_order: PresentationOrder, reply_format: str) -> str:
+        """The prompt of one judgment.
 
         Raises:
             TemplateError: If a value is missing or the prompt is longer than any context window.
         """
         answers = duel.answer_a, duel.answer_b
-        first, second = answers if placement == "original" else answers[::-1]
+        first, second = answers if presentation_order == "original" else answers[::-1]
         reference = "\n".join(duel.targets)
         values = {"question": duel.question, "answer_a": first, "answer_b": second, "reference": reference}
         mark = boundary(values.values())

@@ -24,7 +24,7 @@ from typing import Any, Literal, Protocol
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
 from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
 
-Placement = Literal["original", "swapped"]
+PresentationOrder = Literal["original", "swapped"]
 """Whether answer A is shown first or second."""
 
 
@@ -47,8 +47,8 @@ class Duel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GameCall:
-    """One call of a model. Within a duel, judge, placement, repeat and attempt tell it from all others."""
+class JudgmentCall:
+    """One call of a model. Within a duel, judge, order, repeat and attempt tell it from all others."""
 
     judge: str
     """Id of the judge that asks."""
@@ -60,7 +60,7 @@ class GameCall:
     """How to draw the reply."""
     seed: int
     """Seed of the request, in [0, 2**31); 0 where decoding is greedy."""
-    placement: Placement
+    presentation_order: PresentationOrder
     """Which answer the prompt shows first."""
     repeat: int
     """0 and up: the same question asked again."""
@@ -69,7 +69,7 @@ class GameCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GameReply:
+class JudgmentReply:
     """What the model said, where only this much of a `Completion` was kept."""
 
     text: str
@@ -78,16 +78,16 @@ class GameReply:
     """As in `Completion`."""
 
 
-Reply = Completion | GameReply | GenerationFailure
-"""The answer to a `GameCall`."""
+Reply = Completion | JudgmentReply | GenerationFailure
+"""The answer to a `JudgmentCall`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Game:
+class Judgment:
     """One call, and what it came to."""
 
     judge: str
-    placement: Placement
+    presentation_order: PresentationOrder
     repeat: int
     attempt: int
     reply: str | None
@@ -101,10 +101,10 @@ class Game:
         check_words(self.reason, reply=self.reply)
         if (self.verdict is None) == (self.reason is None):
             raise InvalidScore(
-                f"a game has a verdict or a reason, got verdict={self.verdict!r}, reason={self.reason!r}"
+                f"a judgment has a verdict or a reason, got verdict={self.verdict!r}, reason={self.reason!r}"
             )
         if self.verdict is not None:
-            object.__setattr__(self, "verdict", checked_score(self.verdict, "a game's verdict"))
+            object.__setattr__(self, "verdict", checked_score(self.verdict, "a judgment's verdict"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +119,13 @@ class PairVerdict:
     """A short note for people on how it came about."""
     detail: str | None = None
     """The reason in a sentence, where there is more to say."""
-    games: tuple[Game, ...] = ()
+    judgments: tuple[Judgment, ...] = ()
     """Every call with its reply, earlier attempts included."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, answer=self.answer, detail=self.detail)
-        for game in self.games:
-            checked_kind(game, Game)
+        for judgment in self.judgments:
+            checked_kind(judgment, Judgment)
         if (self.outcome is None) == (self.reason is None):
             raise InvalidScore(
                 f"a verdict has an outcome or a reason, got outcome={self.outcome!r}, reason={self.reason!r}"
@@ -149,8 +149,8 @@ class PairJudge(Protocol):
     def is_deterministic(self) -> bool:
         """Whether the same two answers always get the same verdict, whichever is A and whatever the seed."""
 
-    def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> Sequence[GameCall]:
+    def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> Sequence[JudgmentCall]:
         """The calls still wanted, given the replies so far; empty when the verdict is ready."""
 
-    def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
+    def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
         """The verdict, once `calls` wants nothing more."""

@@ -1,7 +1,7 @@
-"""From the reply of one call to a game: a verdict as seen from answer A, or the reason why there is none."""
+"""From the reply to a judgment: a verdict as seen from answer A, or the reason why there is none."""
 
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.pairwise.protocol import Game, GameCall, Reply
+from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentCall, Reply
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
 
 VERDICT_MISSING = "verdict_missing"
@@ -9,14 +9,14 @@ PATTERN_TIMEOUT = "pattern_timeout"
 NO_PROBABILITIES = "no_probabilities"
 
 
-def read_reply(call: GameCall, reply: Reply, verdicts: VerdictFormat, read: Read) -> Game:
-    """The game of one call; in swapped games the verdict is turned back."""
+def read_reply(call: JudgmentCall, reply: Reply, verdicts: VerdictFormat, read: Read) -> Judgment:
+    """The judgment of one call; in swapped judgments the verdict is turned back."""
     text, shown_first, reason = _read(reply, verdicts, read)
-    if shown_first is not None and call.placement == "swapped":
+    if shown_first is not None and call.presentation_order == "swapped":
         shown_first = 1.0 - shown_first
-    return Game(
+    return Judgment(
         judge=call.judge,
-        placement=call.placement,
+        presentation_order=call.presentation_order,
         repeat=call.repeat,
         attempt=call.attempt,
         reply=text,

@@ -23,7 +23,7 @@ import regex
 
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.pairwise.protocol import Duel, GameCall, PairVerdict, Reply
+from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, Reply
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict, try_out
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
 
@@ -67,11 +67,11 @@ class RulesJudge:
         """See `tasks.judges.protocol.try_out`."""
         try_out(self.scorer)
 
-    def calls(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> tuple[()]:
+    def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> tuple[()]:
         """None: the verdict is always ready."""
         return ()
 
-    def verdict(self, duel: Duel, replies: Mapping[GameCall, Reply]) -> PairVerdict:
+    def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
         """The higher score wins; equal scores go to the rule for two right or two wrong answers."""
         a, b = (self.scorer.judge(_sample(duel, answer)) for answer in (duel.answer_a, duel.answer_b))
         if a.score is None or b.score is None:

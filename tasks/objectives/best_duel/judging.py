@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from winnow.storage.columns import storable
-from winnow.storage.records.values import NewComparison, NewGame, RoundRecord, StoredText
+from winnow.storage.records.values import NewComparison, NewJudgment, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
 from winnow.tasks.data.datasets import Example
@@ -16,9 +16,9 @@ from winnow.tasks.engines.protocol import GenerationFailure, Request
 from winnow.tasks.judges.pairwise.outcomes import verdict_of
 from winnow.tasks.judges.pairwise.protocol import (
     Duel,
-    Game,
-    GameCall,
-    GameReply,
+    Judgment,
+    JudgmentCall,
+    JudgmentReply,
     PairJudge,
     PairVerdict,
     Reply,
@@ -34,13 +34,13 @@ class _Match:
     """A duel whose two answers are there, and the replies to its calls so far."""
 
     duel: Duel
-    replies: dict[GameCall, Reply] = field(default_factory=dict)
-    stored: dict[GameCall, int] = field(default_factory=dict)
+    replies: dict[JudgmentCall, Reply] = field(default_factory=dict)
+    stored: dict[JudgmentCall, int] = field(default_factory=dict)
     """Ids of the generations that replies were read from."""
     failed: PairVerdict | None = None
     """Where the judge could not say what it wants: the reason."""
 
-    def wanted(self, judge: PairJudge) -> Sequence[GameCall]:
+    def wanted(self, judge: PairJudge) -> Sequence[JudgmentCall]:
         """The calls that the judge still wants; none once it has failed."""
         if self.failed is not None:
             return ()
@@ -105,12 +105,12 @@ def _make_calls(
             answer = answers[place]
             if isinstance(answer, StoredText):
                 match.stored[call] = answer.id
-                match.replies[call] = GameReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
+                match.replies[call] = JudgmentReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
             else:
                 match.replies[call] = answer
 
 
-def plan_call(fingerprints: Mapping[str, str], call: GameCall) -> PlannedGeneration:
+def plan_call(fingerprints: Mapping[str, str], call: JudgmentCall) -> PlannedGeneration:
     """The request of one call, and the key it is stored under.
 
     Args:
@@ -156,7 +156,7 @@ def _comparison(
         outcome=verdict.outcome,
         reason=verdict.reason,
         detail=storable("; ".join(details)) if details else None,
-        games=[] if match is None else [_new_game(game, match) for game in verdict.games],
+        judgments=[] if match is None else [_new_judgment(judgment, match) for judgment in verdict.judgments],
     )
 
 
@@ -165,15 +165,18 @@ def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> PairVerdic
     return PairVerdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))
 
 
-def _new_game(game: Game, match: _Match) -> NewGame:
-    played = (game.judge, game.placement, game.repeat, game.attempt)
-    ids = {(call.judge, call.placement, call.repeat, call.attempt): id_ for call, id_ in match.stored.items()}
-    return NewGame(
-        judge=game.judge,
-        placement=game.placement,
-        repeat=game.repeat,
-        attempt=game.attempt,
+def _new_judgment(judgment: Judgment, match: _Match) -> NewJudgment:
+    played = (judgment.judge, judgment.presentation_order, judgment.repeat, judgment.attempt)
+    ids = {
+        (call.judge, call.presentation_order, call.repeat, call.attempt): id_
+        for call, id_ in match.stored.items()
+    }
+    return NewJudgment(
+        judge=judgment.judge,
+        presentation_order=judgment.presentation_order,
+        repeat=judgment.repeat,
+        attempt=judgment.attempt,
         generation_id=ids.get(played),
-        verdict=game.verdict,
-        reason=game.reason,
+        verdict=judgment.verdict,
+        reason=judgment.reason,
     )

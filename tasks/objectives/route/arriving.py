@@ -7,7 +7,7 @@ from typing import Any
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
-from winnow.storage.records import arrivals
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
@@ -78,12 +78,12 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
     content = json.dumps([[each.fields, each.targets] for each in examples])
     with database.writing() as session:
         leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)
-        number = arrivals.next_number(session, campaign.id)
+        number = stream_batches.next_number(session, campaign.id)
         keyed = [
             NewExample(key=f"arrival-{number + 1}-{place}", fields=each.fields, targets=each.targets)
             for place, each in enumerate(examples, 1)
         ]
-        first = arrivals.add_arrival(
+        first = stream_batches.add_stream_batch(
             session,
             campaign.id,
             keyed,

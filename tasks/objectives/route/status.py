@@ -10,9 +10,9 @@ from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
 from winnow.algorithms.route.setting import DEFAULT_DELTA
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import route as route_views
-from winnow.storage.records import arrivals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.route.selector import in_unit_scores
 
@@ -66,7 +66,7 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         late_mean=late.mean,
         late_scored=late.count,
         single_scored=scored.get(best, 0),
-        prompts=arrivals.count_examples(session, campaign.id),
+        prompts=stream_batches.count_examples(session, campaign.id),
         unfinished=round_records.unfinished_round(session, campaign.id) is not None,
         advantage=advantage,
         single=None if advantage is None else names[advantage.single],

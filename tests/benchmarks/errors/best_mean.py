@@ -5,7 +5,7 @@ The truth of an unscored pair is what its output would have scored: the claim mu
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def scene(
     swapped: bool = False,
     guessed: bool = False,
     opposed: bool = False,
-    **params: object,
+    **params: Any,
 ) -> Scene:
     """A table, and a selector at its start.
 
@@ -115,7 +115,7 @@ def scene(
         guessed: Whether unscored outputs are told as others of their arm, on purpose: what leaving them out
             comes to.
         opposed: Whether there is a history, in which easy examples are those that are hard for the arms.
-        params: Parameters of the selector's own.
+        params: Parameters of the selector's own; `top_m` of them says what is wrong.
     """
     table = WORLDS[world](rng)
     told = table.told[::-1] if swapped else table.told
@@ -134,12 +134,14 @@ def scene(
             **params,
         ),
         lambda batch, _: told[batch.arms, batch.examples],
-        lambda decision: _is_wrong(decision, table.true, epsilon),
+        lambda decision: _is_wrong(decision, table.true, epsilon, params.get("top_m", 1)),
     )
 
 
-def _is_wrong(decision: Decision, true: np.ndarray, epsilon: float) -> bool:
-    """Whether an arm that is named is not among the best, or one that is out is the best."""
+def _is_wrong(decision: Decision, true: np.ndarray, epsilon: float, top_m: int) -> bool:
+    """Whether an arm that is named is not among the best, or one that is out is."""
+    if top_m > 1:
+        return _are_wrong(decision, true.sum(axis=1), epsilon * true.shape[1], top_m)
     sums = true.sum(axis=1)
     highest = sums[[status != "dropped" for status in decision.status]].max()
     least = {
@@ -154,3 +156,15 @@ def _is_wrong(decision: Decision, true: np.ndarray, epsilon: float) -> bool:
         for status, total in zip(decision.status, sums, strict=True)
     )
     return is_named_wrongly or is_out_wrongly or not {"best", "tied"} & set(decision.status)
+
+
+def _are_wrong(decision: Decision, sums: np.ndarray, margin: float, top_m: int) -> bool:
+    """Whether an arm that is left out is above one of the m named by more than a margin.
+
+    Of the arms that are tied for the last places so many are named as there are places.
+    """
+    status = np.array(decision.status)
+    top, tied = np.flatnonzero(status == "top"), np.flatnonzero(status == "tied")
+    named = np.concatenate([top, tied[: top_m - len(top)]])
+    left = np.setdiff1d(np.flatnonzero(status != "dropped"), named)
+    return len(named) < top_m or bool(sums[left].max(initial=-np.inf) > sums[named].min() + margin + SAME_SUM)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify
+from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, gate
 from tests.benchmarks.errors.cells import Cell
 
 OTHERS_SHARE = (
@@ -23,6 +23,7 @@ def all_cells(runs: int, whole_runs: int) -> list[Cell]:
     """
     return [
         *_best_mean(runs),
+        *_gate(runs),
         *_best_duel("round-robin", runs, round(runs * OWN_DUELS_SHARE)),
         *_best_duel("llm-po", whole_runs, whole_runs),
         *_broken_duels(round(runs * BROKEN_SHARE)),
@@ -35,6 +36,7 @@ BEST_MEAN: Mapping[str, tuple[str, float, Mapping[str, Any]]] = {
     "champion": ("champion", 1.0, {}),
     "champion, start champion": ("champion", OTHERS_SHARE, {"start": "champion"}),
     "champion, hostile history": ("champion", OTHERS_SHARE, {"start": "champion", "opposed": True}),
+    "champion, the best 2": ("champion", OTHERS_SHARE, {"top_m": 2}),
     "race": ("race", OTHERS_SHARE, {}),
     "ucb-e": ("ucb-e", 1.0, {}),
     "ucb-e as published": ("ucb-e", OTHERS_SHARE, {"variant": "paper"}),
@@ -73,6 +75,29 @@ def _best_mean(runs: int) -> Iterator[Cell]:
                 delta=best_mean.DELTA,
                 expected="broken",
             )
+
+
+def _gate(runs: int) -> Iterator[Cell]:
+    """Every table with both ends of asking, and unscored outputs taken for right ones."""
+    for until in ("no-worse", "better"):
+        for world in gate.WORLDS:
+            yield Cell(
+                name=f"until {until}, {world}",
+                objective="gate",
+                selector="gate",
+                build=partial(gate.scene, world, until),
+                runs=round(runs * OTHERS_SHARE),
+                delta=gate.DELTA,
+            )
+    yield Cell(
+        name="until better, missing where wrong 20%, unscored outputs told as right (broken)",
+        objective="gate",
+        selector="gate",
+        build=partial(gate.scene, "missing where wrong 20%", "better", guessed=True),
+        runs=round(runs * OTHERS_SHARE),
+        delta=gate.DELTA,
+        expected="broken",
+    )
 
 
 def _best_duel(selector: str, product_runs: int, own_runs: int) -> Iterator[Cell]:

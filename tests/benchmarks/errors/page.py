@@ -9,7 +9,7 @@ from textwrap import fill
 import numpy as np
 import scipy
 
-from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify
+from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, gate
 from tests.benchmarks.errors.cells import Cell
 from tests.benchmarks.errors.runs import Total
 from tests.benchmarks.errors.sources import code_of
@@ -54,7 +54,11 @@ ABOUT: Mapping[str, str] = {
 {best_mean.DELTA}, no budget: unless outputs are unscored, the answer is exact in the end. Selectors that
 decide by what `champion` or `ucb-e` decide by have a tenth of the runs. It is wrong to call an arm best
 or tied that is worse than the best arm that was not dropped (by more than epsilon), or to call that one
-eliminated.""",
+eliminated; of `the best 2`, to leave out one that is above one of those named (by more than epsilon).""",
+    "gate": f"""
+{gate.N_ARMS} arms, the first of them the baseline, {gate.N_EXAMPLES} examples, batches of {gate.BATCH},
+delta = {gate.DELTA}, epsilon = {gate.EPSILON}: to be right on one example fewer is no worse, on two it is
+worse. It is wrong to call an arm no worse, better or worse that is not. All have a tenth of the runs.""",
     "best-duel": f"""
 delta = {best_duel.DELTA}, {best_duel.BUDGET} duels, batches of {best_duel.BATCH}. By the product rule
 (`assume_winner`) it is wrong to name an arm that loses to another one that was not dropped; by its own
@@ -126,6 +130,7 @@ def _worlds(objective: str) -> Iterator[str]:
     """What is in the worlds of an objective, those that differ in a number together."""
     worlds: Mapping[str, object] = {
         "best-mean": best_mean.WORLDS,
+        "gate": gate.WORLDS,
         "best-duel": {**best_duel.WORLDS, **best_duel.CYCLES},
         "best-duel, Bradley-Terry": {**bradley_terry.WORLDS, **bradley_terry.INTERACTIONS},
     }.get(objective, {})

@@ -55,7 +55,7 @@ def test_what_arrives_changes_what_is_believed_later(answered, monkeypatch):
     told = json.loads(done(answered, "route", "survivor", "--prompts", "wrong.jsonl", "--json"))
     assert [each["prompt"] for each in told] == [row["input"] for row in wrong]
     assert {each["score"] for each in told} == {0.0}
-    assert rows(answered, "SELECT count(*) FROM arrivals") == [(1,)]
+    assert rows(answered, "SELECT count(*) FROM stream_batches") == [(1,)]
     sizes = rows(answered, "SELECT json_array_length(arms) FROM rounds ORDER BY number DESC LIMIT 3")
     assert sizes == [(2,), (route.BATCH_SIZE,), (route.BATCH_SIZE,)]
     assert believed() < before - 0.1
@@ -154,7 +154,7 @@ def test_prompts_whose_process_was_killed_before_their_round_are_taken_up_by_the
     process = route.begin_answering(forks, folder, storage, Kill(commit=2, after=True))
     process.join(PATIENCE_S)
     assert process.exitcode == -9
-    assert rows(folder, "SELECT count(*) FROM arrivals") == [(1,)]
+    assert rows(folder, "SELECT count(*) FROM stream_batches") == [(1,)]
     assert rows(folder, "SELECT count(*) FROM rounds") == [(6,)]
     done(folder, "run", "campaign.yaml", "--set", f"stopping.budget={route.N_EXAMPLES + 1}")
     (answer,) = [row for row in asked(folder, "comparisons") if row["example"] == "arrival-1-1"]

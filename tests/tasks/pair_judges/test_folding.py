@@ -79,19 +79,19 @@ def test_the_panel_is_folding_then_aggregation_over_every_combination(folding, a
         min_valid_judges=min_valid,
         max_reasks=0,
     )
-    for games in product([(1.0, 1.0), (1.0, 0.5), (0.0, 1.0), (0.0, 0.0), (1.0, None)], repeat=3):
-        said = dict(zip(["j1", "j2", "j3"], games, strict=True))
+    for judgments in product([(1.0, 1.0), (1.0, 0.5), (0.0, 1.0), (0.0, 0.0), (1.0, None)], repeat=3):
+        said = dict(zip(["j1", "j2", "j3"], judgments, strict=True))
 
         def say(call, said=said):
             original, swapped = said[call.judge]
-            if call.placement == "original" or swapped is None:
-                return SAID[original if call.placement == "original" else None]
+            if call.presentation_order == "original" or swapped is None:
+                return SAID[original if call.presentation_order == "original" else None]
             return SAID[1.0 - swapped]
 
         verdict, _ = play(judge, duel(), say)
         valid = [
             (WINS_BOTH_OR_TIES[pair] if folding == "tie" else sum(pair) / 2)
-            for pair in games
+            for pair in judgments
             if None not in pair
         ]
         if len(valid) < min_valid:

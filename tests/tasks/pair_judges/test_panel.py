@@ -9,7 +9,7 @@ from scripted_judges import BROKEN, MODEL, duel, outcome, panel, play
 
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
 from winnow.tasks.judges.pairwise.outcomes import verdict_of
-from winnow.tasks.judges.pairwise.protocol import Game, GameReply, PairVerdict
+from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentReply, PairVerdict
 from winnow.tasks.judges.pairwise.registry import create_pair_judge
 
 
@@ -25,9 +25,11 @@ def prefers(text):
 def test_both_orders_are_asked_at_once_and_turned_back():
     this = duel("good", "other")
     verdict, batches = play(panel(), this, prefers("good"))
-    assert [[call.placement for call in batch] for batch in batches] == [["original", "swapped"]]
+    assert [[call.presentation_order for call in batch] for batch in batches] == [["original", "swapped"]]
     assert verdict.outcome == 1.0
-    assert [(game.placement, game.reply, game.verdict) for game in verdict.games] == [
+    assert [
+        (judgment.presentation_order, judgment.reply, judgment.verdict) for judgment in verdict.judgments
+    ] == [
         ("original", "[[A]]", 1.0),
         ("swapped", "[[B]]", 1.0),
     ]
@@ -36,19 +38,19 @@ def test_both_orders_are_asked_at_once_and_turned_back():
 
 def test_the_prompts_of_a_duel_are_those_of_its_mirror_image():
     def prompts(this):
-        return {call.placement: call.prompt for call in panel().calls(this, {})}
+        return {call.presentation_order: call.prompt for call in panel().calls(this, {})}
 
     ours, mirrored = prompts(duel("x", "y", seed=1)), prompts(duel("y", "x", seed=2))
     assert (ours["original"], ours["swapped"]) == (mirrored["swapped"], mirrored["original"])
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
-def test_only_a_game_without_a_verdict_is_asked_again_and_differently(temperature):
+def test_only_a_judgment_without_a_verdict_is_asked_again_and_differently(temperature):
     def say(call):
-        return "[[A]]" if call.placement == "original" or call.attempt == 2 else "hm"
+        return "[[A]]" if call.presentation_order == "original" or call.attempt == 2 else "hm"
 
     verdict, batches = play(panel(max_reasks=3, temperature=temperature), duel(), say)
-    assert [[(c.placement, c.attempt) for c in batch] for batch in batches] == [
+    assert [[(c.presentation_order, c.attempt) for c in batch] for batch in batches] == [
         [("original", 0), ("swapped", 0)],
         [("swapped", 1)],
         [("swapped", 2)],
@@ -59,7 +61,7 @@ def test_only_a_game_without_a_verdict_is_asked_again_and_differently(temperatur
     assert (again.prompt == first.prompt) == (temperature > 0.0)
     assert (again.seed == 0) == (temperature == 0.0)
     assert verdict.outcome == 0.5
-    assert [(game.attempt, game.reason) for game in verdict.games] == [
+    assert [(judgment.attempt, judgment.reason) for judgment in verdict.judgments] == [
         *((0, None), (0, "verdict_missing"), (1, "verdict_missing")),
         (2, None),
     ]
@@ -76,11 +78,11 @@ def test_asking_again_is_bounded_and_silence_is_not_a_tie():
 
 def test_a_failed_call_is_not_repeated_and_its_reason_is_the_duels():
     def say(call):
-        return BROKEN if call.placement == "swapped" else "[[A]]"
+        return BROKEN if call.presentation_order == "swapped" else "[[A]]"
 
     verdict, batches = play(panel(max_reasks=2), duel(), say)
     assert (verdict.reason, len(batches)) == ("engine_failed", 1)
-    assert [(game.reply, game.reason) for game in verdict.games] == [
+    assert [(judgment.reply, judgment.reason) for judgment in verdict.judgments] == [
         ("[[A]]", None),
         (None, "engine_failed"),
     ]
@@ -92,7 +94,7 @@ def test_a_judge_that_fails_leaves_the_others_to_decide():
 
     verdict, _ = play(panel("j1", "j2", "j3", min_valid_judges=2), duel("good", "other"), say)
     assert (verdict.outcome, verdict.answer) == (1.0, "j1: A; j2: engine_failed; j3: A")
-    assert len(verdict.games) == 6
+    assert len(verdict.judgments) == 6
 
 
 def test_repeats_have_seeds_of_their_own_and_are_aggregated():
@@ -111,7 +113,7 @@ def test_repeats_have_seeds_of_their_own_and_are_aggregated():
 def test_a_repeat_without_both_orders_does_not_count():
     def say(call):
         if call.repeat == 0:
-            return "hm" if call.placement == "swapped" else "[[B]]"
+            return "hm" if call.presentation_order == "swapped" else "[[B]]"
         return prefers("good")(call)
 
     assert outcome(panel(repeats=2, temperature=1.0), duel("good", "other"), say) == 1.0
@@ -119,14 +121,14 @@ def test_a_repeat_without_both_orders_does_not_count():
 
 def test_the_same_answer_twice_is_a_tie_and_no_model_is_asked():
     verdict, batches = play(panel(), duel("same", "same"), lambda call: BROKEN)
-    assert (verdict.outcome, batches, verdict.games) == (0.5, [], ())
+    assert (verdict.outcome, batches, verdict.judgments) == (0.5, [], ())
 
 
 def test_calls_survive_a_restart_and_follow_the_duels_seed():
     judge, again = panel(temperature=1.0), panel(temperature=1.0)
     calls = judge.calls(duel(), {})
     assert calls == again.calls(duel(), {})
-    assert again.calls(duel(), {calls[0]: GameReply(text="[[A]]")}) == calls[1:]
+    assert again.calls(duel(), {calls[0]: JudgmentReply(text="[[A]]")}) == calls[1:]
     assert not set(calls) & set(judge.calls(duel(seed=8), {}))
     for call in calls:
         Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed)
@@ -146,7 +148,7 @@ def test_choices_are_passed_on_and_read_back(read):
     likely = {"original": "[[A>>B]]", "swapped": "[[B>A]]"}
 
     def say(call):
-        text = likely[call.placement]
+        text = likely[call.presentation_order]
         return Completion(
             text=text,
             finish_reason="stop",
@@ -216,7 +218,9 @@ def test_one_judge_that_samples_makes_the_panel_random():
 
 
 def played(verdict):
-    return Game(judge="j", placement="original", repeat=0, attempt=0, reply="", verdict=verdict, reason=None)
+    return Judgment(
+        judge="j", presentation_order="original", repeat=0, attempt=0, reply="", verdict=verdict, reason=None
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,11 +228,11 @@ def played(verdict):
     [
         lambda: PairVerdict(outcome=math.nan),
         lambda: PairVerdict(outcome=math.inf),
-        lambda: PairVerdict(outcome=0.5, games=(played(math.nan),)),
-        lambda: PairVerdict(outcome=0.5, games=(played(None),)),
+        lambda: PairVerdict(outcome=0.5, judgments=(played(math.nan),)),
+        lambda: PairVerdict(outcome=0.5, judgments=(played(None),)),
         lambda: 0.5,
         lambda: None,
-        lambda: SimpleNamespace(outcome=math.nan, reason=None, answer=None, games=()),
+        lambda: SimpleNamespace(outcome=math.nan, reason=None, answer=None, judgments=()),
     ],
 )
 def test_a_plug_in_that_gives_no_outcome_leaves_the_duel_unscored(say):

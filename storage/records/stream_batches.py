@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Arrival, Campaign, Example
+from winnow.storage.models import Campaign, Example, StreamBatch
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import NewExample
 
 
-def add_arrival(
+def add_stream_batch(
     session: Session,
     campaign_id: int,
     examples: Sequence[NewExample],
@@ -33,10 +33,10 @@ def add_arrival(
     """
     first = count_examples(session, campaign_id)
     dataset_id = dataset_records.ensure_dataset(
-        session, fingerprint=fingerprint, name="arrivals", path="", examples=examples, now=now
+        session, fingerprint=fingerprint, name="stream_batches", path="", examples=examples, now=now
     )
     number = next_number(session, campaign_id)
-    session.add(Arrival(campaign_id=campaign_id, number=number, dataset_id=dataset_id))
+    session.add(StreamBatch(campaign_id=campaign_id, number=number, dataset_id=dataset_id))
     session.flush()
     return first
 
@@ -49,7 +49,7 @@ def count_examples(session: Session, campaign_id: int) -> int:
 
 def next_number(session: Session, campaign_id: int) -> int:
     """How many arrivals a campaign has had."""
-    count = select(func.count()).select_from(Arrival).where(Arrival.campaign_id == campaign_id)
+    count = select(func.count()).select_from(StreamBatch).where(StreamBatch.campaign_id == campaign_id)
     return session.scalars(count).one()
 
 
@@ -57,6 +57,8 @@ def dataset_ids(session: Session, campaign_id: int) -> list[int]:
     """A campaign's dataset, then its arrivals' in turn: their examples are its example positions."""
     first = session.scalars(select(Campaign.dataset_id).where(Campaign.id == campaign_id)).one()
     later = session.scalars(
-        select(Arrival.dataset_id).where(Arrival.campaign_id == campaign_id).order_by(Arrival.number)
+        select(StreamBatch.dataset_id)
+        .where(StreamBatch.campaign_id == campaign_id)
+        .order_by(StreamBatch.number)
     )
     return [first, *later]

@@ -1,7 +1,7 @@
 """What rounds and candidates add up to, counted by the database from a round's own rows as they are stored.
 
 A leaderboard of ten million comparisons cannot count them each time it is asked for. So each round adds to
-its candidates' tallies and writes its own counts beside its decision, in the transaction that stores it:
+its candidates' stats and writes its own counts beside its decision, in the transaction that stores it:
 whoever sees the one sees the others, and `storage.admin.maintenance.problems` counts all of it again.
 """
 
@@ -18,7 +18,7 @@ from winnow.storage.models import Decision, table_of
 from winnow.storage.records.values import NewComparison, NewDecision
 
 SIDES = """
-    SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome AS points,
+    SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome,
         reason, detail, no_answer
     FROM comparisons
     UNION ALL
@@ -28,11 +28,11 @@ SIDES = """
 """Comparisons as seen by each candidate in them: one row for a score, two for a duel."""
 
 _ADD_ROUND = f"""
-    INSERT INTO tallies
-        (candidate_id, reason, comparisons, points, lowest, highest, texts, no_answer, truncated,
+    INSERT INTO candidate_stats
+        (candidate_id, reason, comparisons, outcome_sum, lowest, highest, texts, no_answer, truncated,
         input_tokens, output_tokens, seconds, detail)
-    SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.points), 0), min(s.points),
-        max(s.points), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
+    SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.outcome), 0), min(s.outcome),
+        max(s.outcome), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
         sum(CASE WHEN g.finish_reason = 'length' THEN 1 ELSE 0 END),
         coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
         min(s.detail)
@@ -40,22 +40,24 @@ _ADD_ROUND = f"""
     WHERE s.round_id = ?
     GROUP BY s.candidate_id, coalesce(s.reason, '')
     ON CONFLICT (candidate_id, reason) DO UPDATE SET
-        comparisons = tallies.comparisons + excluded.comparisons,
-        points = tallies.points + excluded.points,
-        lowest = CASE WHEN excluded.lowest < tallies.lowest THEN excluded.lowest ELSE tallies.lowest END,
-        highest = CASE WHEN excluded.highest > tallies.highest THEN excluded.highest ELSE tallies.highest END,
-        texts = tallies.texts + excluded.texts,
-        no_answer = tallies.no_answer + excluded.no_answer,
-        truncated = tallies.truncated + excluded.truncated,
-        input_tokens = tallies.input_tokens + excluded.input_tokens,
-        output_tokens = tallies.output_tokens + excluded.output_tokens,
-        seconds = tallies.seconds + excluded.seconds,
-        detail = coalesce(tallies.detail, excluded.detail)
+        comparisons = candidate_stats.comparisons + excluded.comparisons,
+        outcome_sum = candidate_stats.outcome_sum + excluded.outcome_sum,
+        lowest = CASE WHEN excluded.lowest < candidate_stats.lowest
+            THEN excluded.lowest ELSE candidate_stats.lowest END,
+        highest = CASE WHEN excluded.highest > candidate_stats.highest
+            THEN excluded.highest ELSE candidate_stats.highest END,
+        texts = candidate_stats.texts + excluded.texts,
+        no_answer = candidate_stats.no_answer + excluded.no_answer,
+        truncated = candidate_stats.truncated + excluded.truncated,
+        input_tokens = candidate_stats.input_tokens + excluded.input_tokens,
+        output_tokens = candidate_stats.output_tokens + excluded.output_tokens,
+        seconds = candidate_stats.seconds + excluded.seconds,
+        detail = coalesce(candidate_stats.detail, excluded.detail)
 """
 
 
-def add_to_tallies(connection: Connection, round_id: int) -> None:
-    """Add a round's comparisons, which have just been stored, to the tallies of its candidates."""
+def add_to_stats(connection: Connection, round_id: int) -> None:
+    """Add a round's comparisons, which have just been stored, to the stats of its candidates."""
     run(connection, _ADD_ROUND, (round_id,))
 
 

@@ -1,0 +1,209 @@
+"""Example by candidate: a cell for each score, the texts behind the one clicked, how two candidates do."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from winnow.flows.reports.dashboard.campaign_picker import choose_campaign
+from winnow.flows.reports.dashboard.comparison_view import show_comparison
+from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.frames import table_frame
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.storage.queries import matrix
+from winnow.storage.queries.matrix import Cell, MatrixRow, Pattern
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.queries.views import ask
+
+ROWS = 50
+"""Examples that are shown at once."""
+SHOWN_FIRST = 8
+"""Candidates that are columns until the reader chooses others: the best ones."""
+TABLE_HEIGHT = 420
+"""Pixels."""
+EXAMPLE, TARGET = "example", "target"
+"""Columns before those of the candidates."""
+CANDIDATE = "candidate"
+"""In the page's address, beside the example."""
+LONGEST_TARGET = 60
+"""Characters."""
+
+PATTERNS: dict[Pattern, str] = {
+    "all": "all that were asked",
+    "disagreements": "candidates disagree",
+    "all wrong": "all wrong (scores below 0.5)",
+    "all right": "all right (scores of 0.5 or more)",
+    "unscored": "one has no score",
+}
+STARTS = "starts of the matrix"
+"""In the reader's session: what is asked for, and with which example each page that was opened begins."""
+
+WRONG, RIGHT = (213, 94, 0), (0, 114, 178)
+"""Colours of scores of 0 and of 1, which those who do not see red or green tell apart as well."""
+
+
+def show() -> None:
+    """The page."""
+    st.title("Matrix")
+    with problems_shown():
+        with asking() as session:
+            names = [each.name for each in campaign_records.campaigns(session)]
+        if name := choose_campaign(names):
+            with asking() as session:
+                campaign = campaign_records.get_campaign(session, name)
+                ranked = [row["candidate"] for row in ask(session, campaign, "leaderboard")]
+            if campaign.objective == "best-duel":
+                st.text("Duels give a candidate no score of its own on an example: Comparisons shows them.")
+            else:
+                _browse(campaign, ranked)
+
+
+def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
+    asked = _asked_for(campaign, ranked)
+    chosen, pattern, words = asked
+    starts = _starts((campaign.id, *asked), campaign)
+    with asking() as session:
+        rows = matrix.matrix_rows(
+            session, campaign.id, chosen, pattern=pattern, words=words, begin=starts[-1], most=ROWS + 1
+        )
+    if len(chosen) == 2:
+        _show_pair(campaign, *chosen)
+    if not rows:
+        st.text("No example is like this.")
+        return
+    cell = _table(rows[:ROWS], chosen) or _linked(rows, chosen)
+    _turn(starts, rows)
+    if cell is not None:
+        show_comparison(campaign, cell.comparison_id, whole=st.toggle("Whole texts"))
+
+
+def _asked_for(campaign: CampaignRecord, ranked: Sequence[str]) -> tuple[tuple[str, ...], Pattern, str]:
+    """The candidates, the pattern and the words that the reader asks for, in boxes above the table."""
+    first = list(ranked[:SHOWN_FIRST])
+    linked = st.query_params.get(CANDIDATE)
+    if linked is not None and linked in ranked and linked not in first:
+        first[-1:] = [linked]
+    chosen = st.multiselect(
+        "Candidates", ranked, default=first, format_func=readable, key=f"matrix-candidates-{campaign.id}"
+    )
+    pattern_box, words_box = st.columns(2)
+    pattern: Pattern = pattern_box.selectbox(
+        "Examples", list(PATTERNS), format_func=lambda each: PATTERNS[each], key="matrix-pattern"
+    )
+    words = words_box.text_input("Search", placeholder="in keys and fields of examples")
+    return tuple(chosen), pattern, words.strip()
+
+
+def _starts(asked: tuple[object, ...], campaign: CampaignRecord) -> list[int]:
+    """The example each page that was opened begins with; the first page once something else is asked for.
+
+    A page whose address names an example begins with that one.
+    """
+    before, places = st.session_state.get(STARTS, (None, []))
+    if before != asked:
+        places = [0]
+        if before is None and (key := st.query_params.get(EXAMPLE)):
+            with asking() as session:
+                places = [matrix.example_id(session, campaign.id, key) or 0]
+        st.session_state[STARTS] = (asked, places)
+    found: list[int] = places
+    return found
+
+
+def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
+    with asking() as session:
+        found = matrix.pair(session, campaign.id, first, second)
+    if found.mean_difference is None:
+        st.text("No example has a score of both.")
+        return
+    even = found.both - found.first_higher - found.second_higher
+    st.text(
+        readable(
+            f"On {found.both:,} examples that both were scored on: {first} is higher on"
+            f" {found.first_higher:,}, {second} on {found.second_higher:,}, and they are level on {even:,};"
+            f" mean difference {found.mean_difference:+.3f}."
+        )
+    )
+    st.caption("The search chose these examples: this describes them. What is proven stands in the answer.")
+
+
+def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
+    """The table; the cell that was clicked, if one was that holds a comparison."""
+    st.caption("Click a cell to read the texts behind it. Empty: not asked.")
+    styled = _styled(rows, chosen)
+    names = dict(zip(styled.columns[2:], chosen, strict=True))
+    event = st.dataframe(
+        styled,
+        hide_index=True,
+        height=min(TABLE_HEIGHT, 38 + 35 * len(rows)),
+        key=f"matrix-{rows[0].example_id}-{rows[-1].example_id}-{len(chosen)}",
+        on_select="rerun",
+        selection_mode="single-cell",
+        placeholder="",
+        column_config={EXAMPLE: st.column_config.TextColumn(pinned=True)},
+    )
+    for row, column in event["selection"]["cells"]:
+        cell = rows[row].cells.get(names.get(column, "")) if row < len(rows) else None
+        if cell is not None:
+            st.query_params[EXAMPLE] = rows[row].example
+            st.query_params[CANDIDATE] = names[column]
+            return cell
+    return None
+
+
+def _linked(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
+    """The cell that the page's address names, if it is on the page; else the first one there is."""
+    wanted = (st.query_params.get(EXAMPLE), st.query_params.get(CANDIDATE))
+    cells = [(row.example, name, row.cells[name]) for row in rows for name in chosen if name in row.cells]
+    return next((cell for example, name, cell in cells if (example, name) == wanted), None) or (
+        cells[0][2] if cells else None
+    )
+
+
+def _styled(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Styler:
+    frame = table_frame(
+        [EXAMPLE, TARGET, *chosen],
+        [[row.example, _target(row), *(_shown(row.cells.get(name)) for name in chosen)] for row in rows],
+    )
+    colours = [["", "", *(_colour(row.cells.get(name)) for name in chosen)] for row in rows]
+    return frame.style.apply(
+        lambda _: pd.DataFrame(colours, index=frame.index, columns=frame.columns), axis=None
+    )
+
+
+def _target(row: MatrixRow) -> str:
+    text = ", ".join(str(each) for each in row.targets)
+    return text if len(text) <= LONGEST_TARGET else f"{text[:LONGEST_TARGET]}…"
+
+
+def _shown(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    return f"{cell.outcome:.3g}" if cell.outcome is not None else f"no score: {cell.reason}"
+
+
+def _colour(cell: Cell | None) -> str:
+    """From orange for 0 over white for 1/2 to blue for 1; grey without a score, none without a comparison."""
+    if cell is None:
+        return ""
+    if cell.outcome is None:
+        return "background-color: rgba(127, 127, 127, 0.35)"
+    end = RIGHT if cell.outcome >= 0.5 else WRONG
+    strength = 0.15 + 0.55 * min(1.0, abs(2.0 * cell.outcome - 1.0))
+    return f"background-color: rgba({end[0]}, {end[1]}, {end[2]}, {strength:.2f})"
+
+
+def _turn(starts: list[int], rows: Sequence[MatrixRow]) -> None:
+    """Buttons that turn the page, by the keyboard too."""
+    previous, following, where = st.columns([2, 2, 5], vertical_alignment="center")
+    if previous.button("Previous", disabled=len(starts) < 2, width="stretch", shortcut="Alt+P"):
+        starts.pop()
+        st.rerun()
+    if following.button("Next", disabled=len(rows) <= ROWS, width="stretch", shortcut="Alt+N"):
+        starts.append(rows[ROWS].example_id)
+        st.rerun()
+    first = ROWS * (len(starts) - 1) + 1
+    more = "; there are more" if len(rows) > ROWS else ""
+    where.caption(f"{first:,} to {first + min(ROWS, len(rows)) - 1:,}{more}")

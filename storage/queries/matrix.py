@@ -1,0 +1,168 @@
+"""The scores of candidates example by example: a page of examples, chosen by how the candidates did on them.
+
+Both questions count or fetch the comparisons of the candidates that are asked about alone. A person waits for
+the answers: `statements.give_up_after` bounds the wait.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Text, and_, cast, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from winnow.storage.models import Candidate, Comparison, Example, Round
+
+Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
+"""Which examples: those on which
+
+* disagreements: the lowest and the highest score of the candidates differ,
+* all wrong: all of them that have a score have one below 1/2,
+* all right: all of them that have a score have at least 1/2,
+* unscored: one of them was asked and has no score.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One comparison of the matrix."""
+
+    comparison_id: int
+    outcome: float | None
+    reason: str | None
+    """Why there is no outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """One example, and what it came to for each candidate that was asked."""
+
+    example_id: int
+    example: str
+    """Its key."""
+    targets: Sequence[Any]
+    cells: Mapping[str, Cell]
+    """By the candidate's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two candidates on the examples on which both have a score."""
+
+    both: int
+    """Such examples."""
+    first_higher: int
+    second_higher: int
+    mean_difference: float | None
+    """Of the first one's score less the second one's; None without an example."""
+
+
+def matrix_rows(
+    session: Session,
+    campaign_id: int,
+    candidates: Sequence[str],
+    *,
+    pattern: Pattern = "all",
+    words: str = "",
+    begin: int = 0,
+    most: int,
+) -> list[MatrixRow]:
+    """Examples that at least one of some candidates was asked, in the order of their dataset.
+
+    Args:
+        session: Reads the results.
+        campaign_id: A campaign of scores; duels have none.
+        candidates: Names; of no others it is asked how they did.
+        pattern: How they must have done.
+        words: Found in the key or the fields of the example; A to Z match in either case.
+        begin: The least id of an example.
+        most: Rows.
+    """
+    scored = func.count(Comparison.outcome)
+    lowest, highest = func.min(Comparison.outcome), func.max(Comparison.outcome)
+    likes: dict[Pattern, ColumnElement[bool]] = {
+        "disagreements": lowest < highest,
+        "all wrong": and_(scored > 0, highest < 0.5),
+        "all right": and_(scored > 0, lowest >= 0.5),
+        "unscored": func.count() > scored,
+    }
+    examples = (
+        select(Example.id, Example.key, Example.targets)
+        .join(Comparison, Comparison.example_id == Example.id)
+        .where(*_of(campaign_id, candidates), Example.id >= begin)
+        .group_by(Example.id)
+        .order_by(Example.id)
+        .limit(most)
+    )
+    if pattern in likes:
+        examples = examples.having(likes[pattern])
+    if words:
+        texts = (Example.key, cast(Example.fields, Text))
+        examples = examples.where(or_(*(text.icontains(words, autoescape=True) for text in texts)))
+    found = [(id_, key, targets) for id_, key, targets in session.execute(examples)]
+    cells = _cells(session, campaign_id, candidates, [id_ for id_, *_ in found])
+    return [MatrixRow(id_, key, targets, cells.get(id_, {})) for id_, key, targets in found]
+
+
+def example_id(session: Session, campaign_id: int, key: str) -> int | None:
+    """The example of this key that the campaign asked about; None where it asked about none."""
+    return session.scalar(
+        select(Example.id)
+        .join(Comparison, Comparison.example_id == Example.id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Example.key == key)
+        .limit(1)
+    )
+
+
+def pair(session: Session, campaign_id: int, first: str, second: str) -> Pair:
+    """How two candidates did on the examples on which both have a score."""
+    a, b = aliased(Comparison), aliased(Comparison)
+    difference = a.outcome - b.outcome
+    counts = (
+        select(
+            func.count(),
+            func.count().filter(difference > 0),
+            func.count().filter(difference < 0),
+            func.avg(difference),
+        )
+        .select_from(a)
+        .join(b, b.example_id == a.example_id)
+        .where(
+            a.candidate_a_id == _id_of(campaign_id, first),
+            b.candidate_a_id == _id_of(campaign_id, second),
+            a.candidate_b_id.is_(None),
+            b.candidate_b_id.is_(None),
+            difference.is_not(None),
+        )
+    )
+    both, higher, lower, mean = session.execute(counts).one()
+    return Pair(both, higher, lower, None if mean is None else float(mean))
+
+
+def _id_of(campaign_id: int, name: str) -> Any:  # noqa: ANN401 -- a scalar subquery
+    return (
+        select(Candidate.id)
+        .where(Candidate.campaign_id == campaign_id, Candidate.name == name)
+        .scalar_subquery()
+    )
+
+
+def _of(campaign_id: int, candidates: Sequence[str]) -> Iterable[ColumnElement[bool]]:
+    """Comparisons that score one of these candidates."""
+    ids = select(Candidate.id).where(Candidate.campaign_id == campaign_id, Candidate.name.in_(candidates))
+    return Comparison.candidate_a_id.in_(ids), Comparison.candidate_b_id.is_(None)
+
+
+def _cells(
+    session: Session, campaign_id: int, candidates: Sequence[str], examples: Sequence[int]
+) -> dict[int, dict[str, Cell]]:
+    rows = session.execute(
+        select(Comparison.example_id, Candidate.name, Comparison.id, Comparison.outcome, Comparison.reason)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .where(*_of(campaign_id, candidates), Comparison.example_id.in_(examples))
+    )
+    found: dict[int, dict[str, Cell]] = {}
+    for example, name, comparison_id, outcome, reason in rows:
+        found.setdefault(example, {})[name] = Cell(comparison_id, outcome, reason)
+    return found
