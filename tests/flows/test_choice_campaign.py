@@ -123,6 +123,30 @@ def shared_data(tmp_path):
     return {"path": str(path), "fields": {"id": "id", "target": "target"}}
 
 
+def test_the_perplexity_of_texts_is_judged_by_their_log_likelihoods(tmp_path):
+    write_choices(
+        tmp_path,
+        prompts=[{"name": "text", "template": "{{ input }} and {{ options | join(', ') }}"}],
+        output_type="perplexity",
+        choices=None,
+        judge={"type": "byte_perplexity"},
+        stopping={"budget": 2 * N_EXAMPLES},
+    )
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode in {0, 3}
+    query = (
+        "SELECT c.outcome, c.answer, g.text, g.choice_logprobs, p.text FROM comparisons c "
+        "JOIN generations g ON g.id = c.generation_a_id JOIN prompts p ON p.id = g.prompt_id"
+    )
+    found = rows(tmp_path, query)
+    assert len(found) == 2 * N_EXAMPLES
+    for outcome, answer, text, logprobs, prompt in found:
+        ((weighed, known),) = json.loads(logprobs).items()
+        assert (weighed, prompt) == (text, "")
+        assert outcome == pytest.approx(math.exp(known / len(text)))
+        assert float(answer.removesuffix(" perplexity per byte")) == pytest.approx(1.0 / outcome, rel=1e-4)
+    assert winnow(tmp_path, "db", "check").returncode == 0
+
+
 def test_models_that_weigh_choices_can_be_certified(tmp_path):
     certify = {"alpha": 0.99, "cost": "custom", "costs": {"one/plain": 1, "two/plain": 2}, "labellable": 16}
     write_choices(

@@ -84,6 +84,11 @@ def weighing():
     ]
 
 
+def whole():
+    """A text by itself, which is longer than the window."""
+    return [Request(prompt="", continuations=("7+7=14 is so. " * 12,), sampling=Sampling(), seed=0)]
+
+
 def facts(answers):
     return [
         (each.text, each.finish_reason, each.input_tokens, each.output_tokens)
@@ -113,6 +118,8 @@ def test_continuations_weigh_the_same_on_all_three_engines(server, engines, weig
         *(engines.generate(model, weighing()) for model in (own(weights), served(server))),
     )
     assert sum(isinstance(each, GenerationFailure) for each in reference) == 1
+    (ours,), (expected,) = engines.generate(own(weights), whole()), plain.generate(whole())
+    assert ours.choice_logprobs == pytest.approx(expected.choice_logprobs, abs=1e-3)  # a sum over 168 tokens
     for answers in others:
         assert [getattr(each, "reason", "") for each in answers] == [
             getattr(each, "reason", "") for each in reference
