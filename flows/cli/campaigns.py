@@ -10,6 +10,7 @@ from winnow.flows.cli.options import (
     Fork,
     LogFormatOption,
     LogLevelOption,
+    OneCampaign,
     Overrides,
     SpecPath,
     SpecStorage,
@@ -72,7 +73,7 @@ def run(
 
 
 def resume(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.")] = None,
+    name: OneCampaign = None,
     all_: Annotated[
         bool,
         typer.Option("--all", help="Every campaign that was left unfinished and that nobody runs."),

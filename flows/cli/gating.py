@@ -1,6 +1,7 @@
 """gate: hold candidates against a baseline, for scripts that go on or stop by the exit code."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,6 +29,12 @@ def gate(
         ),
     ] = None,
     set_: Overrides = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a test report for a pipeline, as JUnit's XML.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request.")
+    ] = None,
     fork: Fork = None,
     storage: SpecStorage = None,
     trust: TrustOption = False,
@@ -42,6 +49,7 @@ def gate(
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
     neither yet.
     """
+    from winnow.flows.reports.export.gate_files import write_gate_files
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
     from winnow.flows.run.resume import gate_code, status_of
     from winnow.flows.run.trust_prompt import Trust, approving
@@ -62,4 +70,6 @@ def gate(
             )
         store_campaign(checked)
         code = run_stored_campaign(checked.spec.storage, checked.spec.name)
-        raise typer.Exit(gate_code(status_of(checked.spec.storage, checked.spec.name), code))
+        status = status_of(checked.spec.storage, checked.spec.name)
+        write_gate_files(status, junit=junit, markdown=markdown)
+        raise typer.Exit(gate_code(status, code))

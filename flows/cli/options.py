@@ -5,9 +5,16 @@ from typing import Annotated
 
 import typer
 
+from winnow.flows.cli.completion import campaign_names
 from winnow.flows.reports.last_database import DEFAULT_STORAGE as DEFAULT_STORAGE
 from winnow.flows.reports.last_database import to_read
 from winnow.flows.run.log_format import LogFormat, LogLevel
+
+
+def _database_to_read(context: typer.Context, storage: str) -> str:
+    """A shell that completes a word is told nothing."""
+    return storage if context.resilient_parsing else to_read(storage)
+
 
 Storage = Annotated[
     str,
@@ -22,7 +29,7 @@ ReadStorage = Annotated[
         envvar="WINNOW_STORAGE",
         help="URL of the results database; the last one used here where this is not there.",
         show_default=True,
-        callback=to_read,
+        callback=_database_to_read,
     ),
 ]
 SpecStorage = Annotated[
@@ -37,7 +44,12 @@ Fork = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-CampaignName = Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")]
+CampaignName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of a campaign.", autocompletion=campaign_names)
+]
+OneCampaign = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.", autocompletion=campaign_names)
+]
 SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="A campaign's YAML file.")]
 Overrides = Annotated[
     list[str] | None,

@@ -25,14 +25,19 @@ def remember(storage: str) -> None:
 
 
 def to_read(storage: str) -> str:
-    """The database to read: the one named, or the last one used where the default one is not there."""
+    """The database to read, said where it is not the one named; see `last_used`."""
+    found = last_used(storage)
+    if found != storage:
+        tell(f"reading {one_line(found)}, which was last used here; --storage URL names another")
+    return found
+
+
+def last_used(storage: str) -> str:
+    """The database that is named, or the last one used where the default one is named and is not there."""
     if storage != DEFAULT_STORAGE or DEFAULT_FILE.exists():
         return storage
     try:
         noted = NOTE.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return storage
-    if noted in ("", DEFAULT_STORAGE):
-        return storage
-    tell(f"reading {one_line(noted)}, which was last used here; --storage URL names another")
-    return noted
+    return noted or storage

@@ -9,14 +9,13 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.words import headline, subject
-from winnow.tasks.queries.printable import printable
+from winnow.tasks.queries.printable import escaped
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 
 MOST_ROWS = 50
 """Candidates in the table; `winnow query NAME leaderboard` has all."""
 
-_MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 _COLUMNS = (
     "candidate",
     "status",
@@ -36,11 +35,6 @@ def artifact_key(campaign: str, what: str) -> str:
     # Two names may have one slug: what was lost of a name goes into a digest.
     mark = "" if slug == campaign else f"-{sha256(campaign.encode()).hexdigest()[:6]}"
     return f"winnow-{slug.strip('-')}{mark}-{what}"
-
-
-def escaped(text: str) -> str:
-    """Text in which markdown and HTML find nothing to act on."""
-    return _MARKUP.sub(r"\\\1", printable(text).replace("\n", " "))
 
 
 def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:

@@ -21,7 +21,7 @@ def gate_lines(answer: Answer) -> list[Line]:
     lines = [("baseline", _baseline(answer))]
     for status, word in WORDS.items():
         lines += [
-            (word, f"{each.name}: {_difference(answer, each)}")
+            (word, f"{each.name}: {difference_words(answer, each)}")
             for each in answer.candidates
             if each.status == status and each.name != answer.baseline
         ]
@@ -45,7 +45,8 @@ def _baseline(answer: Answer) -> str:
     return f"{answer.baseline}" + ("" if mean is None else f": mean {mean:.3f}")
 
 
-def _difference(answer: Answer, standing: CandidateStanding) -> str:
+def difference_words(answer: Answer, standing: CandidateStanding) -> str:
+    """How a candidate compares with the baseline, and how sure that is."""
     found = standing.difference
     if found is None or found.estimate is None:
         return "nothing known yet"

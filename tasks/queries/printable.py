@@ -1,4 +1,4 @@
-"""Text that does nothing to a terminal but stand there."""
+"""Text that does nothing to a terminal, or to a page written in Markdown, but stand there."""
 
 import re
 
@@ -8,6 +8,7 @@ LONGEST = 2_000
 HEAD = 1_500
 """Of these, those of its beginning."""
 
+_MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 _LINE_ENDS = re.compile(r"\s*[\n\r\u2028\u2029]\s*")
 
 
@@ -19,6 +20,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Printable text without the ends of its lines."""
     return printable(_LINE_ENDS.sub(" ", text).strip())
+
+
+def escaped(text: str) -> str:
+    """Printable text in one line, in which Markdown and HTML find nothing to act on."""
+    return _MARKUP.sub(r"\\\1", printable(text).replace("\n", " "))
 
 
 def shortened(text: str) -> str:

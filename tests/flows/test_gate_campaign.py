@@ -1,6 +1,7 @@
 """Candidates against a baseline, the whole way from a file to an exit code, on scripted models."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 import scripted_engines
@@ -8,10 +9,14 @@ from campaign_processes import rows
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
+from winnow.algorithms.decision import NOTHING_CLAIMED
 from winnow.flows.reports.campaign_lines import campaign_line
+from winnow.flows.reports.export.gate_files import gate_markdown, junit_xml
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.artifact_contents import progress
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.queries.status import CampaignStatus
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -104,3 +109,77 @@ def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(prefect_api,
         stored.append(decisions_with_kills(tmp_path / name, spec, kills))
     assert stored[0] == stored[1]
     assert len(stored[0][1]) > 3
+
+
+def test_a_pipeline_is_given_a_test_report_and_a_pull_request_a_summary(tmp_path):
+    write_gate(tmp_path, ["slips", "knows", "guesses"], baseline="slips/plain")
+    files = ("--junit", "gate.xml", "--markdown", "gate.md")
+    assert winnow(tmp_path, "gate", "campaign.yaml", *files).returncode == 4
+    suites = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    (suite,) = suites
+    assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors", "skipped")} == {
+        "name": "survivor",
+        "tests": "2",
+        "failures": "1",
+        "errors": "0",
+        "skipped": "0",
+    }
+    found = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
+    assert found == {"knows/plain": [], "guesses/plain": ["failure"]}
+    (failure,) = suite.iter("failure")
+    assert failure.get("message").startswith("worse: -0.")
+    assert "sure: on these 120 examples" in suite.findtext("system-out")
+    summary = (tmp_path / "gate.md").read_text()
+    assert summary.startswith("### survivor: decided, proven\n")
+    assert [line.split(" | ")[1] for line in summary.splitlines() if line.startswith("| ")] == [
+        "verdict",
+        "no worse",
+        "worse",
+    ]
+
+
+def status_like(name, *candidates):
+    """A gate that ran out of its budget, with these candidates beside the baseline."""
+    answer = Answer(
+        objective="best-mean",
+        outcome="undecided",
+        claim=NOTHING_CLAIMED,
+        reason="budget",
+        best=None,
+        candidates=(
+            CandidateStanding(name="base", status="baseline"),
+            *(CandidateStanding(name=each, status=status) for each, status in candidates),
+        ),
+        n_examples=10,
+        delta=0.05,
+        baseline="base",
+    )
+    return CampaignStatus(
+        name=name,
+        objective="best-mean",
+        state="ended",
+        answer=answer,
+        budget=None,
+        budgets=(),
+        stopped_by=None,
+        totals={"answered": 4, "rounds": 1, "grid": 30},
+        warnings=(),
+        holder=None,
+    )
+
+
+def test_what_is_not_shown_does_not_pass_and_hostile_names_break_no_file():
+    status = status_like("open-<&>*|\x00", ("b|<b>", "active"), ("c", "dropped"))
+    suite = ElementTree.fromstring(junit_xml(status))[0]
+    assert [[child.tag for child in case] for case in suite.iter("testcase")] == [["error"], ["error"]]
+    assert (suite.get("errors"), suite.get("name")) == ("2", "open-<&>*|·")
+    assert r"| b\|\<b\> | open | nothing known yet |" in gate_markdown(status)
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    write_gate(tmp_path, ["knows", "slips"])
+    result = winnow(tmp_path, "gate", "campaign.yaml", "--junit", "nowhere/gate.xml")
+    assert result.returncode == 1
+    assert result.stderr.endswith(
+        "winnow: nowhere/gate.xml cannot be written: No such file or directory; name another file\n"
+    )

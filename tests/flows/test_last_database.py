@@ -1,5 +1,11 @@
 """Commands that only read find the database that was last used; whatever writes is told its own."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
@@ -65,3 +71,22 @@ def test_a_password_is_not_noted_and_a_note_of_no_use_is_passed_over(tmp_path, m
     NOTE.parent.mkdir()
     NOTE.write_bytes(b"\xff")
     assert "winnow.db" in one_message(winnow(tmp_path, "list"))
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("winnow status ", ["letters"]),
+        ("winnow query le", ["letters"]),
+        ("winnow resume le", ["letters"]),
+        ("winnow show x", []),
+        ("winnow status --storage sqlite:///nowhere.db ", []),
+    ],
+)
+def test_a_shell_completes_the_names_of_campaigns(words, offered, tmp_path, monkeypatch):
+    stored(tmp_path, monkeypatch)
+    remember(ELSEWHERE)
+    asked = {"_WINNOW_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    command = Path(sys.executable).with_name("winnow")  # a shell asks the command of this name
+    done = subprocess.run([command], env=os.environ | asked, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == (offered, "")

@@ -6,7 +6,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, Json, ReadStorage
+from winnow.flows.cli.options import DEFAULT_STORAGE, Json, OneCampaign, ReadStorage
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
@@ -20,7 +20,7 @@ FOR_PEOPLE = FormatChoice("table")
 
 
 def query(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign.")] = None,
+    name: OneCampaign = None,
     view: Annotated[View | None, typer.Argument(help="What to ask of it.")] = None,
     sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
     family: Annotated[

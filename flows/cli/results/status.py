@@ -6,11 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, Json, ReadStorage
+from winnow.flows.cli.completion import campaign_names
+from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
 from winnow.flows.reports.open_readonly import reading
 
 OptionalName = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="Name of a campaign; all of them without it.")
+    str | None,
+    typer.Argument(
+        metavar="[NAME]", help="Name of a campaign; all of them without it.", autocompletion=campaign_names
+    ),
 ]
 
 
@@ -75,7 +79,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
+    name: CampaignName,
     storage: ReadStorage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
@@ -104,7 +108,7 @@ def show(
 
 
 def report(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a campaign.")],
+    name: CampaignName,
     storage: ReadStorage = DEFAULT_STORAGE,
     html: Annotated[
         Path | None,

@@ -1,0 +1,92 @@
+"""What `winnow gate` found, for a pipeline: JUnit's XML, and Markdown for a pull request."""
+
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.gate_words import WORDS, difference_words, gate_headline
+from winnow.tasks.answer.model import CandidateStanding
+from winnow.tasks.answer.words import badge
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.printable import escaped, printable
+from winnow.tasks.queries.status import CampaignStatus
+
+PASSED = ("no-worse", "better")
+"""Statuses of a candidate with which a gate lets it through."""
+
+
+def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Path | None) -> None:
+    """Write either file, or both.
+
+    Raises:
+        WinnowError: If one cannot be written.
+    """
+    for path, text in ((junit, junit_xml), (markdown, gate_markdown)):
+        if path is None:
+            continue
+        try:
+            path.write_text(text(status), encoding="utf-8")
+        except OSError as error:
+            raise WinnowError(f"{path} cannot be written: {error.strerror}; name another file") from error
+
+
+def junit_xml(status: CampaignStatus) -> str:
+    """A test suite with a test case for each candidate but the baseline.
+
+    A case fails where its candidate is shown to be worse. Where nothing is shown of it, as it is open or was
+    dropped, the case is in error: a test that could not be made did not pass.
+    """
+    answer = status.answer
+    cases = [each for each in answer.candidates if each.name != answer.baseline]
+    verdicts = [_verdict(status, each) for each in cases]
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(verdicts.count("failure")),
+        "errors": str(verdicts.count("error")),
+    }
+    root = Element("testsuites", name="winnow gate", **counts)
+    suite = SubElement(root, "testsuite", name=printable(status.name), skipped="0", **counts)
+    for candidate, verdict in zip(cases, verdicts, strict=True):
+        case = SubElement(suite, "testcase", classname=printable(status.name), name=printable(candidate.name))
+        if verdict is not None:
+            said = printable(f"{_word(candidate)}: {difference_words(answer, candidate)}")
+            SubElement(case, verdict, message=said, type=candidate.status).text = said
+    SubElement(suite, "system-out").text = printable("\n".join(_sentences(status)))
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def gate_markdown(status: CampaignStatus) -> str:
+    """A heading, a table of all candidates but the baseline, and the sentences that say how sure it is."""
+    answer = status.answer
+    kind = badge(answer)
+    heading = f"### {escaped(status.name)}: {gate_headline(answer)}" + ("" if kind is None else f", {kind}")
+    rows = [
+        f"| {escaped(each.name)} | {_word(each)} | {escaped(difference_words(answer, each))} |"
+        for each in answer.candidates
+        if each.name != answer.baseline
+    ]
+    said = [f"- {escaped(line)}" for line in _sentences(status)]
+    return "\n".join(
+        [heading, "", "| candidate | verdict | difference |", "|---|---|---|", *rows, "", *said, ""]
+    )
+
+
+def _verdict(status: CampaignStatus, candidate: CandidateStanding) -> str | None:
+    """The element that a test case holds; None where it passed."""
+    if not status.answer.is_guaranteed:
+        return "error"
+    if candidate.status in PASSED:
+        return None
+    return "failure" if candidate.status == "worse" else "error"
+
+
+def _word(candidate: CandidateStanding) -> str:
+    return WORDS.get(candidate.status, candidate.status)
+
+
+def _sentences(status: CampaignStatus) -> list[str]:
+    """The answer's block without what the cases say already."""
+    of_cases = set(WORDS.values())
+    lines = block_lines(status.answer, status.totals)
+    return [f"{word}: {said}" for word, said in lines if word not in of_cases]
