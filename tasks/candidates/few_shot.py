@@ -20,8 +20,6 @@ OTHER_DATA: tuple[Objective, ...] = ("certify", "route")
 class Shot(NamedTuple):
     """A solved example."""
 
-    key: str | None
-    """Its key where it is one of the campaign's own."""
     question: str
     answer: str
 
@@ -48,7 +46,7 @@ class FewShot:
     def shown(self, fields: Mapping[str, Any], key: str) -> list[Shot]:
         """The solved examples beside an example that is asked about; never that example itself."""
         asked = None if self.question is None else render(self.question, fields, key)
-        others = [each for each in self.shots if each.key != key and each.question != asked]
+        others = [each for each in self.shots if each.question != asked]
         return others[: self.n]
 
     def before(self, messages: Sequence[Message], fields: Mapping[str, Any], key: str) -> list[Message]:
@@ -162,11 +160,7 @@ def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -
     shots: dict[str, Shot] = {}
     for each in sorted(pool, key=lambda each: sha256([asked.seed, each.key])):
         solved = {**each.fields, **({TARGET: each.targets[0]} if each.targets else {})}
-        shot = Shot(
-            each.key if is_own else None,
-            render(question, each.fields, each.key),
-            render(answer, solved, each.key),
-        )
+        shot = Shot(render(question, each.fields, each.key), render(answer, solved, each.key))
         shots.setdefault(shot.question, shot)
         if len(shots) > asked.n:
             break
