@@ -78,6 +78,7 @@ def folder(tmp_path, monkeypatch):
     for path in {path for file in FILES for path in re.findall(r"model: ([\w./]+/\w+)\b", file.read_text())}:
         Path(path).mkdir(parents=True)
         (Path(path) / "config.json").write_text(json.dumps({"hidden_size": 64, "at": path}))
+        (Path(path) / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
         (Path(path) / "model.safetensors").write_bytes(bytes(8 if path.endswith("small") else 16))
     for data in (ROOT / "examples").glob("*.jsonl"):
         shutil.copy(data, tmp_path)

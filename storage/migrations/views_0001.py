@@ -82,8 +82,8 @@ COMPARISONS = """
 SELECT c.name AS campaign, r.number AS round, x.position, x.id AS comparison_id, a.name AS candidate,
     b.name AS candidate_b, e.key AS example, x.outcome, x.reason, x.detail, x.answer, x.no_answer,
     g.finish_reason = 'length' AS truncated, x.judge, x.human_loss, x.auto_loss, x.unlabelled_loss,
-    x.unlabelled_missing, p.text AS prompt, g.text, q.text AS prompt_b, h.text AS text_b, g.finish_reason,
-    g.input_tokens, g.output_tokens, g.seconds, g.engine
+    x.unlabelled_missing, p.text AS prompt, g.text, g.reasoning, q.text AS prompt_b, h.text AS text_b,
+    h.reasoning AS reasoning_b, g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.engine
 FROM comparisons x
 JOIN rounds r ON r.id = x.round_id
 JOIN campaigns c ON c.id = r.campaign_id

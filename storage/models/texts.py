@@ -86,6 +86,8 @@ class Generation(Base):
     seed: Mapped[int] = mapped_column(LARGE)
     replicate: Mapped[int]
     text: Mapped[str] = mapped_column(AnyText)
+    reasoning: Mapped[str | None] = mapped_column(AnyText)
+    """What the model thought before, told apart from its text; NULL where nobody asked for that."""
     choice_logprobs: Mapped[dict[str, Any] | None]
     """Log-probability of each text it was allowed to be, or of each continuation that was weighed; NULL where
     it was free."""

@@ -141,8 +141,10 @@ def comparison(
     texts = {
         "prompt": PROMPT_A.text,
         "text": TEXT_A.text,
+        "reasoning": TEXT_A.reasoning,
         "prompt_b": PROMPT_B.text,
         "text_b": TEXT_B.text,
+        "reasoning_b": TEXT_B.reasoning,
         "answer": Comparison.answer,
         "detail": Comparison.detail,
     }

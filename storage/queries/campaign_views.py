@@ -89,6 +89,7 @@ def comparisons(
         Comparison.judge,
         Prompt.text.label("prompt"),
         Generation.text,
+        Generation.reasoning,
         Generation.finish_reason,
         Generation.input_tokens,
         Generation.output_tokens,

@@ -66,6 +66,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
             Comparison.unlabelled_missing,
             Prompt.text.label("prompt"),
             Generation.text,
+            Generation.reasoning,
             Generation.finish_reason,
             Generation.input_tokens,
             Generation.output_tokens,

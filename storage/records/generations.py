@@ -34,7 +34,7 @@ _generation_fields = attrgetter(*GENERATION_FIELDS)
 
 def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
     """The stored generations among `keys`."""
-    columns = "key, id, text, finish_reason, input_tokens, output_tokens, choice_logprobs"
+    columns = "key, id, text, finish_reason, input_tokens, output_tokens, choice_logprobs, reasoning"
     rows = rows_with(session.connection(), columns, "generations", "key", keys)
     return {
         key: StoredText(
@@ -45,8 +45,9 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
             output_tokens=output_tokens,
             # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
             choice_logprobs=json.loads(odds) if isinstance(odds, str) else odds,
+            reasoning=reasoning,
         )
-        for key, id_, text, finish_reason, input_tokens, output_tokens, odds in rows
+        for key, id_, text, finish_reason, input_tokens, output_tokens, odds, reasoning in rows
     }
 
 
@@ -135,6 +136,7 @@ def add_generations(
             input_tokens=row.input_tokens,
             output_tokens=row.output_tokens,
             choice_logprobs=row.choice_logprobs,
+            reasoning=None if row.reasoning is None else storable(row.reasoning),
         )
         for id_, row in new
     }

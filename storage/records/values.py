@@ -83,6 +83,7 @@ class NewGeneration:
     seed: int
     replicate: int
     text: str
+    reasoning: str | None = None
     choice_logprobs: Mapping[str, float] | None = None
     finish_reason: str
     input_tokens: int
@@ -140,6 +141,7 @@ class StoredText:
     input_tokens: int
     output_tokens: int
     choice_logprobs: Mapping[str, float] | None = None
+    reasoning: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.data.file_digests import file_digest
+from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import REMOTE
 
@@ -28,10 +29,18 @@ def sha256(value: Any) -> str:  # noqa: ANN401 -- any JSON value
 def fingerprint_model(model: ModelRef) -> str:
     """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub.
 
-    Those of a model with an adapter are the two together. Of a model that runs elsewhere it is provider, id,
-    revision and where it runs, for two servers may hold different weights under one id; where people say
-    what is served, that takes the place of where.
+    Those of a model with an adapter are the two together, as are those of a model and the chat template that
+    takes the place of its own. Of a model that runs elsewhere it is provider, id, revision and where it runs,
+    for two servers may hold different weights under one id; where people say what is served, that takes the
+    place of where.
     """
+    found = _fingerprint_weights(model)
+    if model.chat_template is None:
+        return found
+    return sha256({"base": found, "chat_template": model.chat_template})
+
+
+def _fingerprint_weights(model: ModelRef) -> str:
     if model.provider in REMOTE:
         held = {"provider": model.provider, "model": model.model, "revision": model.revision}
         if model.served_identity is not None:
@@ -62,19 +71,19 @@ def request_seed(campaign_seed: int, content: Mapping[str, Any]) -> int:
 def request_content(
     model: ModelRef,
     fingerprint: str,
-    prompt: str,
+    prompt: Prompt,
     sampling: Sampling,
     replicate: int,
     continuations: Sequence[str] = (),
 ) -> dict[str, Any]:
     """All that determines a text, but for the seed: JSON values."""
-    content = {
+    content: dict[str, Any] = {
         "model": fingerprint,
         "provider": model.provider,
         "model_args": dict(model.model_args),
         "chat": model.chat,
         "chat_template_args": dict(model.chat_template_args),
-        "prompt": prompt,
+        "prompt": prompt,  # a list of messages is another prompt than the text that it is stored as
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "top_k": sampling.top_k,
@@ -82,6 +91,8 @@ def request_content(
         "stop": list(sampling.stop),
         "replicate": replicate,
     }
+    if model.reasoning is not None:
+        content["reasoning"] = list(model.reasoning)
     # Absent where there are none, as they are in the keys of most texts.
     given = {"choices": list(sampling.choices), "continuations": list(continuations)}
     return content | {name: texts for name, texts in given.items() if texts}

@@ -7,10 +7,16 @@ from typing import Any, NamedTuple, Self
 
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.candidates.cache_keys import fingerprint_model
+from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
-from winnow.tasks.candidates.server_keys import SERVER_KEYS
-from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.candidates.prompts import GUARDED, PromptTemplate, as_record
+from winnow.tasks.candidates.server_keys import SERVER_KEYS, is_openais_own
+from winnow.tasks.candidates.templates import Template, compile_template
+from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.engines.chat.messages import Prompt
+from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import (
     CampaignSpec,
@@ -24,9 +30,6 @@ from winnow.tasks.spec.suggestions import unknown_name
 
 MOST_CANDIDATES = 1_000_000
 """So many, before exclusions, that no campaign compares them."""
-
-GUARDED = "prompt"
-"""What a guardrail's template calls the prompt that it is put around."""
 
 
 class Names(NamedTuple):
@@ -46,7 +49,9 @@ class Candidate:
     model: ModelRef
     fingerprint: str
     """What the model's weights are; see `fingerprint_model`."""
-    template: Template
+    template: PromptTemplate
+    prompt_record: Mapping[str, Any]
+    """What the database keeps of the prompt."""
     guardrail: Template | None
     sampling: Sampling
 
@@ -61,18 +66,19 @@ class Candidate:
         kinds = ("model", "prompt", "guardrail", "generate_config")
         return {kind: name for kind, name in zip(kinds, self.names, strict=True) if name is not None}
 
-    def prompt(self, fields: Mapping[str, Any], key: str) -> str:
+    def prompt(self, fields: Mapping[str, Any], key: str) -> Prompt:
         """The prompt for one example, its guardrail around it; raises `TemplateError`."""
-        return _prompt(self.template, self.guardrail, fields, key)
+        return self.template.render(fields, key, self.guardrail)
 
     def as_record(self) -> NewCandidate:
         """What the database keeps of it."""
-        prompt: dict[str, Any] = {"name": self.names.prompt, "template": self.template.source}
+        prompt = dict(self.prompt_record)
         if self.guardrail is not None:
             prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
         model = {key: value for key, value in asdict(self.model).items() if key not in SERVER_KEYS}
-        if self.model.lora is None:  # a candidate without an adapter is the same as before there were any
-            del model["lora"]
+        for key in ABSENT_WHERE_NONE:
+            if model[key] is None:
+                del model[key]
         return NewCandidate(
             name=self.name,
             model={**model, "fingerprint": self.fingerprint},
@@ -87,7 +93,7 @@ class StoredCandidate:
 
     model: ModelRef
     fingerprint: str
-    template: Template
+    template: PromptTemplate
     guardrail: Template | None
     sampling: Sampling
 
@@ -105,44 +111,44 @@ class StoredCandidate:
         """
         model = dict(record.model)
         fingerprint = str(model.pop("fingerprint"))
-        guardrail = record.prompt.get("guardrail")
+        if (reasoning := model.get("reasoning")) is not None:
+            model["reasoning"] = Reasoning(*reasoning)
+        prompt = dict(record.prompt)
+        guardrail = prompt.pop("guardrail", None)
         sampling: dict[str, Any] = {
             key: tuple(each) if isinstance(each, list) else each for key, each in record.sampling.items()
         }
         return cls(
             model=ModelRef(**model),
             fingerprint=fingerprint,
-            template=compile_template(record.prompt["template"], fields),
+            template=PromptTemplate.from_record(prompt, fields),
             guardrail=None if guardrail is None else compile_template(guardrail["template"], [GUARDED]),
             sampling=Sampling(**sampling),
         )
 
-    def prompt(self, fields: Mapping[str, Any], key: str) -> str:
+    def prompt(self, fields: Mapping[str, Any], key: str) -> Prompt:
         """As `Candidate.prompt`."""
-        return _prompt(self.template, self.guardrail, fields, key)
+        return self.template.render(fields, key, self.guardrail)
 
 
-def _prompt(template: Template, guardrail: Template | None, fields: Mapping[str, Any], key: str) -> str:
-    prompt = render(template, fields, key)
-    return prompt if guardrail is None else render(guardrail, {GUARDED: prompt}, key)
+ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning")
+"""Keys of a stored model that say nothing where they are null: a candidate without an adapter is the same as
+before there were any."""
 
 
-def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidate]:
+def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
     """All candidates of a campaign, models first, then prompts, then guardrails, then ways of sampling.
 
     Args:
         spec: The campaign.
-        fields: What a template may show of an example.
+        dataset: Its examples.
 
     Raises:
         SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing,
-            or fewer than two candidates are left.
+            a prompt is for models that chat and a model does not, or fewer than two candidates are left.
     """
     _refuse_too_many(spec)
-    templates = [
-        compile_template(prompt.template, fields, f"prompts[{index}].template")
-        for index, prompt in enumerate(spec.prompts)
-    ]
+    templates = [_prompt_template(spec, index, dataset) for index in range(len(spec.prompts))]
     guardrails = [(each, _guardrail(each, index)) for index, each in enumerate(spec.guardrails)]
     models = [model_ref(model, f"models[{index}]") for index, model in enumerate(spec.models)]
     fingerprints = [fingerprint_model(model) for model in models]
@@ -158,6 +164,7 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
             model=ref,
             fingerprint=fingerprint,
             template=template,
+            prompt_record=as_record(prompt, template.few_shot),
             guardrail=guardrail_template,
             sampling=sampling_of(merged, ref.provider, _temperature_place(spec, model, config)),
         )
@@ -173,7 +180,44 @@ def build_candidates(spec: CampaignSpec, fields: Sequence[str]) -> list[Candidat
             "add a model, a prompt or a generate_config, or exclude fewer",
             path="models",
         )
+    _refuse_chats_without_chat(spec, candidates)
+    _refuse_open_chats(spec, candidates)
     return candidates
+
+
+def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset) -> PromptTemplate:
+    path = f"prompts[{index}]"
+    few_shot = draw_few_shot(spec, index, dataset, f"{path}.few_shot")
+    return PromptTemplate.compile(spec.prompts[index], dataset.field_names, path, few_shot)
+
+
+def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
+    """Messages have no place in a text that a model goes on from."""
+    places = {prompt.name: index for index, prompt in enumerate(spec.prompts)}
+    for each in candidates:
+        if each.template.is_chat and not each.model.chat:
+            prompt = spec.prompts[places[str(each.names.prompt)]]
+            keys = {"system": prompt.system, "messages": prompt.messages}
+            key = next((key for key, value in keys.items() if value is not None), "few_shot.as_multiturn")
+            raise SpecError(
+                f"is for models that chat, and model '{each.model.name}' does not; set chat: true for it, or "
+                f"exclude {{model: {each.model.name}, prompt: {prompt.name}}}",
+                path=f"prompts[{places[prompt.name]}].{key}",
+            )
+
+
+def _refuse_open_chats(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
+    """OpenAI's own server is known to begin an answer anew; others are asked before they are judged."""
+    for each in candidates:
+        is_openai = each.model.provider in REMOTE and is_openais_own(each.model.model_base_url)
+        if is_openai and each.template.is_continued:
+            places = [at for at, prompt in enumerate(spec.prompts) if prompt.name == each.names.prompt]
+            raise SpecError(
+                f"OpenAI's own server does not go on from what the assistant says, and model "
+                f"'{each.model.name}' is asked there; end messages with the user, or exclude "
+                f"{{model: {each.model.name}, prompt: {each.names.prompt}}}",
+                path=f"prompts[{places[0]}].messages",
+            )
 
 
 def _refuse_too_many(spec: CampaignSpec) -> None:

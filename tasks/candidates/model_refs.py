@@ -2,13 +2,19 @@
 
 from pathlib import Path
 
-from winnow.tasks.candidates.server_keys import key_in, key_variable
+from winnow.tasks.candidates.server_keys import is_openais_own, key_in, key_variable
 from winnow.tasks.engines.adapters import adapter_rank
+from winnow.tasks.engines.chat.reasoning import Reasoning
+from winnow.tasks.engines.chat.template_files import own_template
+from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import ADAPTING, REMOTE, provider_names
+from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec
 from winnow.tasks.spec.suggestions import unknown_name
+
+COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
+"""Models of OpenAI's own server that do not chat, and those that were trained further from them."""
 
 HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
 """Provider -> the temperature above which it refuses every request."""
@@ -34,6 +40,8 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
     if not remote:
         _refuse_missing_checkpoint(model.model, place)
     _check_adapter(model, place)
+    template = None if model.chat_template is None else _template(model.chat_template, place)
+    _check_chat(model, template, place)
     return ModelRef(
         name=model.name,
         provider=model.provider,
@@ -41,11 +49,15 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         revision=model.revision,
         model_args=model.model_args,
         chat=model.chat,
+        chat_template=template,
         chat_template_args=model.chat_template_args,
         model_base_url=model.model_base_url,
         api_key=variable,
         served_identity=model.served_identity,
         lora=model.lora,
+        reasoning=None
+        if model.reasoning is None
+        else Reasoning(model.reasoning.parser, model.reasoning.strip, model.reasoning.begins_inside),
     )
 
 
@@ -81,6 +93,36 @@ def _check_adapter(model: ModelSpec, place: str) -> None:
         adapter_rank(Path(model.lora))
     except ValueError as error:
         raise SpecError(str(error), path=f"{place}.lora") from error
+
+
+def _template(path: str, place: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"the chat template {path} cannot be read as text ({one_sentence(error)}); correct the path",
+            path=f"{place}.chat_template",
+        ) from error
+
+
+def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
+    """Refuse a model that is to chat and cannot, and one that can do nothing else and is not to."""
+    if model.provider in REMOTE:
+        completes = any(each in model.model for each in COMPLETING)
+        if is_openais_own(model.model_base_url) and not (model.chat or completes):
+            raise SpecError(
+                f"OpenAI's own server has {model.model} for chats alone; set chat: true",
+                path=f"{place}.chat",
+            )
+        return
+    folder = Path(model.model)
+    needs_one = model.chat and template is None and model.provider in PROVIDERS  # a plug-in may have its own
+    if needs_one and folder.is_dir() and own_template(folder) is None:
+        raise SpecError(
+            f"the checkpoint in {folder} has no chat template; set chat: false, name a chat_template, or "
+            "choose a checkpoint trained to chat",
+            path=f"{place}.chat",
+        )
 
 
 def sampling_of(config: GenerateConfig, provider: str, place: str) -> Sampling:

@@ -79,6 +79,11 @@ def server_url(base_url: str | None) -> str:
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
 
 
+def is_openais_own(base_url: str | None) -> bool:
+    """Whether a server is OpenAI's, of which it is known what it does not do."""
+    return urlsplit(base_url or OPENAI_URL).hostname == urlsplit(OPENAI_URL).hostname
+
+
 def key_variable(base_url: str | None, api_key: str | None) -> str | None:
     """Name of the variable whose key is sent, without the dollar sign; None where none is.
 

@@ -80,16 +80,22 @@ def check_grammar(tree: nodes.Template, tests: Collection[str], path: str | None
 
 
 def check_variables(
-    tree: nodes.Template, used: Collection[str], allowed: Collection[str], path: str | None
+    tree: nodes.Template,
+    used: Collection[str],
+    allowed: Collection[str],
+    path: str | None,
+    *,
+    shows_target: bool = False,
 ) -> None:
-    """Refuse a template that uses a variable it will not be given.
+    """Refuse a template that uses a variable it will not be given, the target unless it may show it.
 
     Raises:
         TemplateError: Naming the line, the variable and those there are.
     """
-    for name in sorted(set(used) - set(allowed) | ({TARGET} & set(used))):
+    forbidden = set() if shows_target else {TARGET} & set(used)
+    for name in sorted(set(used) - set(allowed) | forbidden):
         node = next(node for node in tree.find_all(nodes.Name) if node.name == name)
-        if name == TARGET:
+        if name in forbidden:
             _refuse(node, "the target is never shown to a model; remove {{ target }}", path)
         _refuse(node, unknown_name("variable", name, set(allowed) - {TARGET}), path)
 

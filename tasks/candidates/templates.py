@@ -43,13 +43,16 @@ class Template:
     """What renders it."""
 
 
-def compile_template(source: str, allowed: Collection[str], path: str | None = None) -> Template:
+def compile_template(
+    source: str, allowed: Collection[str], path: str | None = None, *, shows_target: bool = False
+) -> Template:
     """Check and compile a template.
 
     Args:
         source: jinja2; what of it may be used is in `tasks.candidates.template_grammar`.
-        allowed: The fields that it will be given, as in `Dataset.field_names`. "target" is never allowed.
+        allowed: The fields that it will be given, as in `Dataset.field_names`. "target" is not allowed.
         path: Where it stands in the spec, such as "prompts[0].template".
+        shows_target: Allows "target" all the same: for examples that are shown solved.
 
     Raises:
         TemplateError: If it is not jinja2, uses a variable that is not allowed (the target above all), or
@@ -59,7 +62,7 @@ def compile_template(source: str, allowed: Collection[str], path: str | None = N
         tree = _ENVIRONMENT.parse(source)
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
-        check_variables(tree, variables, allowed, path)
+        check_variables(tree, variables, allowed, path, shows_target=shows_target)
         for loop in tree.find_all(nodes.For):
             loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
         return Template(

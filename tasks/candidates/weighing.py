@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.engines.chat.messages import Prompt, is_continued, words_of
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.spec.campaign import ChoicesSpec, OutputType
@@ -17,7 +18,7 @@ FIELD = "choices.field"
 class Asked:
     """What a model is asked about one example."""
 
-    prompt: str
+    prompt: Prompt
     continuations: tuple[str, ...] = ()
     """What it weighs after the prompt, one for each of `texts`; none where it is to write."""
     texts: tuple[str, ...] = ()
@@ -32,7 +33,7 @@ class Weighing(Protocol):
         """The fields that every example must have for it, beside those of the prompt."""
         ...
 
-    def asked(self, model: ModelRef, prompt: str, fields: Mapping[str, Any], key: str) -> Asked:
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
         """What a model with this prompt is asked; raises `TemplateError`."""
         ...
 
@@ -43,8 +44,10 @@ class WholePrompt:
 
     variables: frozenset[str] = frozenset()
 
-    def asked(self, model: ModelRef, prompt: str, fields: Mapping[str, Any], key: str) -> Asked:
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
         """See `Weighing`."""
+        if not isinstance(prompt, str):
+            raise TemplateError(f"example {key!r}: messages are no text whose perplexity could be told")
         if not prompt or "\0" in prompt:
             raise TemplateError(f"example {key!r}: a text that is empty or holds NUL cannot be weighed")
         return Asked(prompt="", continuations=(prompt,), texts=(prompt,))
@@ -80,11 +83,9 @@ class Choices:
             )
         return found
 
-    def asked(self, model: ModelRef, prompt: str, fields: Mapping[str, Any], key: str) -> Asked:
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
         """See `Weighing`."""
-        between = self.delimiter
-        if between is None:  # a chat template ends its prompt in whatever comes before an answer
-            between = "" if model.chat else " "
+        between = _space(model, prompt) if self.delimiter is None else self.delimiter
         texts = self.of(fields, key)
         return Asked(prompt=prompt, continuations=tuple(f"{between}{each}" for each in texts), texts=texts)
 
@@ -97,7 +98,7 @@ class Prompted(Protocol):
         """The model."""
         ...
 
-    def prompt(self, fields: Mapping[str, Any], key: str) -> str:
+    def prompt(self, fields: Mapping[str, Any], key: str) -> Prompt:
         """The prompt for one example; raises `TemplateError`."""
         ...
 
@@ -137,6 +138,15 @@ def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection
         raise TemplateError(unknown_name("field", spec.field.partition(".")[0], sorted(fields)), FIELD)
     templates = [compile_template(each, fields, f"choices.texts[{i}]") for i, each in enumerate(spec.texts)]
     return Choices(field=spec.field, templates=tuple(templates), delimiter=delimiter)
+
+
+def _space(model: ModelRef, prompt: Prompt) -> str:
+    """What stands between prompt and choice unless a spec says otherwise."""
+    if not model.chat:
+        return " "
+    # A chat template ends its prompt in whatever comes before an answer, what the assistant says does not.
+    is_open = is_continued(prompt) and not words_of(prompt)[-1:].isspace()
+    return " " if is_open else ""
 
 
 def _listed(field: str, fields: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:  # the tokenizer is handed in; this file need not load its lib
 class PromptEncoder:
     """Turns prompts into token ids, or into the reason why a prompt cannot be sent.
 
-    In chat mode, special tokens spelled out in a prompt are broken up by a space: text from elsewhere
-    (a data set, another model's answer) cannot close the user's turn and speak as somebody else. Without
+    In chat mode, special tokens spelled out in a message are broken up by a space: text from elsewhere
+    (a data set, another model's answer) cannot close its turn and speak as somebody else. Without
     a chat template they keep their meaning, since such a prompt may write out its own turns.
 
     Args:
@@ -35,23 +36,26 @@ class PromptEncoder:
         vocabulary: int,
         max_model_len: int,
     ) -> None:
-        if model.chat and not getattr(tokenizer, "chat_template", None):
+        own = model.chat_template or getattr(tokenizer, "chat_template", None)
+        if model.chat and not own:
             raise EngineLoadFailed(
                 model.name,
                 f"chat is on but the tokenizer of {model.model} has no chat template; "
-                "set chat: false or choose a checkpoint trained to chat",
+                "set chat: false, name a chat_template or choose a checkpoint trained to chat",
             )
         self._tokenizer = tokenizer
         self._chat = model.chat
         self._template_args: dict[str, Any] = dict(model.chat_template_args)
+        if model.chat_template is not None:
+            self._template_args["chat_template"] = model.chat_template
         self._vocabulary = vocabulary
         self._max_model_len = max_model_len
         self._special = _special_tokens(tokenizer) if model.chat else []
 
-    def __call__(self, prompt: str) -> list[int] | GenerationFailure:
+    def __call__(self, prompt: Prompt) -> list[int] | GenerationFailure:
         """Token ids of the prompt, at least one and fewer than the context window holds."""
         try:
-            prompt.encode()
+            words_of(prompt).encode()
             ids = self.ids_of(self.text_of(prompt))
         except Exception as error:  # templates and tokenizers run code of the checkpoint's authors
             return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
@@ -85,20 +89,30 @@ class PromptEncoder:
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return list(self._tokenizer(text)["input_ids"])
 
-    def text_of(self, prompt: str) -> str:
+    def text_of(self, prompt: Prompt) -> str:
         """The prompt as the model reads it: inside the chat template, where there is one."""
         if not self._chat:
+            if not isinstance(prompt, str):
+                raise ValueError("messages are for models that chat; set chat: true")
             return prompt
-        for token in self._special:
-            prompt = prompt.replace(token, f"{token[0]} {token[1:]}")
+        messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
+        is_open = is_continued(messages)
         return str(
             self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}],
+                as_dicts([Message(each.role, self._broken_up(each.content)) for each in messages]),
                 tokenize=False,
-                add_generation_prompt=True,
-                **self._template_args,
+                **{
+                    "add_generation_prompt": not is_open,
+                    "continue_final_message": is_open,
+                    **self._template_args,
+                },
             )
         )
+
+    def _broken_up(self, text: str) -> str:
+        for token in self._special:
+            text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text
 
 
 def _special_tokens(tokenizer: "PreTrainedTokenizerBase") -> list[str]:

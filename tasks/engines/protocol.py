@@ -6,6 +6,9 @@ from itertools import permutations
 from math import isfinite
 from typing import Protocol, runtime_checkable
 
+from winnow.tasks.engines.chat.messages import Message, Prompt
+from winnow.tasks.engines.chat.reasoning import Reasoning
+
 JsonScalar = str | int | float | bool | None
 
 SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
@@ -27,7 +30,9 @@ class ModelRef:
     model_args: Mapping[str, JsonScalar] = field(default_factory=dict)
     """Passed on to the engine, such as `dtype` and `max_model_len`."""
     chat: bool = False
-    """Whether a prompt is sent as one user message through the checkpoint's chat template."""
+    """Whether a prompt is sent as messages through a chat template; a text is the one message of a user."""
+    chat_template: str | None = None
+    """The chat template itself, in jinja2; None means the checkpoint's own."""
     chat_template_args: Mapping[str, JsonScalar] = field(default_factory=dict)
     """Extra variables of the chat template, such as `enable_thinking`."""
     model_base_url: str | None = None
@@ -38,6 +43,8 @@ class ModelRef:
     """What people say is served, wherever that is; None means that the server's URL says it."""
     lora: str | None = None
     """Folder of a LoRA adapter that is put on the model; the model's engine serves all its adapters."""
+    reasoning: Reasoning | None = None
+    """How what it thinks is told apart from its answers; None takes them whole. Engines ignore it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ class Request:
     """One text to generate, or the log-likelihoods of given continuations to tell."""
 
     prompt: str
-    """As rendered; untrusted, any characters."""
+    """As rendered; untrusted, any characters. Of a chat, its messages as `as_stored` writes them."""
     sampling: Sampling
     """How its tokens are drawn."""
     seed: int
@@ -96,6 +103,13 @@ class Request:
     continuations: tuple[str, ...] = ()
     """Texts whose log-likelihoods after the prompt are asked for, in the place of a text: nothing is drawn,
     so that `sampling` and `seed` do not matter. Empty asks for a text."""
+    messages: tuple[Message, ...] = ()
+    """What is sent in the place of `prompt`; empty where that is the whole prompt."""
+
+    @property
+    def asked(self) -> Prompt:
+        """What is sent."""
+        return self.messages or self.prompt
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < SEED_LIMIT:
@@ -125,6 +139,9 @@ class Completion:
     choice_logprobs: Mapping[str, float] | None = None
     """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it;
     where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
+    """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it."""
+    reasoning: str | None = None
+    """What the model thought, where a server tells it beside the text. Untrusted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):

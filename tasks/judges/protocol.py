@@ -44,7 +44,10 @@ class Sample:
     example: str | None = None
     """The example's key."""
     prompt: str | None = None
-    """What the candidate was asked, as rendered."""
+    """What the candidate was asked, as rendered; a chat as a JSON list of messages."""
+    reasoning: str | None = None
+    """What the candidate thought before, where its model says how that is told apart; no judge of Winnow's
+    looks at it."""
     finish_reason: str | None = None
     """"stop", or "length" where the output was cut off."""
     input_tokens: int | None = None

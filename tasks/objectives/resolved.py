@@ -188,6 +188,11 @@ class ResolvedCampaign(ABC):
             "dataset_fingerprint": self.dataset.fingerprint,
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
             "served_at": self.served_at,
+            "few_shot_examples": {
+                str(each.names.prompt): sha256(each.template.few_shot.as_record())
+                for each in self.candidates
+                if each.template.few_shot is not None
+            },
             "history_fingerprint": None,
             "judge_identity": self.judge_identity,
             "selector_code": self.selector_code,

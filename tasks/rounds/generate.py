@@ -14,6 +14,8 @@ from winnow.tasks.campaign.reuse import reusable_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
 from winnow.tasks.candidates.weighing import Asked, asked_of
+from winnow.tasks.engines.chat.messages import as_stored
+from winnow.tasks.engines.chat.reasoning import separated
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
@@ -144,7 +146,13 @@ def plan_text(
         key=generation_key(content, drawn),
         model=model,
         fingerprint=fingerprint,
-        request=Request(prompt=asked.prompt, sampling=sampling, seed=drawn, continuations=weighed),
+        request=Request(
+            prompt=as_stored(asked.prompt),
+            sampling=sampling,
+            seed=drawn,
+            messages=() if isinstance(asked.prompt, str) else asked.prompt,
+            continuations=weighed,
+        ),
         replicate=replicate,
     )
 
@@ -188,6 +196,9 @@ def _told_apart(
 def _new_generation(
     campaign: CampaignSession, generation: PlannedGeneration, completion: Completion
 ) -> NewGeneration:
+    given = generation.request.sampling.choices or generation.request.continuations
+    how = None if given else generation.model.reasoning
+    text, reasoning = separated(completion.text, completion.reasoning, how)
     return NewGeneration(
         key=generation.key,
         request_key=generation.request_key,
@@ -195,7 +206,8 @@ def _new_generation(
         prompt=storable(generation.request.prompt),
         seed=generation.request.seed,
         replicate=generation.replicate,
-        text=storable(completion.text),
+        text=storable(text),
+        reasoning=None if reasoning is None else storable(reasoning),
         choice_logprobs=completion.choice_logprobs,
         finish_reason=completion.finish_reason,
         input_tokens=completion.input_tokens,

@@ -50,6 +50,7 @@ def sample_of(
         asked = asked_of(candidate, campaign.checked.weighing, row.fields, row.key)
     return Sample(
         output=text.text,
+        reasoning=text.reasoning,
         targets=row.targets,
         fields=row.fields,
         example=row.key,

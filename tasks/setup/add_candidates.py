@@ -15,6 +15,7 @@ GROWING = (
     "exclude",
     "model_fingerprints",
     "served_at",
+    "few_shot_examples",
 )
 """Keys of an identity that say which candidates there are."""
 

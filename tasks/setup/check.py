@@ -2,16 +2,21 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, third_party
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example, load_dataset
+from winnow.tasks.engines.chat.messages import Prompt
+from winnow.tasks.engines.chat.template_files import own_template, why_refused
 from winnow.tasks.engines.pool.sharing import devices_wanted
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.registry import CLASSES
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type
 from winnow.tasks.setup.trial_renders import try_templates
@@ -35,6 +40,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
     _check_prices(checked)
     _try_templates(checked)
+    _try_chats(checked)
     return checked
 
 
@@ -112,5 +118,26 @@ def _try_templates(checked: ResolvedCampaign) -> None:
     try_templates(renders, checked.dataset.examples)
 
 
-def _render(candidate: Candidate, example: Example) -> str:
+def _try_chats(checked: ResolvedCampaign) -> None:
+    """A chat template that does not take a prompt, such as one without system messages, says so now.
+
+    Tried is one example, where the checkpoint is a folder; more is not known before the model is loaded.
+    """
+    example = checked.dataset.examples[0]
+    for each in {each.names[:2]: each for each in checked.candidates}.values():
+        folder, prompt = Path(each.model.model), each.prompt(example.fields, example.key)
+        template = each.model.chat_template or own_template(folder)
+        is_known = template is not None and each.model.provider not in REMOTE
+        if isinstance(prompt, str) or not is_known or missing_for("local", "a chat template"):
+            continue
+        if why := why_refused(str(template), folder, prompt, each.model.chat_template_args):
+            numbers = [number for number, one in enumerate(checked.spec.prompts) if one.name == each.names[1]]
+            raise SpecError(
+                f"the chat template of model '{each.model.name}' does not take this prompt: {why}; write the "
+                f"prompt otherwise, or exclude {{model: {each.model.name}, prompt: {each.names[1]}}}",
+                path=f"prompts[{numbers[0]}]",
+            )
+
+
+def _render(candidate: Candidate, example: Example) -> Prompt:
     return candidate.prompt(example.fields, example.key)

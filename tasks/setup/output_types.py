@@ -105,6 +105,10 @@ def _refuse_other_texts(spec: CampaignSpec) -> None:
 
 
 def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> None:
+    if model.reasoning is not None:
+        raise SpecError(
+            f"nothing is thought with output_type: {output_type}; leave it out", path=f"{place}.reasoning"
+        )
     remote = model.provider in REMOTE
     if remote and output_type == "perplexity":
         raise SpecError(

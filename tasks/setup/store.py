@@ -30,6 +30,7 @@ FINGERPRINTS = (
     "dataset_fingerprint",
     "model_fingerprints",
     "served_at",
+    "few_shot_examples",
     "history_fingerprint",
     "held_out_fingerprint",
     "judge_identity",

@@ -24,11 +24,9 @@ from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_serve
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.execution import ExecutionSpec
+from winnow.tasks.spec.prompts import FieldNames, Name, PromptSpec
 from winnow.tasks.spec.reuse import Reuse
 from winnow.tasks.spec.spec_model import SpecModel
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-"""Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
 
 
 def _scalar(value: object) -> object:
@@ -81,6 +79,23 @@ class NamedGenerateConfig(GenerateConfig):
     name: Name
 
 
+class ReasoningSpec(SpecModel):
+    """How what a model thinks is told apart from its answers, and kept beside them."""
+
+    parser: Literal["think-tags", "server"]
+    """think-tags: it stands between <think> and </think>; server: the server of provider openai tells it."""
+    strip: bool = True
+    """Take it out of the text that judges are given."""
+    begins_inside: bool = False
+    """For think-tags: a text begins within it, because the chat template or the prompt ends with <think>."""
+
+    @model_validator(mode="after")
+    def _fits_its_parser(self) -> Self:
+        if self.parser == "server" and (self.begins_inside or not self.strip):
+            raise ValueError("a server tells reasoning apart by itself; leave strip and begins_inside out")
+        return self
+
+
 class ModelSpec(SpecModel):
     """A checkpoint and the engine that runs it."""
 
@@ -102,8 +117,14 @@ class ModelSpec(SpecModel):
     """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
     a key out of it."""
     chat: bool = False
-    """Wrap each prompt as a user message with the checkpoint's chat template."""
+    """Send each prompt as the messages of a chat, through the checkpoint's chat template; a prompt that is a
+    text is the one message of a user."""
+    chat_template: str | None = Field(default=None, min_length=1)
+    """A file with a chat template in jinja2, which takes the place of the checkpoint's own."""
     chat_template_args: dict[str, JsonScalar] = {}
+    """Variables of the chat template, such as `enable_thinking`."""
+    reasoning: ReasoningSpec | None = None
+    """For models that think before they answer; None takes texts as they are."""
     lora: str | None = Field(default=None, min_length=1)
     """Folder of a LoRA adapter that is put on the checkpoint; all adapters of one share its engine."""
     generate_config: GenerateConfig = GenerateConfig()
@@ -115,12 +136,23 @@ class ModelSpec(SpecModel):
             raise ValueError("is for provider: openai; leave it out, or choose that provider")
         return value
 
+    @field_validator("chat_template", "chat_template_args")
+    @classmethod
+    def _is_for_chats(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of either field
+        if value and not info.data.get("chat"):
+            raise ValueError("is for models that chat; set chat: true, or leave it out")
+        return value
 
-class PromptSpec(SpecModel):
-    """A jinja2 template over the fields of an example."""
-
-    name: Name
-    template: str = Field(min_length=1)
+    @field_validator("reasoning")
+    @classmethod
+    def _has_who_tells_it(cls, value: ReasoningSpec | None, info: ValidationInfo) -> ReasoningSpec | None:
+        if value is None or value.parser != "server":
+            return value
+        if info.data.get("provider") not in REMOTE or not info.data.get("chat"):
+            raise ValueError(
+                "parser: server is for provider: openai with chat: true; use parser: think-tags elsewhere"
+            )
+        return value
 
 
 class GuardrailSpec(SpecModel):
@@ -128,14 +160,6 @@ class GuardrailSpec(SpecModel):
 
     name: Name
     template: str = Field(min_length=1)
-
-
-class FieldNames(SpecModel):
-    """Which columns of the dataset play which role."""
-
-    id: str | None = None
-    input: str = "input"
-    target: str | None = "target"
 
 
 class DatasetSpec(SpecModel):
@@ -306,8 +330,8 @@ class CampaignSpec(SpecModel):
     choices: ChoicesSpec | None = None
     """For multiple-choice."""
     target_delimiter: str | None = None
-    """For multiple-choice: what stands between prompt and choice; None is a space, and nothing after a chat
-    template."""
+    """For multiple-choice: what stands between prompt and choice; None is a space, and nothing where a chat
+    template ends the prompt."""
     judge: JudgeSpec
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()

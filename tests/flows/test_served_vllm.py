@@ -13,6 +13,7 @@ from test_vllm_campaign import started, wait_for_decisions
 from tiny_models import save_tiny_llama
 from vllm_server import vllm_server
 
+from winnow.tasks.engines.chat.messages import Message, as_stored
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.transformers.engine import TransformersEngine
@@ -23,6 +24,7 @@ CONTEXT = 64
 CHAT_TEMPLATE = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}>"
 SERVED = "tiny"
 PROMPTS = ("1+1=", "what?", "7" * 60, "{{ x }}", "A")
+SHORT = Sampling(max_tokens=8)
 CHOICES = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
 
 
@@ -146,6 +148,25 @@ def test_a_seed_reproduces_its_text_at_a_server(server, engines):
     )
     first, again, other = facts(answers)
     assert first == again != other
+
+
+def test_messages_are_one_text_to_vllm_wherever_it_runs(server, engines, weights):
+    turns = (
+        Message("system", "Add."),
+        Message("user", "1+1"),
+        Message("assistant", "2"),
+        Message("user", "2+2"),
+    )
+    chats = [turns, (*turns, Message("assistant", "It is"))]
+    asked = [Request(prompt=as_stored(each), messages=each, sampling=SHORT, seed=0) for each in chats]
+    asked.append(replace(asked[0], sampling=Sampling(choices=CHOICES)))
+    whole = "<system>Add.<user>1+1<assistant>2<user>2+2>"
+    texts = [whole, f"{whole[:-1]}<assistant>It is"]
+    literally = [Request(prompt=each, sampling=SHORT, seed=0) for each in texts]
+    literally.append(replace(literally[0], sampling=Sampling(choices=CHOICES)))
+    expected = facts(engines.generate(served(server), literally))
+    assert facts(engines.generate(served(server, chat=True), asked)) == expected
+    assert facts(engines.generate(own(weights, chat=True), asked)) == expected
 
 
 def campaign(folder, server):

@@ -27,14 +27,31 @@ BASE = {
             "model": "small",
             "generate_config": {"max_tokens": 12},
         },
-        {"name": "far", "provider": "openai", "model": "m", "model_base_url": "http://127.0.0.1:9/v1"},
+        {
+            "name": "far",
+            "provider": "openai",
+            "model": "m",
+            "model_base_url": "http://127.0.0.1:9/v1",
+            "chat": True,
+            "chat_template_args": {"enable_thinking": True},
+            "reasoning": {"parser": "think-tags", "begins_inside": True},
+        },
     ],
     "prompts": [
         {"name": "plain", "template": "{{ input }}="},
         {"name": "asked", "template": "Q {{ input }}:"},
+        {
+            "name": "chat",
+            "messages": [
+                {"role": "system", "content": "Go on."},
+                {"role": "user", "content": "{{ input }}"},
+                {"role": "assistant", "content": "So"},
+            ],
+            "few_shot": {"n": 2, "path": "data.jsonl", "as_multiturn": True, "answer": "{{ target }}"},
+        },
     ],
     "generate_configs": [{"name": "greedy"}, {"name": "warm", "temperature": 1.0}],
-    "exclude": [{"model": "small", "prompt": "asked"}],
+    "exclude": [{"model": "small", "prompt": "asked"}, {"model": "small", "prompt": "chat"}],
     "dataset": {
         "path": "data.jsonl",
         "fields": {"id": "id", "input": "input", "target": "target"},

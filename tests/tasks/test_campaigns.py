@@ -130,10 +130,10 @@ def test_a_reopened_campaign_is_the_one_that_was_opened(database, opened, campai
     )
     assert again.dataset.name == first.dataset.name
     made_again = [
-        (each.name, each.fingerprint, each.template.source, each.sampling) for each in again.candidates
+        (each.name, each.fingerprint, each.prompt_record, each.sampling) for each in again.candidates
     ]
     assert made_again == [
-        (each.name, each.fingerprint, each.template.source, each.sampling) for each in first.candidates
+        (each.name, each.fingerprint, each.prompt_record, each.sampling) for each in first.candidates
     ]
     assert (again.grid, again.spec.storage) == (48, STORAGE)
 

@@ -3,17 +3,23 @@
 import pytest
 
 from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.protocol import Sampling
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.spec.yaml_file import load_spec
 
-FIELDS = ("id", "input")
+DATASET = Dataset(
+    name="letters",
+    path="letters.jsonl",
+    examples=(Example(key="e0", fields={"id": "e0", "input": "0 plus"}, targets=("a",)),),
+    fingerprint="0" * 64,
+)
 
 
 @pytest.fixture
 def candidates(campaign_file):
     def build(replace="", by="", *, add="", overrides=()):
-        return build_candidates(load_spec(campaign_file(replace, by, add=add), overrides), FIELDS)
+        return build_candidates(load_spec(campaign_file(replace, by, add=add), overrides), DATASET)
 
     return build
 

@@ -16,6 +16,8 @@ from winnow.tasks.candidates.cache_keys import (
     request_seed,
     sha256,
 )
+from winnow.tasks.engines.chat.messages import Message, as_stored
+from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 
 BASE = {
@@ -26,6 +28,8 @@ BASE = {
     "model_args": {"max_model_len": 128},
     "chat": False,
     "chat_template_args": {"enable_thinking": False},
+    "chat_template": None,
+    "reasoning": None,
     "lora": None,
     "model_base_url": None,
     "api_key": None,
@@ -48,8 +52,12 @@ DETERMINES = {
     "model_args": st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()),
     "chat": st.booleans(),
     "chat_template_args": st.dictionaries(st.text(), st.booleans()),
+    "reasoning": st.builds(
+        Reasoning, st.sampled_from(["think-tags", "server"]), st.booleans(), st.booleans()
+    ),
     "fingerprint": st.text("0123456789abcdef", min_size=64, max_size=64),
-    "prompt": st.text(),
+    "prompt": st.text()
+    | st.lists(st.builds(Message, st.sampled_from(["system", "user"]), st.text()), min_size=1).map(tuple),
     "temperature": st.floats(0, 10),
     "top_p": st.floats(0, 1, exclude_min=True),
     "top_k": st.integers(0, 100),
@@ -63,6 +71,7 @@ DOES_NOT = {
     "name": "other",
     "model": "elsewhere/small",
     "revision": "main",
+    "chat_template": "{{ messages }}",
     "lora": "elsewhere/adapter",
     "model_base_url": "http://elsewhere/v1",
     "api_key": "OTHER_KEY",
@@ -88,6 +97,20 @@ def test_whatever_determines_a_text_changes_its_key(field, data):
 def test_what_does_not_determine_a_text_leaves_its_key(field):
     """The fingerprint stands for the weights, wherever the folder lies and whatever people call it."""
     assert key_of(BASE | {field: DOES_NOT[field]}) == key_of(BASE)
+
+
+def test_messages_are_another_prompt_than_the_text_that_they_are_stored_as():
+    messages = (Message("system", "Be brief."), Message("user", "1+1="))
+    assert key_of(BASE | {"prompt": messages}) != key_of(BASE | {"prompt": as_stored(messages)})
+
+
+def test_a_chat_template_that_is_named_is_part_of_what_the_weights_are(tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    own = ModelRef(name="m", provider="vllm", model=str(folder), chat=True)
+    found = {fingerprint_model(replace(own, chat_template=each)) for each in (None, "{{ a }}", "{{ b }}")}
+    assert len(found) == 3
 
 
 def test_every_field_of_a_model_and_of_its_sampling_is_on_one_of_the_two_lists():

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from winnow.tasks.candidates.weighing import Asked, asked_of, compile_choices
+from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
@@ -30,6 +31,7 @@ def spec(tmp_path, monkeypatch):
     for name in ("small", "smaller"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text(json.dumps({"name": name}))
+        (tmp_path / name / "chat_template.jinja").write_text("{{ messages[0].content }}")
 
     def written(rows=ROWS, **changes):
         (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -114,6 +116,10 @@ def test_what_fits_together_is_sound(spec, changes):
         (
             {"models": [model("small"), model("served", chat=True, **SERVED)]},
             "models[1].chat: a server tells no log-likelihoods of a chat; leave chat out, or choose provider",
+        ),
+        (
+            {"models": [model("small"), model("smaller", chat=True, reasoning={"parser": "think-tags"})]},
+            "models[1].reasoning: nothing is thought with output_type: multiple-choice; leave it out",
         ),
         (
             {"judge": {"type": "acc", "extract": "x"}},
@@ -234,3 +240,11 @@ def test_a_space_stands_before_a_choice_but_after_a_chat_template(delimiter, cha
     asked = choices.asked(ref, "Q", ROWS[0], "e0")
     assert asked == Asked(prompt="Q", continuations=expected, texts=("a", "b b"))
     assert choices.variables == {"nested"}
+
+
+@pytest.mark.parametrize(("said", "expected"), [("It is", " a"), ("It is: ", "a")])
+def test_a_space_stands_before_a_choice_where_the_assistant_has_begun_to_speak(said, expected):
+    choices = compile_choices(ChoicesSpec(field="options"), None, ["options"])
+    ref = ModelRef(name="m", provider="vllm", model="m", chat=True)
+    prompt = (Message("user", "Q"), Message("assistant", said))
+    assert choices.asked(ref, prompt, ROWS[0], "e0").continuations[0] == expected

@@ -52,7 +52,7 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch, keys, variable, value)
 def test_a_server_of_ones_own_needs_no_key_and_gets_none(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-openai")
     assert model_ref(spec(model_base_url=URL), "models[0]").api_key is None
-    assert model_ref(spec(), "models[0]").api_key == "OPENAI_API_KEY"
+    assert model_ref(spec(chat=True), "models[0]").api_key == "OPENAI_API_KEY"
 
 
 SECRETS = [

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import format_key, load_spec, parse_key, read_spec_file
@@ -226,6 +227,12 @@ def named(least=1, **required):
     return st.lists(entry, min_size=least, max_size=3, unique_by=lambda each: each["name"])
 
 
+TEXT_PROMPT = {"name": NAMES, "template": st.just("{{ input }}")}
+MESSAGES = [{"role": "user", "content": "{{ input }}"}, {"role": "assistant", "content": "A:"}]
+PROMPT = st.fixed_dictionaries(
+    TEXT_PROMPT, optional={"system": st.just("Be brief.")}
+) | st.fixed_dictionaries({"name": NAMES, "messages": st.just(MESSAGES)})
+
 SPECS = st.fixed_dictionaries(
     {
         "name": NAMES,
@@ -234,9 +241,11 @@ SPECS = st.fixed_dictionaries(
             provider=st.just("transformers"),
             model=st.just("owner/name"),
             model_args=st.dictionaries(st.text(), SCALARS, max_size=2),
+            chat=st.just(True),
+            reasoning=st.none() | st.builds(dict, parser=st.just("think-tags"), begins_inside=st.booleans()),
             generate_config=st.fixed_dictionaries({}, optional=SAMPLING),
         ),
-        "prompts": named(least=2, template=st.just("{{ input }}")),
+        "prompts": st.lists(PROMPT, min_size=2, max_size=3, unique_by=lambda each: each["name"]),
         "dataset": st.just({"path": "letters.jsonl"}),
         "judge": JUDGES,
         "selector": st.fixed_dictionaries({"name": NAMES}, optional={"params": PARAMS}),
@@ -252,6 +261,14 @@ SPECS = st.fixed_dictionaries(
 )
 
 
+LETTERS = Dataset(
+    name="letters",
+    path="letters.jsonl",
+    examples=(Example(key="e0", fields={"input": "0 plus"}, targets=("a",)),),
+    fingerprint="0" * 64,
+)
+
+
 @given(SPECS)
 def test_a_spec_survives_being_stored(values):
     spec = CampaignSpec.model_validate(values)
@@ -263,7 +280,7 @@ def test_a_spec_survives_being_stored(values):
 
 def sampled(spec):
     """How each candidate samples: what a setting left out means must survive too."""
-    return [(each.name, each.sampling) for each in build_candidates(spec, ["input"])]
+    return [(each.name, each.sampling) for each in build_candidates(spec, LETTERS)]
 
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

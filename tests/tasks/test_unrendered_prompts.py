@@ -88,6 +88,6 @@ def test_one_that_takes_too_long_is_one_of_them(tmp_path, database, monkeypatch)
 
     path = write_campaign(tmp_path, "letters")
     with begun(database, path) as campaign:
-        monkeypatch.setattr("winnow.tasks.candidates.candidates.render", slow)
+        monkeypatch.setattr("winnow.tasks.candidates.prompts.render", slow)
         run_round(campaign)
     assert {row[1] for row in rows(database, UNSCORED)} == {"e3"}

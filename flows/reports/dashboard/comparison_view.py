@@ -80,6 +80,9 @@ def _example(row: Row) -> None:
         show_passage("as stored", text, len(text), key="example")
 
 
+PASSAGES = {"prompt": "prompt of", "reasoning": "reasoning of", "text": "answer of"}
+
+
 def _answers(row: Row) -> None:
     ends = ("", "_b") if row["candidate_b"] else ("",)
     for end, column in zip(ends, st.columns(len(ends)), strict=True):
@@ -87,9 +90,10 @@ def _answers(row: Row) -> None:
             if row[f"text{end}"] is None:
                 show_soft(f"{row[f'candidate{end}']}: no answer was made", key=f"none{end}")
                 continue
-            for name in ("prompt", "text"):
-                label = "prompt of" if name == "prompt" else "answer of"
+            for name, label in PASSAGES.items():
                 key = f"{name}{end}"
+                if row[key] is None:  # most models tell no reasoning
+                    continue
                 show_passage(f"{label} {row[f'candidate{end}']}", row[key], row[f"{key}_length"], key=key)
             show_soft(_made(row, end), key=f"made{end}")
 

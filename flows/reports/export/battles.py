@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from winnow.storage.queries.exports import judged_duels
+from winnow.tasks.engines.chat.messages import Message, from_stored
 from winnow.tasks.queries.columns import Kind
 
 Row = Mapping[str, Any]
@@ -70,5 +71,6 @@ def _winner(outcome: float) -> str:
 
 
 def _conversation(prompt: str | None, text: str | None) -> list[dict[str, str]]:
-    said = (("user", prompt), ("assistant", text))
-    return [{"content": content, "role": role} for role, content in said if content is not None]
+    asked = () if prompt is None else from_stored(prompt)
+    said = () if text is None else (Message("assistant", text),)
+    return [{"content": content, "role": role} for role, content in (*asked, *said)]

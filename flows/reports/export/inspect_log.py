@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.engines.chat.messages import as_dicts, from_stored
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -85,7 +86,7 @@ def sample(row: Row, model: str, log: str) -> Json:
         "id": row["example"],
         "epoch": 1,
         "uuid": own_id,
-        "input": row["prompt"] or "",
+        "input": _input(messages if output["choices"] == [] else messages[:-1]),
         "target": _target(row["targets"] or row["label"] or []),
         "messages": messages,
         "output": output,
@@ -139,11 +140,28 @@ def _score(row: Row) -> Json:
 
 def _messages(row: Row, sample_id: str, model: str) -> list[Json]:
     """The prompt and the answer, as far as there are any."""
-    asked = {"role": "user", "content": row["prompt"]}
-    said = {"role": "assistant", "content": row["text"], "model": model}
+    asked: list[Json] = [] if row["prompt"] is None else [*as_dicts(from_stored(row["prompt"]))]
+    said: list[Json] = (
+        [] if row["text"] is None else [{"role": "assistant", "content": _said(row), "model": model}]
+    )
     return [
-        {"id": _id(sample_id, each["role"]), **each} for each in (asked, said) if each["content"] is not None
+        {"id": _id(sample_id, str(number), each["role"]), **each}
+        for number, each in enumerate([*asked, *said])
     ]
+
+
+def _input(asked: Sequence[Json]) -> str | list[Json]:
+    """What was asked: a text, or the messages of a chat."""
+    if [each["role"] for each in asked] == ["user"]:
+        return str(asked[0]["content"])
+    return list(asked) or ""
+
+
+def _said(row: Row) -> str | list[Json]:
+    """The answer, with what the model thought before it where that is known."""
+    if row["reasoning"] is None:
+        return str(row["text"])
+    return [{"type": "reasoning", "reasoning": row["reasoning"]}, {"type": "text", "text": row["text"]}]
 
 
 def _output(row: Row, model: str, messages: Sequence[Json]) -> Json:

@@ -27,8 +27,10 @@ def comparisons(
                 Comparison.judge,
                 PROMPT_A.text.label("prompt"),
                 TEXT_A.text,
+                TEXT_A.reasoning,
                 PROMPT_B.text.label("prompt_b"),
                 TEXT_B.text.label("text_b"),
+                TEXT_B.reasoning.label("reasoning_b"),
                 (TEXT_A.finish_reason == "length").label("truncated"),
                 (TEXT_B.finish_reason == "length").label("truncated_b"),
             )

@@ -102,7 +102,11 @@ def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers 
     if not made or failures & OUT_OF_REACH:
         return None
     return _Answers(
-        texts=[storable(each.text) if isinstance(each, Completion) else None for each in answers],
+        # A model that thinks may not have answered yet where a canary's text ends.
+        texts=[
+            storable(f"{each.reasoning or ''}{each.text}") if isinstance(each, Completion) else None
+            for each in answers
+        ],
         input_tokens=sum(each.input_tokens for each in made),
         output_tokens=sum(each.output_tokens for each in made),
     )

@@ -8,6 +8,7 @@ prompt's end goes to the continuation first: most tokenizers put a space into th
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from winnow.tasks.engines.chat.messages import Prompt, words_of
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
 from winnow.tasks.engines.protocol import GenerationFailure
@@ -48,10 +49,10 @@ class ContinuationEncoder:
         self._first = first if isinstance(first, int) else None
         self._spelled = "" if chat or self._first is None else str(tokenizer.decode([self._first]))
 
-    def __call__(self, prompt: str, continuation: str) -> list[Continued] | GenerationFailure:
+    def __call__(self, prompt: Prompt, continuation: str) -> list[Continued] | GenerationFailure:
         """Both as tokens, at least one of each, in pieces of fewer than the context window holds."""
         try:
-            f"{prompt}{continuation}".encode()
+            f"{words_of(prompt)}{continuation}".encode()
             text, continuation = without_end_spaces(self._prompts.text_of(prompt), continuation)
             before = self._ids_of(text) if text else []
             both = self._ids_of(text + continuation) if text else self._plain(continuation)

@@ -70,7 +70,7 @@ class Likelihoods:
     def _encoded(self, request: Request) -> list[list[Continued]] | GenerationFailure:
         found: list[list[Continued]] = []
         for continuation in request.continuations:
-            each = self._encode(request.prompt, continuation)
+            each = self._encode(request.asked, continuation)
             if isinstance(each, GenerationFailure):
                 return each
             found.append(each)

@@ -34,6 +34,15 @@ class Message(_Part):
 
     content: str | None = None
     refusal: str | None = None
+    reasoning: Any = None
+    """What the model thought, if it is a text; servers have both names for it, and other forms."""
+    reasoning_content: Any = None
+
+    @property
+    def thought(self) -> str | None:
+        """The reasoning as a text; None where the server tells none."""
+        told = (each for each in (self.reasoning, self.reasoning_content) if isinstance(each, str))
+        return next(told, None)
 
 
 class TokenLogprob(_Part):
@@ -175,4 +184,5 @@ def answer_of(generated: Generated, server: Server, seconds: float) -> Answer:
         input_tokens=generated.usage.prompt_tokens,
         output_tokens=generated.usage.completion_tokens,
         seconds=seconds,
+        reasoning=choice.message.thought if choice.message else None,
     )

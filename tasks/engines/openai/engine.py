@@ -13,7 +13,13 @@ from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in
 from winnow.tasks.engines.errors import EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
 from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, Server
-from winnow.tasks.engines.openai.requests import RESERVED, answer_bytes, generation_body, generation_path
+from winnow.tasks.engines.openai.requests import (
+    RESERVED,
+    answer_bytes,
+    generation_body,
+    generation_path,
+    why_unsendable,
+)
 from winnow.tasks.engines.openai.server_calls import ServerCalls, answers_of
 from winnow.tasks.engines.openai.server_info import ServerInfo, greet
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
@@ -80,7 +86,7 @@ class OpenaiEngine:
         choosing: dict[int, Request] = {}
         weighing: dict[int, Request] = {}
         for i, request in enumerate(requests):
-            if failure := self._unsendable(request.prompt):
+            if failure := why_unsendable(self._model, request.asked, is_vllm=greeting.vllm is not None):
                 answers[i] = failure
             elif request.continuations:
                 weighing[i] = request
@@ -92,7 +98,9 @@ class OpenaiEngine:
             answers.update(zip(weighing, self._weigh(list(weighing.values())), strict=True))
         except NotThere as error:
             listed = self._server.shown(", ".join(greeting.listed)) or "no models"
-            raise EngineLoadFailed(self._model.name, f"{error.why}; it lists {listed}") from error
+            may_chat = not self._model.chat and self._model.model in greeting.listed
+            remedy = ", so that it may only chat: set chat: true" if may_chat else ""
+            raise EngineLoadFailed(self._model.name, f"{error.why}; it lists {listed}{remedy}") from error
         return [answers[i] for i in range(len(requests))]
 
     def close(self) -> None:
@@ -115,15 +123,6 @@ class OpenaiEngine:
             self._deadline = _from_now(self._settings.load_timeout)
             [self._greeting] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
         return self._greeting
-
-    def _unsendable(self, prompt: str) -> GenerationFailure | None:
-        if not prompt and not self._model.chat:
-            return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
-        try:
-            prompt.encode()
-        except UnicodeEncodeError as error:
-            return GenerationFailure(reason="bad_prompt", detail=f"it is no Unicode: {error}")
-        return None
 
     def _write(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
         started = time.perf_counter()

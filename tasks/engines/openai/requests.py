@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
 from winnow.tasks.engines.choices.escape_special_tokens import without_turns
 from winnow.tasks.engines.openai.answer_sizes import bytes_for
-from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
 """Keys of a body that `model_args` may not set."""
@@ -15,6 +16,9 @@ TOKEN_KEYS = ("max_tokens", "max_completion_tokens")
 
 DEFAULT_TOKENS = 2**17
 """What a body without either of them may be answered with."""
+
+CONTINUED = {"add_generation_prompt": False, "continue_final_message": True}
+"""What vLLM's server wants in order to go on from what the assistant already says."""
 
 PLAIN_VLLM = {"min_p": 0.0, "repetition_penalty": 1.0}
 """What vLLM would otherwise take from the checkpoint's generation_config."""
@@ -40,7 +44,7 @@ def generation_body(
     limit = sampling.max_tokens if max_model_len is None else min(sampling.max_tokens, max_model_len - 1)
     body = {
         "model": model.model,
-        **prompt_fields(model, request.prompt),
+        **prompt_fields(model, request.asked),
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "max_tokens": limit,
@@ -60,14 +64,42 @@ def answer_bytes(body: Mapping[str, Any]) -> int:
     return bytes_for(max(allowed, default=DEFAULT_TOKENS))
 
 
-def prompt_fields(model: ModelRef, prompt: str) -> dict[str, Any]:
-    """The prompt as a text, or as the one message of a chat, in which it cannot end its own turn."""
+def prompt_fields(model: ModelRef, prompt: Prompt) -> dict[str, Any]:
+    """The prompt as a text, or as the messages of a chat, none of which can end its own turn."""
     if not model.chat:
         return {"prompt": prompt}
-    fields: dict[str, Any] = {"messages": [{"role": "user", "content": without_turns(prompt)}]}
+    messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
+    sent = [Message(each.role, without_turns(each.content)) for each in messages]
+    fields: dict[str, Any] = {"messages": as_dicts(sent)}
+    if is_continued(prompt):
+        fields |= CONTINUED
+    if model.chat_template is not None:
+        fields["chat_template"] = model.chat_template
     if model.chat_template_args:
         fields["chat_template_kwargs"] = dict(model.chat_template_args)
     return fields
+
+
+def why_unsendable(model: ModelRef, prompt: Prompt, *, is_vllm: bool) -> GenerationFailure | None:
+    """Why a prompt cannot be sent to a server; None where it can."""
+    if not model.chat and not isinstance(prompt, str):
+        return GenerationFailure(
+            reason="bad_prompt", detail="messages are for models that chat; set chat: true"
+        )
+    if not prompt and not model.chat:
+        return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
+    try:
+        words_of(prompt).encode()
+    except UnicodeEncodeError as error:
+        return GenerationFailure(reason="bad_prompt", detail=f"it is no Unicode: {error}")
+    if is_continued(prompt) and not (is_vllm or CONTINUED.keys() & model.model_args.keys()):
+        return GenerationFailure(
+            reason="refused",
+            detail="only of vLLM's server is it known that it goes on from what the assistant says; end "
+            "messages with the user, or put what this server wants for it into model_args, "
+            "such as continue_final_message: true",
+        )
+    return None
 
 
 def _seed(request: Request) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.openai.answer_sizes import MIB
@@ -53,7 +54,7 @@ class TokenChoices:
         unknown = {each: None for request in requests for each in request.sampling.choices}
         texts = [each for each in unknown if each not in self._choices]
         self._choices.update(zip(texts, self._ask_all(self._ids_of_choice, texts), strict=True))
-        prompts = self._ask_all(self._ids_of_prompt, [request.prompt for request in requests])
+        prompts = self._ask_all(self._ids_of_prompt, [request.asked for request in requests])
         ids = {i: found for i, found in enumerate(prompts) if not isinstance(found, GenerationFailure)}
         chosen = self._chooser.answer(list(ids.values()), [requests[i] for i in ids])
         refused = {i: found for i, found in enumerate(prompts) if isinstance(found, GenerationFailure)}
@@ -77,7 +78,7 @@ class TokenChoices:
             for token, name in zip(found.tokens, names, strict=False)
         ]
 
-    async def _ids_of_prompt(self, prompt: str) -> list[int] | GenerationFailure:
+    async def _ids_of_prompt(self, prompt: Prompt) -> list[int] | GenerationFailure:
         found = await self._tokens(prompt_fields(self._model, prompt))
         return found if isinstance(found, GenerationFailure) else found.tokens
 

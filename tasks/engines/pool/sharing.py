@@ -13,7 +13,8 @@ WIDTH_ARGS = ("tensor_parallel_size", "pipeline_parallel_size")
 def engine_key(model: ModelRef) -> str:
     """All of a reference that decides what an engine loads, in one spelling; adapters share an engine."""
     parts = (model.provider, model.model, model.revision, model.chat, model.model_base_url, model.api_key)
-    return json.dumps([*parts, dict(model.model_args), dict(model.chat_template_args)], sort_keys=True)
+    args = (dict(model.model_args), dict(model.chat_template_args), model.chat_template)
+    return json.dumps([*parts, *args], sort_keys=True)
 
 
 def adapters_for(model: ModelRef, models: Sequence[ModelRef]) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ class TransformersEngine:
         for i, request in enumerate(requests):
             if request.continuations:
                 continue
-            ids = self._encode(request.prompt)
+            ids = self._encode(request.asked)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
             else:

@@ -187,7 +187,8 @@ def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
 def _fields(model: ModelRef) -> dict[str, Any]:
     fields = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     mappings = {name: dict(fields[name]) for name in ("model_args", "chat_template_args")}
-    return {**fields, **mappings}  # any kind of mapping becomes one that JSON can write
+    # Any kind of mapping becomes one that JSON can write; reasoning is told apart on our side.
+    return {**fields, **mappings, "reasoning": None}
 
 
 def _request_fields(request: Request) -> dict[str, Any]:
@@ -198,6 +199,7 @@ def _request_fields(request: Request) -> dict[str, Any]:
         "sampling": sampling,
         "adapter": request.adapter,
         "continuations": list(request.continuations),
+        "messages": request.messages,
     }
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from winnow.tasks.engines.adapters import adapter_args
+from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
@@ -115,7 +116,7 @@ class VllmModel:
         for i, request in enumerate(requests):
             if request.continuations:
                 continue
-            ids = self._encode(request.prompt)
+            ids = self._encode(request.asked)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
             else:
@@ -330,6 +331,7 @@ def _request(fields: dict[str, Any]) -> Request:
         seed=fields["seed"],
         adapter=fields["adapter"],
         continuations=tuple(fields["continuations"]),
+        messages=tuple(Message(*each) for each in fields["messages"]),
     )
 
 

@@ -11,7 +11,8 @@ from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.candidates.server_keys import SECRET
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec, Name
+from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec
+from winnow.tasks.spec.prompts import Name
 from winnow.tasks.spec.suggestions import unknown_name
 
 _PLACE = "judge.models"

@@ -30,7 +30,7 @@ class BestDuel(ResolvedCampaign):
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
         judge = create_pair_judge(spec.judge.type, **spec.judge.params)
-        candidates = build_candidates(spec, dataset.field_names)
+        candidates = build_candidates(spec, dataset)
         _refuse_shared_names(judge, candidates)
         return cls(
             spec=spec,

@@ -37,7 +37,7 @@ class BestMean(ResolvedCampaign):
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
-        candidates = build_candidates(spec, dataset.field_names)
+        candidates = build_candidates(spec, dataset)
         return cls(
             spec=spec,
             dataset=dataset,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.engines.chat.messages import words_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CertifySpec
 from winnow.tasks.spec.candidate_costs import given_costs
@@ -50,5 +51,5 @@ def _size(candidate: Candidate) -> float:
 
 
 def _prompt_length(candidate: Candidate, dataset: Dataset) -> float:
-    lengths = [len(candidate.prompt(each.fields, each.key)) for each in dataset.examples]
+    lengths = [len(words_of(candidate.prompt(each.fields, each.key))) for each in dataset.examples]
     return sum(lengths) / len(lengths)

@@ -34,7 +34,7 @@ class Certify(ResolvedCampaign):
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
         judge = create_judge(spec.judge.type, **spec.judge.params)
-        candidates = build_candidates(spec, dataset.field_names)
+        candidates = build_candidates(spec, dataset)
         certification, ordered = check_certification(spec, dataset, candidates)
         model = None if certification.autoevaluator is None else certification.autoevaluator.model
         return cls(

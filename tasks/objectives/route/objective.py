@@ -34,7 +34,7 @@ class Route(ResolvedCampaign):
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
-        candidates = build_candidates(spec, dataset.field_names)
+        candidates = build_candidates(spec, dataset)
         # Of any example: a prompt that arrives may be of no known type.
         fields = sorted({name for example in dataset.examples for name in example.fields})
         if spec.prompt_type is not None and spec.prompt_type not in fields:

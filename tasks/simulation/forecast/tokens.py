@@ -10,6 +10,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.weighing import Weighing, asked_of
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.engines.chat.messages import words_of
 from winnow.tasks.plugins.extras import missing_for
 
 SAMPLE = 50
@@ -74,7 +75,8 @@ def tokenizer_of(model: str) -> Callable[[str], int] | None:
 
 def _shown(candidate: Candidate, example: Example, weighing: Weighing | None) -> list[str]:
     asked = asked_of(candidate, weighing, example.fields, example.key)
-    return [f"{asked.prompt}{each}" for each in asked.continuations] or [asked.prompt]
+    prompt = words_of(asked.prompt)
+    return [f"{prompt}{each}" for each in asked.continuations] or [prompt]
 
 
 def _mean_tokens(shown: Sequence[Sequence[str]], counter: Callable[[str], int] | None) -> float:

@@ -62,7 +62,13 @@ def test_models_that_differ_only_in_name_share_an_engine(open_pool):
 
 @pytest.mark.parametrize(
     "change",
-    [{"revision": "v2"}, {"model_args": {"dtype": "float32"}}, {"chat": True}, {"provider": "other"}],
+    [
+        {"revision": "v2"},
+        {"model_args": {"dtype": "float32"}},
+        {"chat": True},
+        {"chat_template": "{{ messages }}"},
+        {"provider": "other"},
+    ],
 )
 def test_models_that_load_differently_do_not_share_an_engine(open_pool, change):
     factory = ScriptedFactory()

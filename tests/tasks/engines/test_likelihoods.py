@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from winnow.tasks.engines.chat.messages import Message, as_stored
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
 from winnow.tasks.engines.choices.likelihoods import Likelihoods
 from winnow.tasks.engines.errors import EngineLoadFailed
@@ -233,6 +235,16 @@ def test_a_chat_is_weighed_after_its_template(folder, engine, tmp_path):
     (answer,), (plain,) = (
         each.generate([request(prompt, "yes", "no")]) for each, prompt in ((chat, "ok?"), (engine, "<ok?>!"))
     )
+    assert answer.choice_logprobs == pytest.approx(plain.choice_logprobs, abs=1e-4)
+
+
+def test_choices_are_weighed_after_what_the_assistant_has_begun_to_say(engine, tmp_path):
+    turn = "<{{ m.role[0] }}>{{ m.content }}{% if not loop.last %}|{% endif %}"
+    template = f"{{% for m in messages %}}{turn}{{% endfor %}}"
+    chat = load(save_tiny_llama(tmp_path, seed=0, chat_template=template), chat=True)
+    messages = (Message("user", "ok?"), Message("assistant", "I say"))
+    asked = replace(request(as_stored(messages), " yes", " no"), messages=messages)
+    (answer,), (plain,) = chat.generate([asked]), engine.generate([request("<u>ok?|<a>I say", " yes", " no")])
     assert answer.choice_logprobs == pytest.approx(plain.choice_logprobs, abs=1e-4)
 
 

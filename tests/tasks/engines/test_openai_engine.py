@@ -227,7 +227,12 @@ def test_prompts_that_cannot_be_sent_are_not(serve):
         (WRONG_KEY, {}, "refuses requests without a key .*; name its key as api_key$"),
         (WRONG_KEY, {"api_key": "TEST_KEY"}, r"refuses the key in \$TEST_KEY \(401: .*; look at the key"),
         (refused(403, "no"), {}, "refuses requests without a key"),
-        (UNKNOWN_MODEL, {}, "does not know it .*look at `model` and `model_base_url`; it lists served$"),
+        (
+            UNKNOWN_MODEL,
+            {},
+            "does not know it .*look at `model` and `model_base_url`; it lists served, so that it may "
+            "only chat: set chat: true$",
+        ),
     ],
 )
 def test_a_wrong_key_or_model_fails_the_model_in_one_sentence(serve, monkeypatch, fault, fields, said):

@@ -1,0 +1,174 @@
+"""Solved examples that a model is shown before the question, drawn once for all examples of a campaign."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.candidates.template_grammar import TARGET
+from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.data.datasets import Dataset, load_dataset
+from winnow.tasks.engines.chat.messages import Message
+from winnow.tasks.errors import DatasetError, SpecError, TemplateError
+from winnow.tasks.spec.campaign import CampaignSpec, Objective
+from winnow.tasks.spec.prompts import FewShotSpec
+
+OTHER_DATA: tuple[Objective, ...] = ("certify", "route")
+"""Objectives that speak of examples beyond those they were given, or to which examples are added."""
+
+
+class Shot(NamedTuple):
+    """A solved example."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewShot:
+    """The solved examples of a prompt, and how they are shown."""
+
+    shots: tuple[Shot, ...]
+    """One more than are shown, where there is one more: it takes the place of one that is asked about."""
+    n: int
+    question: Template | None
+    """Over the fields of an example that is asked about: one that asks the same is not shown with it. None
+    where such an example lacks a field that the solved ones have."""
+    as_multiturn: bool
+    target_delimiter: str
+    delimiter: str
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The fields of an example that it uses."""
+        return frozenset() if self.question is None else self.question.variables
+
+    def shown(self, fields: Mapping[str, Any], key: str) -> list[Shot]:
+        """The solved examples beside an example that is asked about; never that example itself."""
+        asked = None if self.question is None else render(self.question, fields, key)
+        others = [each for each in self.shots if each.question != asked]
+        return others[: self.n]
+
+    def before(self, messages: Sequence[Message], fields: Mapping[str, Any], key: str) -> list[Message]:
+        """Messages with the solved examples: as turns after a system message, or as text before a question.
+
+        Raises:
+            TemplateError: If the question cannot be rendered for the example.
+        """
+        shots = self.shown(fields, key)
+        if self.as_multiturn:
+            start = int(messages[0].role == "system")
+            pairs = [(Message("user", each.question), Message("assistant", each.answer)) for each in shots]
+            return [*messages[:start], *(turn for pair in pairs for turn in pair), *messages[start:]]
+        text = "".join(
+            f"{each.question}{self.target_delimiter}{each.answer}{self.delimiter}" for each in shots
+        )
+        last = last_of_user(messages, key)
+        asked = Message("user", text + messages[last].content)
+        return [*messages[:last], asked, *messages[last + 1 :]]
+
+    def as_record(self) -> dict[str, Any]:
+        """What the database keeps: JSON values."""
+        return {
+            "shots": [list(shot) for shot in self.shots],
+            "n": self.n,
+            "question": None if self.question is None else self.question.source,
+            "as_multiturn": self.as_multiturn,
+            "target_delimiter": self.target_delimiter,
+            "delimiter": self.delimiter,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], fields: Collection[str]) -> Self:
+        """Read what `as_record` wrote."""
+        question = record["question"]
+        return cls(
+            **{
+                **record,
+                "shots": tuple(Shot(*shot) for shot in record["shots"]),
+                "question": None if question is None else compile_template(question, fields),
+            }
+        )
+
+
+def last_of_user(messages: Sequence[Message], key: str) -> int:
+    """The place of the user's last message; raises `TemplateError` where there is none."""
+    places = [place for place, each in enumerate(messages) if each.role == "user"]
+    if not places:
+        raise TemplateError(f"example {key!r}: none of the messages is the user's; give it one")
+    return places[-1]
+
+
+def draw_few_shot(spec: CampaignSpec, index: int, dataset: Dataset, path: str) -> FewShot | None:
+    """Draw and render the solved examples of a prompt; None where it has none.
+
+    Drawn are those whose keys, hashed with the seed, come first: neither the order of a file nor the version
+    of a library decides.
+
+    Args:
+        spec: The campaign.
+        index: Which of its prompts.
+        dataset: The campaign's own examples.
+        path: Where `few_shot` stands in the spec.
+
+    Raises:
+        SpecError: If there are not enough examples with targets, or they cannot be read or rendered.
+    """
+    prompt = spec.prompts[index]
+    asked = prompt.few_shot
+    if asked is None:
+        return None
+    source = _source(spec, asked, dataset, path)
+    question = compile_template(
+        asked.question or str(prompt.question),
+        source.field_names,
+        f"{path}.question" if asked.question else path,
+    )
+    return FewShot(
+        shots=tuple(_drawn(asked, source, question, path)),
+        n=asked.n,
+        question=question if question.variables <= set(dataset.field_names) else None,
+        as_multiturn=asked.as_multiturn,
+        target_delimiter=asked.target_delimiter,
+        delimiter=asked.delimiter,
+    )
+
+
+def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str) -> Dataset:
+    """What is drawn from."""
+    if asked.path is None:
+        if spec.objective in OTHER_DATA:
+            raise SpecError(
+                f"{spec.objective} speaks of more than the examples of its dataset, so that none of them can "
+                "be shown solved; name a file of others as path",
+                path=path,
+            )
+        return dataset
+    try:
+        return load_dataset(asked.path, (asked.fields or spec.dataset.fields).model_dump())
+    except DatasetError as error:
+        raise SpecError(error.message, path=path) from error
+
+
+def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -> list[Shot]:
+    """Different questions with their answers: n, and one more where there is one."""
+    is_own = asked.path is None
+    answer = compile_template(
+        asked.answer, [*source.field_names, TARGET], f"{path}.answer", shows_target=True
+    )
+    pool = [each for each in source.examples if each.targets or TARGET not in answer.variables]
+    shots: dict[str, Shot] = {}
+    for each in sorted(pool, key=lambda each: sha256([asked.seed, each.key])):
+        solved = {**each.fields, **({TARGET: each.targets[0]} if each.targets else {})}
+        shot = Shot(render(question, each.fields, each.key), render(answer, solved, each.key))
+        shots.setdefault(shot.question, shot)
+        if len(shots) > asked.n:
+            break
+    if len(shots) < asked.n + is_own:
+        reason = ", one more than are shown, since none is shown to itself" if is_own else ""
+        raise SpecError(
+            f"{source.path} has {len(shots)} different questions with a target, and {asked.n + is_own} are "
+            f"needed{reason}; lower n, or name a larger file as path",
+            path=f"{path}.n",
+        )
+    return list(shots.values())

@@ -1,0 +1,161 @@
+"""From a prompt of the spec and an example's fields to what a model is asked: a text, or messages."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self, cast, get_args
+
+from winnow.tasks.candidates.few_shot import FewShot, last_of_user
+from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.engines.chat.messages import Message, Prompt, Role
+from winnow.tasks.errors import SpecError, TemplateError
+from winnow.tasks.spec.prompts import MessageSpec, PromptSpec
+from winnow.tasks.spec.suggestions import unknown_name
+
+GUARDED = "prompt"
+"""What a guardrail's template calls the prompt that it is put around."""
+
+ROLES = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message of a prompt."""
+
+    role: Role
+    content: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTurns:
+    """The place at which the messages that an example brings along stand."""
+
+    field: str
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTemplate:
+    """A prompt that has been checked."""
+
+    turns: tuple[Turn | OwnTurns, ...]
+    is_chat: bool
+    """Whether it is for models that chat alone; else it is the text of its only turn."""
+    few_shot: FewShot | None = None
+    """What is shown before it."""
+
+    @classmethod
+    def compile(
+        cls,
+        spec: PromptSpec,
+        fields: Collection[str],
+        path: str | None = None,
+        few_shot: FewShot | None = None,
+    ) -> Self:
+        """Check and compile a prompt.
+
+        Args:
+            spec: As in the file.
+            fields: What a template may show of an example.
+            path: Where it stands in the spec, such as "prompts[0]".
+            few_shot: Its solved examples, where it has any.
+
+        Raises:
+            TemplateError: If one of its templates is refused.
+            SpecError: If it names a field that examples lack.
+        """
+        where = "" if path is None else f"{path}."
+        if spec.messages is not None:
+            places = [f"{where}messages[{number}]" for number in range(len(spec.messages))]
+            turns = [_turn(each, fields, place) for each, place in zip(spec.messages, places, strict=True)]
+            return cls(turns=tuple(turns), is_chat=True, few_shot=few_shot)
+        named: list[tuple[Role, str, str | None]] = [
+            ("system", "system", spec.system),
+            ("user", "template", spec.template),
+        ]
+        texts = [(role, key, source) for role, key, source in named if source is not None]
+        return cls(
+            turns=tuple(
+                Turn(role=role, content=compile_template(source, fields, f"{where}{key}"))
+                for role, key, source in texts
+            ),
+            is_chat=spec.system is not None or (few_shot is not None and few_shot.as_multiturn),
+            few_shot=few_shot,
+        )
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], fields: Collection[str]) -> Self:
+        """Read what `as_record` wrote; raises like `compile`, and `ValueError` if it is none of Winnow's."""
+        prompt = dict(record)
+        shots = prompt.pop("few_shot", None)
+        few_shot = None if shots is None else FewShot.from_record(shots, fields)
+        return cls.compile(PromptSpec.model_validate(prompt), fields, few_shot=few_shot)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The fields it uses; all of them must be given."""
+        shown = frozenset[str]() if self.few_shot is None else self.few_shot.variables
+        used = [{each.field} if isinstance(each, OwnTurns) else each.content.variables for each in self.turns]
+        return shown.union(*used)
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether the model goes on from what the assistant already says."""
+        last = self.turns[-1]
+        return isinstance(last, Turn) and last.role == "assistant"
+
+    def render(self, fields: Mapping[str, Any], key: str, guardrail: Template | None = None) -> Prompt:
+        """What a model is asked about one example.
+
+        Args:
+            fields: The example's.
+            key: The example's, for errors.
+            guardrail: What is put around the prompt; of a chat, around the last message of the user.
+
+        Raises:
+            TemplateError: If it cannot be rendered.
+        """
+        messages = [each for turn in self.turns for each in _rendered(turn, fields, key)]
+        if self.few_shot is not None:
+            messages = self.few_shot.before(messages, fields, key)
+        last = last_of_user(messages, key)
+        if guardrail is not None:
+            messages[last] = Message("user", render(guardrail, {GUARDED: messages[last].content}, key))
+        if isinstance(self.turns[-1], OwnTurns) and messages[-1].role == "assistant":
+            raise TemplateError(
+                f"example {key!r}: its turns end with the assistant's, which leaves nothing to answer; end "
+                "them with the user's",
+                self.turns[-1].path,
+            )
+        return tuple(messages) if self.is_chat else messages[0].content
+
+
+def as_record(spec: PromptSpec, few_shot: FewShot | None) -> dict[str, Any]:
+    """What the database keeps of a prompt: with the solved examples themselves, however they were drawn."""
+    record = spec.model_dump(mode="json", exclude_none=True, exclude={"few_shot"})
+    return record if few_shot is None else {**record, "few_shot": few_shot.as_record()}
+
+
+def _turn(spec: MessageSpec, fields: Collection[str], place: str) -> Turn | OwnTurns:
+    if spec.turns is not None:
+        if spec.turns not in fields:
+            raise SpecError(unknown_name("field", spec.turns, fields), path=f"{place}.turns")
+        return OwnTurns(field=spec.turns, path=f"{place}.turns")
+    assert spec.role is not None
+    assert spec.content is not None
+    return Turn(role=spec.role, content=compile_template(spec.content, fields, f"{place}.content"))
+
+
+def _rendered(turn: Turn | OwnTurns, fields: Mapping[str, Any], key: str) -> Iterator[Message]:
+    if isinstance(turn, Turn):
+        yield Message(turn.role, render(turn.content, fields, key))
+        return
+    given = fields[turn.field]
+    for each in given if isinstance(given, list) else [given]:
+        role, content = (each.get("role"), each.get("content")) if isinstance(each, dict) else (None, None)
+        if role not in ROLES or not isinstance(content, str):
+            raise TemplateError(
+                f"example {key!r}: the field {turn.field!r} is no list of messages; each must be a role "
+                f"({', '.join(ROLES)}) and a content that is text",
+                turn.path,
+            )
+        yield Message(cast("Role", role), content)

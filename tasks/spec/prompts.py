@@ -1,0 +1,105 @@
+"""What a model is asked: a text, or the messages of a chat, with solved examples before the question."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from winnow.tasks.spec.spec_model import SpecModel
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+"""Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
+
+
+class FieldNames(SpecModel):
+    """Which columns of the dataset play which role."""
+
+    id: str | None = None
+    input: str = "input"
+    target: str | None = "target"
+
+
+class MessageSpec(SpecModel):
+    """One message of a chat, or the place at which the messages that an example brings along stand."""
+
+    role: Literal["system", "user", "assistant"] | None = None
+    content: str | None = None
+    """A jinja2 template over the fields of an example."""
+    turns: str | None = Field(default=None, min_length=1)
+    """In the place of role and content: the field of an example that holds a list of {role, content}, which
+    stand here as they are."""
+
+    @model_validator(mode="after")
+    def _is_one_of_the_two(self) -> Self:
+        if self.turns is None and None in (self.role, self.content):
+            raise ValueError("a message has a role and a content, or turns in their place")
+        if self.turns is not None and (self.role, self.content) != (None, None):
+            raise ValueError("turns bring their roles and contents along; leave role and content out")
+        return self
+
+
+class FewShotSpec(SpecModel):
+    """Solved examples that a model is shown before the question."""
+
+    n: int = Field(ge=1, le=1000)
+    path: str | None = Field(default=None, min_length=1)
+    """The file that they are drawn from; None is the campaign's own dataset, of which an example is never
+    shown when it is asked about."""
+    fields: FieldNames | None = None
+    """Which columns of that file play which role; None is as in `dataset.fields`."""
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    """Draws them, once for all examples."""
+    as_multiturn: bool = False
+    """For models that chat: show each as a turn of the user and one of the assistant, not as text."""
+    question: str | None = Field(default=None, min_length=1)
+    """A jinja2 template over the fields of a solved example; None is that of the prompt."""
+    answer: str = Field(default="{{ target }}", min_length=1)
+    """The same of its answer, which `target` is the first accepted one of."""
+    target_delimiter: str = " "
+    """Between question and answer, where they are text."""
+    delimiter: str = "\n\n"
+    """After each, where they are text."""
+
+    @model_validator(mode="after")
+    def _names_fields_of_its_file(self) -> Self:
+        if self.fields is not None and self.path is None:
+            raise ValueError("fields are those of path; leave them out, or name a file of solved examples")
+        return self
+
+
+class PromptSpec(SpecModel):
+    """What is asked about an example; every text in it is a jinja2 template over the example's fields."""
+
+    name: Name
+    template: str | None = Field(default=None, min_length=1)
+    """The whole prompt; of a model that chats, the user's message."""
+    system: str | None = Field(default=None, min_length=1)
+    """For models that chat: the system message that stands before `template`."""
+    messages: list[MessageSpec] | None = Field(default=None, min_length=1)
+    """For models that chat: the whole chat, in the place of `template` and `system`. Where the assistant has
+    the last word, the model goes on from there."""
+    few_shot: FewShotSpec | None = None
+    """Solved examples that stand before what is asked."""
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Self:
+        if (self.template is None) == (self.messages is None):
+            raise ValueError("give one of template (a text) and messages (a chat)")
+        if self.messages is None:
+            return self
+        if self.system is not None:
+            raise ValueError("system stands beside template; with messages, write it as the first of them")
+        roles = [message.role for message in self.messages]
+        if "system" in roles[1:]:
+            raise ValueError("a system message can only be the first of messages; move it there")
+        if not {"user", None} & set(roles):
+            raise ValueError("messages ask nothing without one of role user; add one, or turns that hold one")
+        if self.few_shot is not None and self.few_shot.question is None and self.question is None:
+            raise ValueError("the user's last message is an example's own; write few_shot.question")
+        return self
+
+    @property
+    def question(self) -> str | None:
+        """What the user says last, as a template; None where an example brings it along."""
+        if self.messages is None:
+            return self.template
+        return next((each.content for each in reversed(self.messages) if each.role in ("user", None)), None)
