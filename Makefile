@@ -88,8 +88,8 @@ bench-errors: install ## How often proven answers are wrong, in adversarial worl
 bench-storage: install ## Measure ten million comparisons in SQLite and PostgreSQL: make bench-storage COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.storage --out $(BENCH_OUT) --comparisons $(COMPARISONS)
 
-bench-loads: install ## Count loads with more models than places, planned and in the naive order.
-	@$(BIN)/python -m tests.benchmarks.loads --out $(BENCH_OUT)
+bench-loads: install ## Count loads with more models than places, planned and naive, and time them with vLLM imported once or by each.
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.loads --out $(BENCH_OUT)
 
 bench-harness: install ## Time to the winner beside lm-eval: make bench-harness LM_EVAL=python.
 	@test -n "$(LM_EVAL)" || { echo "name an interpreter that has lm-eval (tests/benchmarks/harness.py says how): make bench-harness LM_EVAL=path"; exit 2; }

@@ -5,6 +5,8 @@ import datetime as dt
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, String, Text
 from sqlalchemy.types import TypeDecorator
 
+from winnow.storage.text import storable
+
 
 class UtcDateTime(TypeDecorator[dt.datetime]):
     """An aware datetime, kept in UTC; SQLite drops time zones, so it is given and read back there as UTC."""
@@ -42,15 +44,6 @@ class AnyText(TypeDecorator[str]):
         """Replace what cannot be stored."""
         return None if value is None else storable(value)
 
-
-def storable(text: str) -> str:
-    """The text as every database can hold it."""
-    if text.isascii():
-        return text if "\0" not in text else text.replace("\0", REPLACEMENT)
-    return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode("utf-8")
-
-
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 NAME = String(255).with_variant(Text(), "postgresql")
 """What users call something. SQLite holds names to no length, so PostgreSQL does not either."""

@@ -141,6 +141,17 @@ def _own_configuration(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def vllm_imports(tmp_path_factory):
+    """One process that imports vLLM for all engines of the session."""
+    from winnow.tasks.engines.subprocess.fork_server import forking
+    from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+
+    log = tmp_path_factory.mktemp("imports") / "server.log"
+    with forking(WORKER, log=log, environment=WORKER_ENVIRONMENT, at_once=True):
+        yield
+
+
+@pytest.fixture(scope="session")
 def postgresql():
     """One PostgreSQL server for all tests of the session."""
     from postgres_server import postgres_server

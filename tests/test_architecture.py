@@ -170,6 +170,27 @@ def test_no_code_lives_outside_the_known_folders():
     assert folders == {*MAY_IMPORT, "examples", "tests"}
 
 
+LIGHT = {
+    "winnow.flows.cli": {"sqlalchemy", "numpy", "pydantic", "yaml", "jinja2", "httpx", "prefect", "torch"},
+    "winnow.flows.cli.results.status, winnow.flows.reports.summary": {
+        "jinja2", "yaml", "httpx", "scipy", "pandas", "prefect", "alembic", "torch", "transformers", "vllm",
+        "winnow.tasks.spec.campaign",
+    },
+    "winnow.flows.run.launch, winnow.flows.run.early_imports, winnow.tasks.setup.load": {
+        "httpx", "pandas", "pyarrow", "prefect", "alembic", "torch", "transformers", "vllm",
+    },
+}  # fmt: skip
+"""Modules of commands that have to answer at once -- help, status, a run that is decided already -- and what
+each of them does without."""
+
+
+@pytest.mark.parametrize("modules", LIGHT)
+def test_what_has_to_answer_at_once_imports_nothing_that_it_does_not_need(modules):
+    code = f"import sys, {modules}; print(sorted({LIGHT[modules]!r} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("command", [["--help"], ["status", "--help"], ["selectors"], ["judges"]])
 def test_a_quick_command_imports_nothing_slow(command):
     code = (

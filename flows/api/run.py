@@ -57,19 +57,22 @@ def run(
 
 def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: bool) -> "CampaignResults":
     from winnow.flows.api.results import CampaignResults
+    from winnow.flows.run.early_imports import importing_once
     from winnow.flows.run.launch import require_free, run_to_the_end, store_campaign
     from winnow.flows.run.resume import status_of
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_spec_file
 
-    checked = check_spec_file(file, approving(Trust(everything=trust, how="pass trust=True")))
-    store_campaign(checked)
-    storage, name = checked.spec.storage, checked.spec.name
-    if not status_of(storage, name).is_settled:
-        require_free(storage, name)
-        run_to_the_end(storage, name, interrupts, shown=progress)
-        if interrupts.asked:
-            raise KeyboardInterrupt
+    approval = approving(Trust(everything=trust, how="pass trust=True"))
+    with importing_once(approval) as approve:
+        checked = check_spec_file(file, approve)
+        store_campaign(checked)
+        storage, name = checked.spec.storage, checked.spec.name
+        if not status_of(storage, name).is_settled:
+            require_free(storage, name)
+            run_to_the_end(storage, name, interrupts, shown=progress)
+            if interrupts.asked:
+                raise KeyboardInterrupt
     return CampaignResults(storage, name)
 
 

@@ -9,6 +9,7 @@ from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_ser
 from winnow.flows.reports.last_database import remember
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import print_summary
+from winnow.flows.run.early_imports import imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.resume import exit_code, go_on_with_all, run_flow, status_of, unfinished_campaigns
@@ -90,7 +91,7 @@ def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bo
         KeyboardInterrupt: If it was stopped at once, in the main thread.
         PrefectServerFailed: If there is no Prefect server; then nothing was begun.
     """
-    with prefect_server(PREFECT_LOG), interrupts.caught():
+    with imports_for(storage, name), prefect_server(PREFECT_LOG), interrupts.caught():
         mark_zombies(storage)
         run_flow(storage, name, interrupts, shown=shown)
 

@@ -9,7 +9,6 @@ from operator import attrgetter
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.columns import storable
 from winnow.storage.engine.bulk import in_portions, insert_rows
 from winnow.storage.engine.id_lookup import ids_with, rows_with
 from winnow.storage.errors import TextsLost
@@ -24,6 +23,7 @@ from winnow.storage.records.values import (
     NewGeneration,
     StoredText,
 )
+from winnow.storage.text import storable
 
 GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
 KEYS_AT_ONCE = 500

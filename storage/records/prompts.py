@@ -5,10 +5,10 @@ from hashlib import sha256
 
 from sqlalchemy import Connection
 
-from winnow.storage.columns import storable
 from winnow.storage.engine.bulk import insert_rows
 from winnow.storage.engine.id_lookup import ids_with
 from winnow.storage.models import Prompt, table_of
+from winnow.storage.text import storable
 
 
 def digest_of(text: str) -> str:

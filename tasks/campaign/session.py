@@ -22,6 +22,7 @@ from winnow.tasks.campaign.canaries.contacts import Contacts
 from winnow.tasks.campaign.lease import holding
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
+from winnow.tasks.engines.vllm.imports import imports_once
 from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
@@ -116,6 +117,7 @@ def running(
     with (
         plugin_log(log_folder, record.name),
         holding(database, record.id) as lease,
+        imports_once(checked.spec),
         placed(execution) as placement,
         EnginePool(
             max_loaded=placement.max_loaded,

@@ -12,7 +12,7 @@ from winnow.tasks.embedding.sentence_model import hidden_size
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
-from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
 from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import require
 
@@ -70,9 +70,7 @@ class VllmEmbedder:
 
     def _loaded(self) -> WorkerProcess:
         if self._worker is None:
-            self._worker = WorkerProcess(
-                "winnow.tasks.engines.vllm.worker", log=LOG, environment=WORKER_ENVIRONMENT
-            )
+            self._worker = WorkerProcess(WORKER, log=LOG, environment=WORKER_ENVIRONMENT)
             self._worker.send({"load_embedder": self._ref.model})
             reply = self._worker.receive(LOAD_TIMEOUT)
             if "load_failed" in reply:

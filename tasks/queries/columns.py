@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
-from winnow.storage.columns import storable
+from winnow.storage.text import storable
 
 Kind = Literal["integer", "real", "truth", "time", "text", "conversation"]
 """A conversation is a list of messages, each with its role and content; no view has one."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence, Set
 from contextlib import closing
 
-from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundRecord, StoredText
+from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts

@@ -1,7 +1,7 @@
 """Scoring a benchmark round: each output, with all that a judge sees beside it."""
 
-from winnow.storage.columns import storable
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.suggestions import unknown_name
+
+if TYPE_CHECKING:  # `winnow status` asks for `costs_of` alone
+    from winnow.tasks.candidates.candidates import Candidate
+    from winnow.tasks.spec.campaign import CampaignSpec
 
 CHAMPION = "champion"
 """The selector that can look for the cheapest candidate that is good enough."""
@@ -24,7 +26,7 @@ def costs_of(selector: Mapping[str, Any]) -> dict[str, float] | None:
     return dict(params["costs"]) if is_thrifty else None
 
 
-def check_costs(spec: CampaignSpec, candidates: Sequence[Candidate]) -> FloatArray | None:
+def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> FloatArray | None:
     """The cost of each arm for a selector that prefers the cheaper, shape (K,); None for any other one.
 
     Raises:

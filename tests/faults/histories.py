@@ -33,7 +33,7 @@ QUERIES = {
     ),
     "candidates": "SELECT position, name, first_round FROM candidates",
     "candidate_stats": (
-        "SELECT c.name, t.reason, t.comparisons, t.points, t.texts, t.no_answer, t.truncated, "
+        "SELECT c.name, t.reason, t.comparisons, t.outcome_sum, t.texts, t.no_answer, t.truncated, "
         "t.input_tokens, t.output_tokens FROM candidate_stats t JOIN candidates c ON c.id = t.candidate_id"
     ),
     "labels": "SELECT e.key, l.targets FROM labels l JOIN examples e ON e.id = l.example_id",

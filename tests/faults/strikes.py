@@ -129,9 +129,10 @@ def kill_engines_after(seconds: float) -> None:
     import psutil
 
     def kill() -> None:
-        for child in psutil.Process().children():
-            Path("killed").touch()
-            os.kill(child.pid, signal.SIGKILL)
+        for server in psutil.Process().children():
+            for engine in server.children():
+                Path("killed").touch()
+                os.kill(engine.pid, signal.SIGKILL)
 
     threading.Timer(seconds, kill).start()
 

@@ -34,7 +34,7 @@ def weights(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory, weights):
+def engines(vllm_imports, tmp_path_factory, weights):
     """A pool whose vLLM engine loads while the servers start."""
     logs = tmp_path_factory.mktemp("logs")
     with EnginePool(log_folder=logs) as pool:

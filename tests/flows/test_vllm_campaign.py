@@ -61,7 +61,7 @@ def start_loaded(model, settings):
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory):
+def engine(vllm_imports, tmp_path_factory):
     weights = save_tiny_llama(tmp_path_factory.mktemp("one"), seed=1)
     reference = ModelRef(name="one", provider="vllm", model=str(weights), model_args=MODEL_ARGS)
     with closing(VllmEngine(reference, EngineSettings(log_folder=tmp_path_factory.mktemp("logs")))) as engine:
@@ -119,13 +119,13 @@ def wait_for_decisions(folder, process, count):
 
 
 def engines(folder):
-    """Processes of vLLM workers that are alive and were started from a folder: other tests have some too."""
+    """Processes that have imported vLLM, engines or what they are forked from, and work in a folder."""
     found = []
     for process in psutil.process_iter(["cmdline", "cwd", "status"]):
         is_worker = "winnow.tasks.engines.vllm.worker" in (process.info["cmdline"] or [])
         is_alive = process.info["status"] != psutil.STATUS_ZOMBIE
         if is_worker and is_alive and process.info["cwd"] == str(folder):
-            found.append(process.pid)
+            found.append(process)
     return found
 
 
@@ -139,7 +139,9 @@ def resumed(tmp_path):
     folder = campaign(tmp_path / "killed")
     process = started(folder, "run", "campaign.yaml")
     wait_for_decisions(folder, process, 2)
-    assert engines(folder)
+    server, engine = sorted(engines(folder), key=psutil.Process.create_time)
+    assert engine.ppid() == server.pid
+    assert engine.cmdline() == server.cmdline(), "an engine was not forked"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert 0 < len(made(folder)) < processes.BUDGET

@@ -251,6 +251,7 @@ def test_what_is_embedded_is_a_template_of_the_fields_and_part_of_the_identity(d
 
 
 @pytest.mark.vllm
+@pytest.mark.usefixtures("vllm_imports")
 def test_vllm_makes_the_vectors_of_the_packaged_model(packaged, tmp_path, monkeypatch):
     from winnow.tasks.embedding.sentence_model import _packaged
 

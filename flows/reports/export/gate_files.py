@@ -44,8 +44,8 @@ def junit_xml(status: CampaignStatus) -> str:
         "failures": str(verdicts.count("failure")),
         "errors": str(verdicts.count("error")),
     }
-    root = Element("testsuites", name="winnow gate", **counts)
-    suite = SubElement(root, "testsuite", name=printable(status.name), skipped="0", **counts)
+    root = Element("testsuites", {"name": "winnow gate", **counts})
+    suite = SubElement(root, "testsuite", {"name": printable(status.name), "skipped": "0", **counts})
     for candidate, verdict in zip(cases, verdicts, strict=True):
         case = SubElement(suite, "testcase", classname=printable(status.name), name=printable(candidate.name))
         if verdict is not None:

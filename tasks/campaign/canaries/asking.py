@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from winnow.algorithms.bounds.fisher import larger_share_p_value
-from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import CanaryRecord, NewCanary
+from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.contacts import Contact
 from winnow.tasks.campaign.canaries.prompts import canary_requests, prompts_digest, served_model
 from winnow.tasks.campaign.lease import now

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +13,18 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.errors import WinnowError
+from winnow.tasks.engines.subprocess.commands import module_command, worker_environment
+from winnow.tasks.engines.subprocess.fork_server import forked
+from winnow.tasks.engines.subprocess.forked_process import ForkedProcess
+from winnow.tasks.engines.subprocess.log_files import open_log
 
-ROOT = Path(__file__).parents[4]  # the folder that holds the package `winnow`; a checkout has links in it
 LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
 SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck
 POLITE_SECONDS = 5.0
 FORCED_SECONDS = 10.0
 REPORTED_LOG_LINES = 5
+
+_Started = tuple["subprocess.Popen[bytes] | ForkedProcess", socket.socket]
 
 
 class WorkerEnded(Exception):
@@ -32,13 +35,14 @@ class WorkerProcess:
     """A running `python -m module DESCRIPTOR PARENT`; the module ends when it receives {"close": true}.
 
     It leads a session of its own: a terminal's Ctrl-C does not reach it, and its children can be ended
-    with it. Both its output streams go to the log.
+    with it. Both its output streams go to the log. Where `fork_server.forking` holds a server of the module,
+    it is forked from that one, and imports nothing anew.
 
     Args:
         module: Dotted name of the module to run; it gets the descriptor of its socket and our process id.
         log: File its output is appended to; folders are made.
         environment: Variables on top of ours; what the user has set already wins.
-        forced: Variables that win over the user's.
+        forced: Variables that win over the user's. What the module imports does not read them.
 
     Raises:
         WinnowError: If the log cannot be written.
@@ -53,21 +57,11 @@ class WorkerProcess:
         forced: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._log = log
-        with _opened(log) as output:
-            ours, theirs = socket.socketpair()
-            ours.settimeout(SEND_TIMEOUT)
+        with open_log(log) as output:
             self._log_start = output.tell()
-            with theirs:
-                self._process = subprocess.Popen(
-                    # -P: a folder named `tasks` where the user stands must not shadow ours.
-                    [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(os.getpid())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
-                    env={**environment, **os.environ, **forced, "PYTHONPATH": _python_path()},
-                )
+            started = _forked(module, output, environment, forced)
+            self._process, ours = started or _spawned(module, output, environment, forced)
+        ours.settimeout(SEND_TIMEOUT)
         self._channel = Channel(ours)
 
     @property
@@ -142,19 +136,37 @@ class WorkerProcess:
         return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; nothing is in {self._log}"
 
 
-def _opened(log: Path) -> BinaryIO:
+def _forked(
+    module: str, log: BinaryIO, environment: Mapping[str, str], forced: Mapping[str, str]
+) -> _Started | None:
+    ours, theirs = socket.socketpair()
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return log.open("ab")
-    except OSError as error:
-        raise WinnowError(
-            f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "
-            "or name another folder in execution.log_folder"
-        ) from error
+        with theirs:
+            process = forked(module, theirs, log, worker_environment(environment, forced), forced.keys())
+    except BaseException:
+        ours.close()
+        raise
+    if process is None:
+        ours.close()
+        return None
+    return process, ours
 
 
-def _python_path() -> str:
-    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+def _spawned(
+    module: str, log: BinaryIO, environment: Mapping[str, str], forced: Mapping[str, str]
+) -> _Started:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            module_command(module, theirs.fileno(), os.getpid()),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+            env=worker_environment(environment, forced),
+        )
+    return process, ours
 
 
 def _signal_group(group: int, number: signal.Signals) -> bool:

@@ -16,14 +16,14 @@ PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
 
 
 class ParentLink:
-    """The conversation with the parent process.
+    """The conversation with the process that asks.
 
-    A thread reads all the time. When the parent hangs up or its process is gone, it ends this process and
+    A thread reads all the time. When the other side hangs up or our parent is gone, it ends this process and
     its children at once, whatever they are doing.
 
     Args:
         descriptor: Number of the inherited socket.
-        parent: Process id of the parent.
+        parent: Process id of our parent: who asks, or the fork server of who asks, which ends with it.
     """
 
     def __init__(self, descriptor: int, parent: int) -> None:
@@ -52,11 +52,19 @@ class ParentLink:
         _end_with_children()
 
 
-def run_worker(main: Callable[[ParentLink], None]) -> NoReturn:
+WorkerMain = Callable[[ParentLink], None]
+
+
+def run_worker(main: WorkerMain) -> NoReturn:
     """Run `main` with the link named on the command line, then end; a traceback goes to the log."""
+    work(main, int(sys.argv[1]), int(sys.argv[2]))
+
+
+def work(main: WorkerMain, descriptor: int, parent: int) -> NoReturn:
+    """Run `main` with the link that a `ParentLink` makes of these, then end; a traceback goes to the log."""
     status = 1
     try:
-        main(ParentLink(int(sys.argv[1]), int(sys.argv[2])))
+        main(ParentLink(descriptor, parent))
         status = 0
     except BaseException:
         traceback.print_exc()

@@ -23,6 +23,9 @@ from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.log_files import log_file
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 
+WORKER = "winnow.tasks.engines.vllm.worker"
+"""The module that runs in vLLM's processes."""
+
 WORKER_ENVIRONMENT = {
     # The engine core runs in the worker itself: one process less to start, which takes half the time.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
@@ -57,7 +60,7 @@ class VllmEngine:
         self._load_deadline = time.monotonic() + settings.load_timeout
         self._ready: dict[str, Any] | None = None
         self._worker = WorkerProcess(
-            "winnow.tasks.engines.vllm.worker",
+            WORKER,
             log=log_file(settings.log_folder, model.name),
             environment=WORKER_ENVIRONMENT,
             forced=visibility(model, settings.devices),

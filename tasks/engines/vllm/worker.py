@@ -9,10 +9,13 @@ process with a traceback in its log.
 """
 
 import dataclasses
+import gc
 import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -32,6 +35,24 @@ if TYPE_CHECKING:
     from winnow.tasks.engines.choices.continuations import Continued
     from winnow.tasks.engines.choices.likelihoods import Logprobs
 
+
+LOADED_LATE = (
+    "torch._dynamo",
+    "vllm.exceptions",
+    "vllm.inputs",
+    "vllm.lora.request",
+    "vllm.model_executor.layers.quantization.compressed_tensors.compressed_tensors",
+    "vllm.model_executor.layers.quantization.online.base",
+    "vllm.model_executor.model_loader.default_loader",
+    "vllm.model_executor.models.llama",
+    "vllm.model_executor.models.transformers",
+    "vllm.plugins.lora_resolvers.filesystem_resolver",
+    "vllm.plugins.lora_resolvers.hf_hub_resolver",
+    "vllm.v1.core.sched.scheduler",
+    "vllm.v1.engine.core",
+    "vllm.v1.executor.uniproc_executor",
+)
+"""Modules that vLLM 0.32 imports only while it loads a model, seconds of them."""
 
 Model = TypeVar("Model", "VllmModel", "VllmVectors")
 
@@ -139,7 +160,7 @@ class VllmModel:
 
     def close(self) -> None:
         """Let vLLM end its own helper processes and give back shared memory."""
-        self._llm.llm_engine.engine_core.shutdown()
+        _shut_down(self._llm)
 
     def _complete(self, prompts: list[list[int]], requests: list[Request]) -> list[Answer]:
         started = time.perf_counter()
@@ -220,7 +241,7 @@ class VllmVectors:
 
     def close(self) -> None:
         """See `VllmModel`."""
-        self._llm.llm_engine.engine_core.shutdown()
+        _shut_down(self._llm)
 
 
 def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
@@ -236,7 +257,25 @@ def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
             # Parts of the sampler would be compiled all the same, which takes a C++ compiler and fails in a
             # folder with a space in its path.
             os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+            _obey_dynamo_switch()
     return vllm.LLM(**args)
+
+
+def _obey_dynamo_switch() -> None:
+    """Have the variable count also where a fork server has imported what reads it."""
+    import torch._dynamo
+
+    torch._dynamo.config.disable = os.environ["TORCHDYNAMO_DISABLE"] == "1"
+
+
+def _collect_nothing(*_: object) -> int:
+    return 0
+
+
+def _shut_down(llm: "LLM") -> None:
+    # vLLM would search for garbage twice, half a second each, in a process that ends in a moment.
+    gc.collect = _collect_nothing  # type: ignore[assignment]
+    llm.llm_engine.engine_core.shutdown()
 
 
 def _answer(output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
@@ -270,6 +309,18 @@ def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Contin
     if len(known) == len(following):
         return known
     return GenerationFailure(reason="no_logprobs", detail="vLLM gave no log-probabilities of the prompt")
+
+
+def preload() -> None:
+    """Import what every load needs; no device is touched and no thread started. See `fork_server_side`."""
+    from vllm.platforms import current_platform
+
+    for module in ("vllm.entrypoints.llm", "winnow.tasks.engines.choices.choice_scoring"):
+        import_module(module)
+    device = "cpu" if current_platform.is_cpu() else "gpu"
+    for module in (*LOADED_LATE, f"vllm.v1.worker.{device}_worker"):
+        with suppress(ImportError):  # another version has it elsewhere, or not at all
+            import_module(module)
 
 
 def main(parent: ParentLink) -> None:

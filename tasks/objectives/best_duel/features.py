@@ -1,14 +1,16 @@
 """What a Bradley-Terry model is told of each candidate: by default, which choices it is made of."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import CampaignSpec
+
+if TYPE_CHECKING:  # `winnow status` asks for `has_features` alone
+    from winnow.tasks.candidates.candidates import Candidate
+    from winnow.tasks.spec.campaign import CampaignSpec
 
 NEEDS_FEATURES = "llm-po-bt"
 FEATURES = "features"
@@ -16,7 +18,7 @@ FACTORS = "factors"
 PLACE = f"selector.params.{FEATURES}"
 
 
-def chosen_features(spec: CampaignSpec, candidates: Sequence[Candidate]) -> dict[str, FloatArray]:
+def chosen_features(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> dict[str, FloatArray]:
     """The parameter `features` of a selector for duels, as far as it has one.
 
     In the spec it is "factors", a table with a row for each candidate, or absent: then `llm-po-bt` has the
@@ -37,7 +39,7 @@ def has_features(objective: str, selector: Mapping[str, Any]) -> bool:
     return objective == "best-duel" and selector["params"].get(FEATURES, default) is not None
 
 
-def factor_features(candidates: Sequence[Candidate]) -> FloatArray:
+def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
     """One column for each choice of model, prompt, guardrail and sampling that not all candidates share.
 
     Returns:
@@ -51,7 +53,7 @@ def factor_features(candidates: Sequence[Candidate]) -> FloatArray:
     return np.array(columns).T
 
 
-def _table(given: Any, candidates: Sequence[Candidate]) -> FloatArray:  # noqa: ANN401 -- as in the spec
+def _table(given: Any, candidates: "Sequence[Candidate]") -> FloatArray:  # noqa: ANN401 -- as in the spec
     remedy = (
         f'give "{FACTORS}", or a list of as many numbers for each of the {len(candidates)} candidates: '
         + ", ".join(each.name for each in candidates)

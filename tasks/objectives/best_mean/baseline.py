@@ -1,12 +1,14 @@
 """The candidate that a gate holds the others against."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.suggestions import unknown_name
+
+if TYPE_CHECKING:  # `winnow status` asks for `baseline_name` alone
+    from winnow.tasks.candidates.candidates import Candidate
+    from winnow.tasks.spec.campaign import CampaignSpec
 
 GATE = "gate"
 """The selector that compares candidates with a baseline in the place of finding the best."""
@@ -18,7 +20,7 @@ def baseline_name(selector: Mapping[str, Any]) -> str | None:
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
 
 
-def check_baseline(spec: CampaignSpec, candidates: Sequence[Candidate]) -> int | None:
+def check_baseline(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> int | None:
     """The arm that a gate holds the others against; None for other selectors.
 
     Raises:

@@ -1,11 +1,39 @@
-"""A worker without a model, for tests of `WorkerProcess`: it does what each message says."""
+"""A worker without a model, for tests of `WorkerProcess`: it does what each message says.
+
+What its imports do where a fork server makes them, the variable STUB_IMPORTS says.
+"""
 
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+
+
+def preload() -> None:
+    print("imported", flush=True)
+    match os.environ.get("STUB_IMPORTS"):
+        case "fail":
+            raise ValueError("no such library")
+        case "hang":
+            time.sleep(600)
+        case "thread":
+            threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+        case "device":
+            sys.modules["torch"] = torch(is_initialized=True)
+        case "count":
+            sys.modules["torch"] = torch(_is_in_bad_fork=True)
+
+
+def torch(**answers: bool) -> SimpleNamespace:
+    """As much of PyTorch as a fork server asks."""
+    answers = {"is_initialized": False, "_is_in_bad_fork": False, **answers}
+    return SimpleNamespace(cuda=SimpleNamespace(**{key: lambda it=it: it for key, it in answers.items()}))
 
 
 def main(parent: ParentLink) -> None:
@@ -20,6 +48,13 @@ def main(parent: ParentLink) -> None:
             # It inherits the socket, and would keep it open on its own.
             child = subprocess.Popen(["sleep", "60"], close_fds=False)
             message = {"pid": child.pid}
+        if "look" in message:
+            message = {
+                "parent": os.getppid(),
+                "folder": str(Path.cwd()),
+                "variable": os.environ.get(message["look"]),
+                "descriptors": len(os.listdir("/proc/self/fd")),
+            }
         time.sleep(message.get("sleep", 0.0))
         if "signal" in message:
             os.kill(os.getpid(), message["signal"])

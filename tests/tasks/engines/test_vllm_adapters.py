@@ -9,7 +9,7 @@ from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("vllm_imports")]
 
 PROMPTS = [f"{i}+{i * i}=" for i in range(10)]
 ARGS = {"dtype": "float32", "max_model_len": 64}

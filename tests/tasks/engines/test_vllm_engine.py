@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 from winnow.tasks.engines.vllm.engine import VllmEngine
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("vllm_imports")]
 
 ROOT = Path(__file__).parents[3]
 PROMPTS = [f"{i}+{i * i}=" for i in range(20)]
@@ -43,7 +44,17 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def doomed(weights, tmp_path_factory):
+def fresh(weights, tmp_path_factory):
+    """An engine in a process with imports of its own, which it makes while the others load."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("winnow.tasks.engines.subprocess.worker_process.forked", lambda *_: None)
+        engine = VllmEngine(reference(weights), EngineSettings(log_folder=tmp_path_factory.mktemp("logs")))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def doomed(vllm_imports, weights, tmp_path_factory):
     """An engine that cannot load; it finds that out while the others load."""
     too_long = reference(weights, name="doomed", model_args={"max_model_len": 99_999})
     engine = VllmEngine(
@@ -59,12 +70,20 @@ def pool(tmp_path_factory):
         yield pool
 
 
+@pytest.fixture
+def forked(weights, tmp_path):
+    """An engine that shares the weights of `fresh` and the imports of `pool`."""
+    engine = VllmEngine(reference(weights), EngineSettings(log_folder=tmp_path))
+    yield engine
+    engine.close()
+
+
 def facts(answers):
     return [(a.text, a.finish_reason, a.input_tokens, a.output_tokens) for a in answers]
 
 
 def youngest_worker():
-    return max(psutil.Process().children(), key=psutil.Process.create_time)
+    return max(psutil.Process().children(recursive=True), key=psutil.Process.create_time)
 
 
 def test_greedy_answers_are_those_of_the_reference_engine(pool, model, weights):
@@ -72,6 +91,18 @@ def test_greedy_answers_are_those_of_the_reference_engine(pool, model, weights):
     requests += [request("7" * 60, max_tokens=50), request("1+1=", stop=("u", "!"))]
     plain = TransformersEngine(reference(weights))
     assert facts(pool.generate(model, requests)) == facts(plain.generate(requests))
+
+
+def test_engines_whose_processes_are_forked_answer_like_one_that_is_not(pool, model, fresh, forked):
+    requests = [request(p, seed, temperature=seed % 3 / 2) for seed, p in enumerate(PROMPTS)]
+    requests += [request(p, seed, choices=("A>B", "B>A"), temperature=1.0) for seed, p in enumerate(PROMPTS)]
+    expected = facts(fresh.generate(requests))
+    assert facts(forked.generate(requests)) == expected
+    assert facts(pool.generate(model, requests)) == expected
+    assert fresh.identity == forked.identity == pool.identity(model)
+    parents = {psutil.Process(engine.pid).ppid() for engine in (fresh, forked)}
+    assert len(parents) == 2
+    assert os.getpid() in parents
 
 
 def test_a_seed_reproduces_its_text_whatever_else_is_in_the_batch(pool, model):

@@ -1,0 +1,41 @@
+"""vLLM's imports take seconds: they begin as soon as it is known that a campaign has texts to generate."""
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from winnow.flows.reports.open_readonly import reading
+from winnow.flows.run.resume import status_of
+from winnow.storage.errors import StorageError
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.engines.vllm.imports import imports_once
+from winnow.tasks.setup.load import Approve
+from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import SpecFile
+
+
+@contextmanager
+def importing_once(approve: Approve) -> Generator[Approve, None, None]:
+    """The same approval, after which vLLM is imported beside the checks that follow, until the block ends."""
+    with ExitStack() as imports:
+
+        def approve_and_import(file: SpecFile, spec: CampaignSpec) -> None:
+            approve(file, spec)
+            if not _is_settled(spec):
+                imports.enter_context(imports_once(spec, at_once=True))
+
+        yield approve_and_import
+
+
+def imports_for(storage: str, name: str) -> AbstractContextManager[None]:
+    """Have vLLM imported for a stored campaign that is about to go on, until the block ends."""
+    with reading(storage) as session:
+        spec = stored_spec(campaign_records.get_campaign(session, name), storage)
+    return imports_once(spec, at_once=True)
+
+
+def _is_settled(spec: CampaignSpec) -> bool:
+    try:
+        return status_of(spec.storage, spec.name).is_settled
+    except StorageError:  # there is no such campaign yet, or what is wrong is said later
+        return False

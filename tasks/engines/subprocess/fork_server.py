@@ -1,0 +1,244 @@
+"""Our side of a fork server: workers of a module are forked from a process that has made their imports.
+
+We hold it for as long as a block says; what starts a worker in the meantime need not know of it. A server
+that cannot be had, or is gone, costs nothing but time: a worker then makes its own imports.
+"""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from winnow.tasks.engines.subprocess.channel import Channel
+from winnow.tasks.engines.subprocess.commands import module_command, worker_environment
+from winnow.tasks.engines.subprocess.forked_process import ForkedProcess
+from winnow.tasks.engines.subprocess.log_files import open_log
+
+LOGGER = logging.getLogger("winnow.engines")
+
+IMPORT_SECONDS = 600.0
+"""A server may take so long until it answers; two cores that were kept busy took 27."""
+
+SEND_SECONDS = 60.0
+LOOK_PERIOD = 0.5  # seconds between looks at whether a silent server lives
+END_SECONDS = 5.0
+GOING_SECONDS = 1.0  # a socket closes a moment before its process ends
+
+
+class NoFork(Exception):
+    """A server did not give a worker; the message says why."""
+
+
+class ForkServer:
+    """A running `fork_server_side`, which imports while the constructor has already returned.
+
+    It leads a session of its own, as workers do, and ends with this process, however that ends; so do the
+    workers that it forked.
+
+    Args:
+        module: What workers run.
+        log: What it prints is appended to this file.
+        environment: Variables on top of ours; what the user has set already wins.
+
+    Raises:
+        WinnowError: If the log cannot be written.
+    """
+
+    def __init__(self, module: str, *, log: Path, environment: Mapping[str, str]) -> None:
+        self.log = log
+        self.has_answered = False
+        with open_log(log) as output:
+            self._control, theirs = socket.socketpair()
+            with theirs:
+                command = module_command(f"{__name__}_side", module, theirs.fileno(), os.getpid())
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    env=worker_environment(environment, {}),
+                )
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def is_gone(self, patience: float = 0.0) -> bool:
+        """Whether it has ended, or does within so many seconds."""
+        try:
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def fork(
+        self, link: socket.socket, log: BinaryIO, environment: Mapping[str, str], forced: Collection[str]
+    ) -> ForkedProcess:
+        """Have a worker; waits for the server's imports.
+
+        Args:
+            link: The worker's end of a conversation.
+            log: What it prints goes there.
+            environment: All its variables.
+            forced: Those of them that no import reads.
+
+        Raises:
+            NoFork: If there is none.
+        """
+        ours, theirs = socket.socketpair()
+        ours.settimeout(SEND_SECONDS)
+        report = Channel(ours)
+        try:
+            with theirs:
+                request = {"environment": dict(environment), "forced": sorted(forced), "folder": os.getcwd()}
+                socket.send_fds(self._control, [b"f"], [link.fileno(), log.fileno(), theirs.fileno()])
+            report.send(request)
+            pid = self._pid_from(report)
+        except BaseException as error:
+            report.close()
+            if isinstance(error, OSError | EOFError | ValueError | KeyError | TypeError):
+                raise NoFork(f"{type(error).__name__} {error}".strip()) from error
+            raise
+        self.has_answered = True
+        return ForkedProcess(pid, report)
+
+    def close(self) -> None:
+        """End it, and all workers that it forked; returns when it is gone."""
+        self._control.close()
+        if self.has_answered:  # else it may still import, and look at nothing
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(END_SECONDS)
+        self._process.kill()
+        self._process.wait()
+
+    def _pid_from(self, report: Channel) -> int:
+        deadline = time.monotonic() + IMPORT_SECONDS
+        while True:
+            try:
+                return int(report.receive(LOOK_PERIOD)["pid"])
+            except TimeoutError:
+                # A process that we forked may hold a copy of the server's end.
+                if self.is_gone() or time.monotonic() > deadline:
+                    raise
+
+
+class _Holding:
+    """The server of a module, for as long as some block holds it; one that ends is replaced."""
+
+    def __init__(self, module: str, log: Path, environment: Mapping[str, str]) -> None:
+        self.holders = 0
+        self._module = module
+        self._log = log
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._server: ForkServer | None = None
+        self._is_hopeless = False
+
+    def server(self) -> ForkServer | None:
+        """The running server, which is started where there is none; None if that was of no use before."""
+        with self._lock:
+            if self._server is not None and self._server.is_gone():
+                self._lose(self._server, "it has ended")
+            if self._server is None and not self._is_hopeless:
+                self._server = ForkServer(self._module, log=self._log, environment=self._environment)
+            return self._server
+
+    def refused(self, server: ForkServer, error: NoFork) -> None:
+        """Note that a server gave no worker; if it is stuck, end it with all that it forked."""
+        is_gone = server.is_gone(GOING_SECONDS)
+        with self._lock:
+            if server is not self._server:
+                return
+            if is_gone or isinstance(error.__cause__, TimeoutError):
+                self._lose(server, str(error))
+            else:
+                LOGGER.warning(
+                    "an engine could not be forked and imports for itself (%s); see %s",
+                    error,
+                    server.log,
+                    extra={"event": "not_forked"},
+                )
+
+    def close(self) -> None:
+        """End the server, if there is one."""
+        with self._lock:
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+
+    def _lose(self, server: ForkServer, why: str) -> None:
+        server.close()
+        self._server = None
+        self._is_hopeless = not server.has_answered
+        LOGGER.warning(
+            "no engine can be forked from the process that has made its imports (%s); see %s",
+            why,
+            server.log,
+            extra={"event": "fork_server_ended"},
+        )
+
+
+_held: dict[str, _Holding] = {}
+_holding = threading.Lock()
+
+
+@contextmanager
+def forking(
+    module: str, *, log: Path, environment: Mapping[str, str], at_once: bool = False
+) -> Generator[None, None, None]:
+    """Have workers of a module forked until the block ends; then the server is gone with all of them.
+
+    Blocks within each other, and in several threads, share the server that the first of them asked for.
+    Linux alone forks what has imported so much; elsewhere nothing is done.
+
+    Args:
+        module: What workers run.
+        log: What the server prints goes there.
+        environment: Variables on top of ours, as its workers have them.
+        at_once: Whether to start it now, and not with the first worker.
+
+    Raises:
+        WinnowError: If the log cannot be written.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    with _holding:
+        holding = _held.setdefault(module, _Holding(module, log, environment))
+        holding.holders += 1
+    try:
+        if at_once:
+            holding.server()
+        yield
+    finally:
+        with _holding:
+            holding.holders -= 1
+            if last := holding.holders == 0:
+                del _held[module]
+        if last:
+            holding.close()
+
+
+def forked(
+    module: str, link: socket.socket, log: BinaryIO, environment: Mapping[str, str], forced: Collection[str]
+) -> ForkedProcess | None:
+    """A worker from the module's server; None where none is held, or it gave none. See `ForkServer.fork`."""
+    with _holding:
+        holding = _held.get(module)
+    if holding is None or (server := holding.server()) is None:
+        return None
+    try:
+        return server.fork(link, log, environment, forced)
+    except NoFork as error:
+        holding.refused(server, error)
+        return None

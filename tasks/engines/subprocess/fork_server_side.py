@@ -1,0 +1,221 @@
+"""A process that has imported what workers need, and forks one as often as it is asked to.
+
+python -P -m winnow.tasks.engines.subprocess.fork_server_side MODULE DESCRIPTOR PARENT
+
+The module has `preload`, which imports and does nothing else, and `main`, which a worker runs. Each byte that
+comes over the socket DESCRIPTOR brings three descriptors: the worker's socket, its log, and a socket for what
+is said of it. There we are told {"environment", "forced", "folder"}, the worker says {"pid"} once it leads a
+session, and when it has ended we say {"code"}.
+
+A worker that must not be forked, since a thread or a device of ours would not survive that, or since another
+environment was wanted than the one in which we imported, is run as a fresh process in the same place.
+
+Nothing here starts a thread. A timer looks whether the parent lives, also in the seconds that imports take.
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NoReturn
+
+from winnow.tasks.engines.subprocess.channel import Channel
+from winnow.tasks.engines.subprocess.commands import module_command
+from winnow.tasks.engines.subprocess.worker_side import PARENT_PERIOD, work
+
+REQUEST_SECONDS = 60.0
+"""A request may take so long to arrive in full; it is written by who has just announced it."""
+
+QUIET = {"OPENBLAS_NUM_THREADS": "1"}
+"""With what we import: this library would start threads at once. Engines compute with others."""
+
+IMMATERIAL = ("PREFECT_", "PYTEST_")
+"""How the names of variables begin that nothing reads which workers import."""
+
+
+class ForkServer:
+    """Forks workers of a module until its parent hangs up.
+
+    Args:
+        module: What workers run; it is imported already.
+        control: Where requests come from.
+        environment: In which it was imported.
+    """
+
+    def __init__(self, module: str, control: socket.socket, environment: Mapping[str, str]) -> None:
+        self._module = module
+        self._control = control
+        self._environment = environment
+        self._workers: dict[int, Channel] = {}
+        self._ended, self._wakes = socket.socketpair()
+        for each in (self._ended, self._wakes):
+            each.setblocking(False)
+
+    def serve(self) -> None:
+        """Answer requests, and say how workers ended."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wakes.fileno(), warn_on_full_buffer=False)
+        events = select.poll()
+        for each in (self._control, self._ended):
+            events.register(each, select.POLLIN)
+        while True:
+            ready = {descriptor for descriptor, _ in events.poll()}
+            if self._ended.fileno() in ready:
+                with suppress(BlockingIOError):
+                    self._ended.recv(4096)
+                self._tell_ends()
+            if self._control.fileno() in ready and not self._serve_one():
+                return
+
+    def end_workers(self) -> None:
+        """Kill all workers and their children."""
+        for pid in self._workers:
+            _kill(pid)
+
+    def _serve_one(self) -> bool:
+        """Answer a request; return False if there will be no more."""
+        sent, descriptors, *_ = socket.recv_fds(self._control, 1, 3)
+        if not sent:
+            return False
+        link, log, report = descriptors
+        said = Channel(socket.socket(fileno=report))
+        try:
+            request = said.receive(REQUEST_SECONDS)
+            why = self._obstacle(request)
+            sys.stdout.flush()
+            if (pid := os.fork()) == 0:
+                self._be_worker(link, log, said, request, why)
+            self._workers[pid] = said
+        except (EOFError, OSError, ValueError):
+            traceback.print_exc()
+            said.close()
+        finally:
+            os.close(link)
+            os.close(log)
+        return True
+
+    def _obstacle(self, request: Mapping[str, Any]) -> str | None:
+        """Why a worker cannot be forked from this process as it is; None if it can."""
+        if (threads := len(os.listdir("/proc/self/task"))) > 1:
+            return f"imports left {threads - 1} threads, which a fork would lose"
+        if _device_is_open():
+            return "imports opened a device, which a fork cannot use"
+        changed = differing(self._environment, request["environment"], request["forced"])
+        return f"imports were made with another {', '.join(changed)}" if changed else None
+
+    def _be_worker(
+        self, link: int, log: int, said: Channel, request: Mapping[str, Any], why: str | None
+    ) -> NoReturn:
+        server = os.getppid()
+        try:
+            os.setsid()
+            _forget_signals()
+            for stream in (1, 2):
+                os.dup2(log, stream)
+            os.close(log)
+            for socket_ in (self._control, self._ended, self._wakes):
+                socket_.close()
+            for other in self._workers.values():
+                other.close()
+            os.chdir(request["folder"])
+            said.send({"pid": os.getpid()})
+            said.close()
+            environment = request["environment"]
+            if why is None and _fork_broke_device():
+                why = "imports asked for devices, which a fork cannot use"
+            if why is not None:
+                _start_fresh(why, module_command(self._module, link, server), link, environment)
+            os.environ.clear()
+            os.environ.update(environment)
+            work(import_module(self._module).main, link, server)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+
+    def _tell_ends(self) -> None:
+        for pid, said in list(self._workers.items()):
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                continue
+            _kill(pid)  # what it left behind, while its number cannot belong to others
+            _, status = os.waitpid(pid, 0)
+            del self._workers[pid]
+            with suppress(OSError):
+                said.send({"code": os.waitstatus_to_exitcode(status)})
+            said.close()
+
+
+def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collection[str]) -> list[str]:
+    """The variables for which a worker needs imports of its own, sorted.
+
+    Args:
+        ours: The environment in which we imported.
+        theirs: That of the worker.
+        forced: Variables of the worker that no import reads.
+    """
+    names = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+    return sorted(name for name in names - {*forced} if not name.startswith(IMMATERIAL))
+
+
+def _device_is_open() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_initialized()
+
+
+def _fork_broke_device() -> bool:
+    """Whether this forked process cannot use a device, since its parent has counted them or opened one."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda._is_in_bad_fork()
+
+
+def _start_fresh(why: str, command: list[str], link: int, environment: Mapping[str, str]) -> NoReturn:
+    print(f"started without the imports at hand: {why}", flush=True)
+    os.set_inheritable(link, True)
+    os.execve(command[0], command, environment)
+
+
+def _forget_signals() -> None:
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGALRM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _kill(pid: int) -> None:
+    for end in (os.killpg, os.kill):  # the latter as long as it leads no group
+        with suppress(ProcessLookupError):
+            end(pid, signal.SIGKILL)
+
+
+def main() -> None:
+    """Import, then serve; end with the parent."""
+    module, descriptor, parent = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    servers: list[ForkServer] = []
+
+    def look(*_: object) -> None:
+        if os.getppid() != parent:
+            for each in servers:
+                each.end_workers()
+            os._exit(1)
+
+    environment = dict(os.environ)
+    os.environ.update(QUIET)
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, PARENT_PERIOD, PARENT_PERIOD)
+    import_module(module).preload()
+    gc.collect()
+    gc.freeze()  # so that no collection in a worker copies what all share
+    servers.append(ForkServer(module, socket.socket(fileno=descriptor), environment))
+    try:
+        servers[0].serve()
+    finally:
+        servers[0].end_workers()
+
+
+if __name__ == "__main__":
+    main()
