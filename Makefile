@@ -28,7 +28,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness faults faults-page fuzz lock clean
+.PHONY: help install demo test check lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-loads bench-harness bench-peers faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -95,6 +95,11 @@ bench-harness: install ## Time to the winner beside lm-eval: make bench-harness 
 	@test -n "$(LM_EVAL)" || { echo "name an interpreter that has lm-eval (tests/benchmarks/harness.py says how): make bench-harness LM_EVAL=path"; exit 2; }
 	@test -d .winnow/demo || { echo "the demo's models are measured: run make demo first"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.harness --out $(BENCH_OUT) --lm-eval "$(LM_EVAL)"
+
+bench-peers: install ## Log-likelihoods and scores beside lm-eval's, example by example: make bench-peers LM_EVAL=python.
+	@test -n "$(LM_EVAL)" || { echo "name an interpreter that has lm-eval (tests/benchmarks/peers.py says how): make bench-peers LM_EVAL=path"; exit 2; }
+	@test -d .winnow/demo || { echo "the demo's models are compared: run make demo first"; exit 2; }
+	@$(BIN)/python -m tests.benchmarks.peers --out $(BENCH_OUT) --lm-eval "$(LM_EVAL)"
 
 faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on: make faults FAULTS_OUT=folder.
 	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md

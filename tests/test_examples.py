@@ -47,12 +47,17 @@ class Adder:
                 input_tokens=1,
                 output_tokens=1,
                 seconds=0.0,
+                choice_logprobs=self._weights(request),
             )
             for request in requests
         ]
 
     def close(self):
         pass
+
+    def _weights(self, request):
+        right = self._answer(request.prompt)
+        return {each: -0.1 if each.strip() == right else -3.0 for each in request.continuations} or None
 
     def _answer(self, prompt):
         if "[[A]]" in prompt:
@@ -75,7 +80,8 @@ def folder(tmp_path, monkeypatch):
         (Path(path) / "config.json").write_text(json.dumps({"hidden_size": 64, "at": path}))
         (Path(path) / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
         (Path(path) / "model.safetensors").write_bytes(bytes(8 if path.endswith("small") else 16))
-    shutil.copy(ROOT / "examples" / "data.jsonl", tmp_path)
+    for data in (ROOT / "examples").glob("*.jsonl"):
+        shutil.copy(data, tmp_path)
     demo = tmp_path / ".winnow" / "demo" / "data"
     demo.mkdir(parents=True)
     rows = [{"id": e.id, "task": e.task, "input": e.input, "target": e.target} for e in evaluation_examples()]

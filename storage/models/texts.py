@@ -89,7 +89,8 @@ class Generation(Base):
     reasoning: Mapped[str | None] = mapped_column(AnyText)
     """What the model thought before, told apart from its text; NULL where nobody asked for that."""
     choice_logprobs: Mapped[dict[str, Any] | None]
-    """Log-probability of each text it was allowed to be; NULL where it was free."""
+    """Log-probability of each text it was allowed to be, or of each continuation that was weighed; NULL where
+    it was free."""
     finish_reason: Mapped[str] = mapped_column(String(32))
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]

@@ -5,7 +5,7 @@ One function makes the key of a generation, and both who stores it and who looks
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,12 @@ def request_seed(campaign_seed: int, content: Mapping[str, Any]) -> int:
 
 
 def request_content(
-    model: ModelRef, fingerprint: str, prompt: Prompt, sampling: Sampling, replicate: int
+    model: ModelRef,
+    fingerprint: str,
+    prompt: Prompt,
+    sampling: Sampling,
+    replicate: int,
+    continuations: Sequence[str] = (),
 ) -> dict[str, Any]:
     """All that determines a text, but for the seed: JSON values."""
     content: dict[str, Any] = {
@@ -88,8 +93,9 @@ def request_content(
     }
     if model.reasoning is not None:
         content["reasoning"] = list(model.reasoning)
-    # Absent where there are none: the keys of all texts stored before there were choices stay as they are.
-    return content | {"choices": list(sampling.choices)} if sampling.choices else content
+    # Absent where there are none, as they are in the keys of most texts.
+    given = {"choices": list(sampling.choices), "continuations": list(continuations)}
+    return content | {name: texts for name, texts in given.items() if texts}
 
 
 def generation_key(content: Mapping[str, Any], seed: int) -> str:

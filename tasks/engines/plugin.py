@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from winnow.tasks.engines.errors import EngineError
+from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
 from winnow.tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request
 from winnow.tasks.plugins.entry_points import Plugin, calling
+
+NO_LIKELIHOODS = (
+    "tells no log-likelihoods of continuations, which output_type: multiple-choice needs; choose another "
+    "provider"
+)
 
 
 class PluginEngine:
@@ -24,6 +29,7 @@ class PluginEngine:
 
     def __init__(self, entry: EntryPoint, model: ModelRef, settings: Any) -> None:  # noqa: ANN401
         self._plugin = Plugin(kind="engine", name=entry.name, location=entry.value)
+        self._model = model.name
         with calling(self._plugin, EngineError):
             self._inner: Engine = entry.load()(model, settings)
 
@@ -43,14 +49,20 @@ class PluginEngine:
             answers = list(self._inner.generate(requests))
             if len(answers) != len(requests):
                 raise ValueError(f"generate returned {len(answers)} answers to {len(requests)} requests")
-            for each in answers:
+            for request, each in zip(requests, answers, strict=True):
                 if not isinstance(each, Completion | GenerationFailure):
                     raise TypeError(
                         f"generate returns Completions and GenerationFailures, got {type(each).__name__}"
                     )
+                if isinstance(each, Completion) and not _weighs(each, request.continuations):
+                    raise EngineLoadFailed(self._model, f"engine {self._plugin.name!r} {NO_LIKELIHOODS}")
             return answers
 
     def close(self) -> None:
         """See `Engine`."""
         with calling(self._plugin, EngineError):
             self._inner.close()
+
+
+def _weighs(answer: Completion, continuations: Sequence[str]) -> bool:
+    return not continuations or set(continuations) == (answer.choice_logprobs or {}).keys()

@@ -1,5 +1,6 @@
 """From prompt text to token ids, the same way for every engine that has the tokenizer at hand."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
@@ -55,11 +56,20 @@ class PromptEncoder:
         """Token ids of the prompt, at least one and fewer than the context window holds."""
         try:
             words_of(prompt).encode()
-            ids = self._ids_of(prompt)
+            ids = self.ids_of(self.text_of(prompt))
         except Exception as error:  # templates and tokenizers run code of the checkpoint's authors
             return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
         if not ids:
             return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
+        return self.why_unfit(ids) or ids
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that can be sent."""
+        return self._max_model_len - 1
+
+    def why_unfit(self, ids: Sequence[int]) -> GenerationFailure | None:
+        """Why tokens, of which there is one at least, cannot be sent; None where they can."""
         if len(ids) >= self._max_model_len:
             return GenerationFailure(
                 reason="prompt_too_long",
@@ -71,25 +81,33 @@ class PromptEncoder:
                 reason="bad_prompt",
                 detail=f"the tokenizer gives token {max(ids)}, but the weights know only {self._vocabulary}",
             )
-        return ids
+        return None
 
-    def _ids_of(self, prompt: Prompt) -> list[int]:
+    def ids_of(self, text: str) -> list[int]:
+        """Token ids of what `text_of` returned, or of that and what follows it."""
+        if self._chat:  # the template has written out what a tokenizer would put before a text
+            return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(self._tokenizer(text)["input_ids"])
+
+    def text_of(self, prompt: Prompt) -> str:
+        """The prompt as the model reads it: inside the chat template, where there is one."""
         if not self._chat:
             if not isinstance(prompt, str):
                 raise ValueError("messages are for models that chat; set chat: true")
-            return list(self._tokenizer(prompt)["input_ids"])
+            return prompt
         messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
         is_open = is_continued(messages)
-        text = self._tokenizer.apply_chat_template(
-            as_dicts([Message(each.role, self._broken_up(each.content)) for each in messages]),
-            tokenize=False,
-            **{
-                "add_generation_prompt": not is_open,
-                "continue_final_message": is_open,
-                **self._template_args,
-            },
+        return str(
+            self._tokenizer.apply_chat_template(
+                as_dicts([Message(each.role, self._broken_up(each.content)) for each in messages]),
+                tokenize=False,
+                **{
+                    "add_generation_prompt": not is_open,
+                    "continue_final_message": is_open,
+                    **self._template_args,
+                },
+            )
         )
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _broken_up(self, text: str) -> str:
         for token in self._special:

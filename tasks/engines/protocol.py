@@ -90,7 +90,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One text to generate."""
+    """One text to generate, or the log-likelihoods of given continuations to tell."""
 
     prompt: str
     """As rendered; untrusted, any characters. Of a chat, its messages as `as_stored` writes them."""
@@ -100,6 +100,9 @@ class Request:
     """Source of its randomness, in [0, 2**63); other requests of the batch do not touch it."""
     adapter: str | None = None
     """Folder of the LoRA adapter that answers it; None means the model as it is."""
+    continuations: tuple[str, ...] = ()
+    """Texts whose log-likelihoods after the prompt are asked for, in the place of a text: nothing is drawn,
+    so that `sampling` and `seed` do not matter. Empty asks for a text."""
     messages: tuple[Message, ...] = ()
     """What is sent in the place of `prompt`; empty where that is the whole prompt."""
 
@@ -111,6 +114,11 @@ class Request:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < SEED_LIMIT:
             raise ValueError(f"seed must be in [0, 2**63), got {self.seed}")
+        texts = self.continuations
+        if isinstance(texts, str) or not all(texts) or len(set(texts)) < len(texts):
+            raise ValueError(f"continuations must be a tuple of different strings, none empty, got {texts!r}")
+        if texts and self.sampling.choices:
+            raise ValueError("a request has continuations or choices, not both")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,16 +126,19 @@ class Completion:
     """A generated text."""
 
     text: str
-    """Without the prompt, without special tokens, cut before a stop string. Untrusted."""
+    """Without the prompt, without special tokens, cut before a stop string. Untrusted. Where continuations
+    were given, the most probable of them, the first of several."""
     finish_reason: str
     """"stop" (end of text or a stop string) or "length" (max_tokens or the context window)."""
     input_tokens: int
-    """Length of the prompt as the model saw it."""
+    """Length of the prompt as the model saw it, and of the continuations where some were given."""
     output_tokens: int
-    """Tokens generated, those of the stop string and the end of text included."""
+    """Tokens generated, those of the stop string and the end of text included; 0 for continuations."""
     seconds: float
     """Its equal share of the batch's wall time, so that sums over requests are engine time."""
     choice_logprobs: Mapping[str, float] | None = None
+    """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it;
+    where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
     """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it."""
     reasoning: str | None = None
     """What the model thought, where a server tells it beside the text. Untrusted."""

@@ -7,6 +7,7 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * pattern_timeout    the judge's own pattern took too long on this output
 * no_number          the output holds no number that can be read
 * no_choice          the output names no option, or several without saying which
+* no_likelihoods     the models of the campaign write texts, and the judge reads log-likelihoods of choices
 * no_target          the example has no target to compare with
 * unreadable_target  the example has targets, but none that this judge can read
 * invalid_score      a plug-in or a user's function gave what is no number in its range, such as NaN
@@ -57,6 +58,10 @@ class Sample:
     """"stop", or "length" where the output was cut off."""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    choices: Sequence[str] = ()
+    """The example's choices, where models weigh those; `output` is what is added to the prompt with one."""
+    loglikelihoods: Sequence[float] = ()
+    """The natural log-likelihood of each choice after the prompt."""
     candidate: Mapping[str, str] = field(default_factory=dict)
     """The names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
 

@@ -23,9 +23,13 @@ EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
 BUILT_IN = {
+    "acc": "winnow.tasks.judges.rules.likelihoods:AccJudge",
+    "acc_norm": "winnow.tasks.judges.rules.likelihoods:AccNormJudge",
     "all": "winnow.tasks.judges.combination:AllJudge",
     "any": "winnow.tasks.judges.combination:AnyJudge",
+    "bits_per_byte": "winnow.tasks.judges.rules.perplexities:BitsPerByteJudge",
     "bleu": "winnow.tasks.judges.isolated.translation:BleuJudge",
+    "byte_perplexity": "winnow.tasks.judges.rules.perplexities:BytePerplexityJudge",
     "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
     "chrf": "winnow.tasks.judges.isolated.translation:ChrfJudge",
     "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
@@ -42,6 +46,7 @@ BUILT_IN = {
     "squad": "winnow.tasks.judges.rules.squad:SquadJudge",
     "ter": "winnow.tasks.judges.isolated.translation:TerJudge",
     "weighted": "winnow.tasks.judges.combination:WeightedJudge",
+    "word_perplexity": "winnow.tasks.judges.rules.perplexities:WordPerplexityJudge",
 }
 """Name -> "module:class"."""
 

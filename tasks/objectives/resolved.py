@@ -17,6 +17,7 @@ from winnow.tasks.campaign.budget_kinds import own_kind
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
+from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
@@ -43,6 +44,8 @@ class ResolvedCampaign(ABC):
     """What the weights of each model that judges are, by its name."""
     first_rounds: Sequence[int] = ()
     """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
+    weighing: Weighing | None = None
+    """How the texts are made that models weigh; None where they write texts of their own."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
 

@@ -22,6 +22,7 @@ from winnow.storage.records import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.storage.text import storable
 from winnow.tasks.candidates.candidates import StoredCandidate
+from winnow.tasks.candidates.weighing import Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
@@ -36,6 +37,7 @@ from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.spec.campaign import ChoicesSpec
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
@@ -120,16 +122,23 @@ class _Auditor:
         assert arm is not None
         candidate = self._candidate(arm, example)
         try:
-            prompt = candidate.prompt(example.fields, example.key)
-        except WinnowError as error:
-            raise _Unchecked(f"its prompt cannot be rendered: {error}") from error
+            asked = asked_of(candidate, self._weighing(example), example.fields, example.key)
+        except (WinnowError, KeyError, TypeError, ValueError) as error:
+            raise _Unchecked(f"its prompt cannot be rendered: {_said(error)}") from error
         return plan_text(
             candidate.model,
             candidate.fingerprint,
-            prompt,
+            asked,
             candidate.sampling,
             seed=self._campaign.seed,
             replicate=text.replicate,
+        )
+
+    def _weighing(self, example: RecordedExample) -> Weighing | None:
+        spec = self._campaign.spec
+        choices = None if spec.get("choices") is None else ChoicesSpec(**spec["choices"])
+        return weighing_of(
+            spec.get("output_type", "generate"), choices, spec.get("target_delimiter"), example.fields
         )
 
     def _candidate(self, arm: int, example: RecordedExample) -> StoredCandidate:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of, models_of, told
 from winnow.tasks.rounds.generate import have_texts, plan_text
@@ -74,7 +75,7 @@ def plan_judge_call(fingerprints: Mapping[str, str], call: JudgeCall, seed: int)
     return plan_text(
         call.model,
         fingerprints[call.model.name],
-        call.prompt,
+        Asked(prompt=call.prompt),
         call.sampling,
         seed=seed,
         replicate=call.replicate,

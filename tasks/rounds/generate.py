@@ -15,7 +15,8 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import NO_STORED_TEXT, reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
-from winnow.tasks.engines.chat.messages import Prompt, as_stored
+from winnow.tasks.candidates.weighing import Asked, asked_of
+from winnow.tasks.engines.chat.messages import as_stored
 from winnow.tasks.engines.chat.reasoning import separated
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
@@ -126,17 +127,17 @@ def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate
     return plan_text(
         candidate.model,
         candidate.fingerprint,
-        rendered(lambda: candidate.prompt(row.fields, row.key)),
+        rendered(lambda: asked_of(candidate, campaign.checked.weighing, row.fields, row.key)),
         candidate.sampling,
         seed=campaign.record.seed,
         replicate=replicate,
     )
 
 
-def rendered(prompt: Callable[[], Prompt]) -> Prompt | GenerationFailure:
-    """A prompt, or why it cannot be made: not every example was tried when the campaign was checked."""
+def rendered(asked: Callable[[], Asked]) -> Asked | GenerationFailure:
+    """What is asked, or why it cannot be made: not every example was tried when the campaign was checked."""
     try:
-        return prompt()
+        return asked()
     except TemplateError as error:
         return GenerationFailure(reason="not_rendered", detail=str(error))
 
@@ -144,7 +145,7 @@ def rendered(prompt: Callable[[], Prompt]) -> Prompt | GenerationFailure:
 def plan_text(
     model: ModelRef,
     fingerprint: str,
-    prompt: Prompt | GenerationFailure,
+    asked: Asked | GenerationFailure,
     sampling: Sampling,
     *,
     seed: int,
@@ -154,28 +155,30 @@ def plan_text(
 
     Where there is no prompt, nothing is asked, looked for or stored.
     """
-    if isinstance(prompt, GenerationFailure):
+    if isinstance(asked, GenerationFailure):
         return PlannedGeneration(
-            key=sha256({"unasked": prompt.detail, "model": fingerprint}),
+            key=sha256({"unasked": asked.detail, "model": fingerprint}),
             model=model,
             fingerprint=fingerprint,
             request=Request(prompt="", sampling=sampling, seed=0),
-            unasked=prompt,
+            unasked=asked,
         )
     # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
     greedy = sampling.temperature == 0.0
     replicate = 0 if greedy else replicate
-    content = request_content(model, fingerprint, prompt, sampling, replicate)
+    weighed = tuple(dict.fromkeys(asked.continuations))
+    content = request_content(model, fingerprint, asked.prompt, sampling, replicate, weighed)
     drawn = 0 if greedy else request_seed(seed, content)
     return PlannedGeneration(
         key=generation_key(content, drawn),
         model=model,
         fingerprint=fingerprint,
         request=Request(
-            prompt=as_stored(prompt),
+            prompt=as_stored(asked.prompt),
             sampling=sampling,
             seed=drawn,
-            messages=() if isinstance(prompt, str) else prompt,
+            messages=() if isinstance(asked.prompt, str) else asked.prompt,
+            continuations=weighed,
         ),
         replicate=replicate,
     )
@@ -220,7 +223,8 @@ def _told_apart(
 def _new_generation(
     campaign: CampaignSession, generation: PlannedGeneration, completion: Completion
 ) -> NewGeneration:
-    how = None if generation.request.sampling.choices else generation.model.reasoning
+    given = generation.request.sampling.choices or generation.request.continuations
+    how = None if given else generation.model.reasoning
     text, reasoning = separated(completion.text, completion.reasoning, how)
     return NewGeneration(
         key=generation.key,

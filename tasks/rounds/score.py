@@ -3,6 +3,7 @@
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
@@ -40,6 +41,11 @@ def sample_of(
     if isinstance(text, GenerationFailure):
         return None
     row = campaign.checked.dataset.examples[example]
+    candidate = campaign.checked.candidates[arm]
+    told = text.choice_logprobs or {}
+    asked = None
+    if campaign.checked.weighing is not None:
+        asked = asked_of(candidate, campaign.checked.weighing, row.fields, row.key)
     return Sample(
         output=text.text,
         reasoning=text.reasoning,
@@ -50,7 +56,9 @@ def sample_of(
         finish_reason=text.finish_reason,
         input_tokens=text.input_tokens,
         output_tokens=text.output_tokens,
-        candidate=campaign.checked.candidates[arm].choices,
+        choices=() if asked is None else asked.texts,
+        loglikelihoods=() if asked is None else [told[each] for each in asked.continuations],
+        candidate=candidate.choices,
     )
 
 

@@ -42,9 +42,20 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 
 Objective = Literal["best-mean", "best-duel", "certify", "route"]
 
+OutputType = Literal["generate", "multiple-choice", "perplexity"]
+
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
-    "best-duel": ("history", "holdout", "certify", "embedder", "prompt_type"),
+    "best-duel": (
+        "output_type",
+        "choices",
+        "target_delimiter",
+        "history",
+        "holdout",
+        "certify",
+        "embedder",
+        "prompt_type",
+    ),
     "certify": ("fresh_generations", "history", "holdout", "embedder", "prompt_type"),
     "route": ("fresh_generations", "history", "holdout", "certify"),
 }
@@ -157,6 +168,23 @@ class DatasetSpec(SpecModel):
     path: str = Field(min_length=1)
     fields: FieldNames = FieldNames()
     limit: int | None = Field(default=None, ge=1)
+
+
+class ChoicesSpec(SpecModel):
+    """Between which texts a model chooses, each of which may follow the prompt."""
+
+    field: str | None = Field(default=None, min_length=1)
+    """A list of texts in each example; `choices.text` is the key `text` of the field `choices`."""
+    texts: list[Annotated[str, Field(min_length=1)]] = []
+    """jinja2 templates over the fields of an example, one for each choice, in the place of `field`."""
+
+    @model_validator(mode="after")
+    def _come_from_one_place(self) -> Self:
+        if (self.field is None) == (not self.texts):
+            raise ValueError(
+                "give one of field (a list in each example) and texts (a template for each choice)"
+            )
+        return self
 
 
 class JudgeSpec(BaseModel):
@@ -297,6 +325,13 @@ class CampaignSpec(SpecModel):
     generate_configs: list[NamedGenerateConfig] = []
     exclude: list[Exclusion] = []
     dataset: DatasetSpec
+    output_type: OutputType = "generate"
+    """What models are asked for: a text, how probable each choice is, or how probable the prompt is."""
+    choices: ChoicesSpec | None = None
+    """For multiple-choice."""
+    target_delimiter: str | None = None
+    """For multiple-choice: what stands between prompt and choice; None is a space, and nothing where a chat
+    template ends the prompt."""
     judge: JudgeSpec
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
@@ -330,7 +365,17 @@ class CampaignSpec(SpecModel):
             seen.add(entry.name)
         return entries
 
-    @field_validator("fresh_generations", "history", "holdout", "certify", "embedder", "prompt_type")
+    @field_validator(
+        "output_type",
+        "choices",
+        "target_delimiter",
+        "fresh_generations",
+        "history",
+        "holdout",
+        "certify",
+        "embedder",
+        "prompt_type",
+    )
     @classmethod
     def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of any field
         objective = info.data.get("objective")

@@ -15,7 +15,7 @@ from vllm_server import vllm_server
 
 from winnow.tasks.engines.chat.messages import Message, as_stored
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # two engines load at the same time
@@ -76,6 +76,21 @@ def requests():
     return [*greedy, *stopped, *chosen, *too_long, *confused]
 
 
+def weighing():
+    """Continuations of one token and of several, prompts that end in spaces, and one that is too long."""
+    texts = [("1", "2"), (" blue", " blue and green", "\n"), ("7" * 50, "A")]
+    return [
+        Request(prompt=prompt, continuations=each, sampling=Sampling(), seed=0)
+        for prompt in ("1+1=", "The sky is ", "a\n\n", "7" * 20)
+        for each in texts
+    ]
+
+
+def whole():
+    """A text by itself, which is longer than the window."""
+    return [Request(prompt="", continuations=("7+7=14 is so. " * 12,), sampling=Sampling(), seed=0)]
+
+
 def facts(answers):
     return [
         (each.text, each.finish_reason, each.input_tokens, each.output_tokens)
@@ -96,6 +111,26 @@ def test_a_served_model_answers_as_the_same_model_in_our_own_process(server, eng
     for known, expected in zip(logprobs(theirs), logprobs(ours), strict=True):
         assert known == pytest.approx(expected, abs=1e-3)
     assert re.fullmatch(r"openai vllm/[0-9].* tiny", engines.identity(served(server)))
+
+
+def test_continuations_weigh_the_same_on_all_three_engines(server, engines, weights):
+    plain = TransformersEngine(replace(own(weights), provider="transformers"))
+    reference, *others = (
+        plain.generate(weighing()),
+        *(engines.generate(model, weighing()) for model in (own(weights), served(server))),
+    )
+    assert sum(isinstance(each, GenerationFailure) for each in reference) == 1
+    (ours,), (expected,) = engines.generate(own(weights), whole()), plain.generate(whole())
+    assert ours.choice_logprobs == pytest.approx(expected.choice_logprobs, abs=1e-3)  # a sum over 168 tokens
+    for answers in others:
+        assert [getattr(each, "reason", "") for each in answers] == [
+            getattr(each, "reason", "") for each in reference
+        ]
+        assert [getattr(each, "text", "") for each in answers] == [
+            getattr(each, "text", "") for each in reference
+        ]
+        for known, expected in zip(logprobs(answers), logprobs(reference), strict=True):
+            assert known == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_chat_is_put_into_the_template_that_the_server_has(server, engines):

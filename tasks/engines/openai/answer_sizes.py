@@ -22,4 +22,5 @@ def bytes_for_batch(requests: Sequence[Request]) -> int:
 
 
 def _of_choices(request: Request) -> int:
-    return sum(2 * ESCAPED * len(choice) + KIB for choice in request.sampling.choices)
+    texts = (*request.sampling.choices, *request.continuations)
+    return sum(2 * ESCAPED * len(each) + KIB for each in texts)

@@ -63,6 +63,8 @@ class Logprobs(_Part):
 
     content: list[TokenPosition] | None = Field(default=None, fail_fast=True)
     top_logprobs: list[dict[str, float] | None] | None = Field(default=None, fail_fast=True)
+    token_logprobs: list[float | None] | None = Field(default=None, fail_fast=True)
+    """Of plain completions: of each token of the text, which begins with the prompt where that is echoed."""
 
     def first(self) -> dict[str, float]:
         """Log-probability of each known token at the first place, by the token as the server writes it."""
@@ -91,6 +93,12 @@ class Generated(_Part):
         """See `Logprobs.first`; empty where the server told none."""
         logprobs = self.choices[0].logprobs
         return logprobs.first() if logprobs else {}
+
+    @property
+    def prompt_logprobs(self) -> list[float | None]:
+        """Log-probability of each token of an echoed prompt and of what was written after it."""
+        logprobs = self.choices[0].logprobs
+        return (logprobs.token_logprobs if logprobs else None) or []
 
 
 class ServedModel(_Part):

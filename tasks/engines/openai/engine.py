@@ -27,6 +27,7 @@ from winnow.tasks.engines.providers import EngineSettings
 
 if TYPE_CHECKING:
     from winnow.tasks.engines.openai.text_choices import TextChoices
+    from winnow.tasks.engines.openai.text_likelihoods import TextLikelihoods
     from winnow.tasks.engines.openai.token_choices import TokenChoices
 
 Item = TypeVar("Item")
@@ -60,6 +61,7 @@ class OpenaiEngine:
         self._root = self._server.url.removesuffix("/v1")
         self._greeting: ServerInfo | None = None
         self._chooser: TextChoices | TokenChoices | None = None
+        self._likelihoods: TextLikelihoods | None = None
         self._deadline = float("inf")
         self._thread = ExitStack()
         self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
@@ -82,14 +84,18 @@ class OpenaiEngine:
         answers: dict[int, Answer] = {}
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
+        weighing: dict[int, Request] = {}
         for i, request in enumerate(requests):
             if failure := why_unsendable(self._model, request.asked, is_vllm=greeting.vllm is not None):
                 answers[i] = failure
+            elif request.continuations:
+                weighing[i] = request
             else:
                 (choosing if request.sampling.choices else writing)[i] = request
         try:
             answers.update(zip(writing, self._write(list(writing.values()), greeting), strict=True))
             answers.update(zip(choosing, self._choose(list(choosing.values()), greeting), strict=True))
+            answers.update(zip(weighing, self._weigh(list(weighing.values())), strict=True))
         except NotThere as error:
             listed = self._server.shown(", ".join(greeting.listed)) or "no models"
             may_chat = not self._model.chat and self._model.model in greeting.listed
@@ -150,6 +156,18 @@ class OpenaiEngine:
         if self._chooser is None:
             self._chooser = self._new_chooser(greeting)
         return self._chooser.answer(requests)
+
+    def _weigh(self, requests: Sequence[Request]) -> list[Answer]:
+        if not requests:
+            return []
+        if self._likelihoods is None:
+            # Imported here: it needs numpy and what chooses, which texts do not.
+            from winnow.tasks.engines.openai.text_likelihoods import TextLikelihoods
+
+            self._likelihoods = TextLikelihoods(
+                self._model, self._calls, server=self._server, ask_all=self._ask_all
+            )
+        return self._likelihoods.answer(requests)
 
     def _new_chooser(self, greeting: ServerInfo) -> "TextChoices | TokenChoices":
         # Imported here: both need torch, which texts without choices do not.

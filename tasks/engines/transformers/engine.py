@@ -8,6 +8,7 @@ else is in the batch, up to the rounding of floating-point sums.
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import torch
 import transformers
@@ -24,6 +25,8 @@ from transformers import (
 
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
+from winnow.tasks.engines.choices.continuations import ContinuationEncoder, Continued
+from winnow.tasks.engines.choices.likelihoods import Likelihoods
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
@@ -98,6 +101,11 @@ class TransformersEngine:
             max_model_len=self._window,
             ask=self._next_logprobs,
         )
+        self._likelihoods = Likelihoods(
+            ContinuationEncoder(self._tokenizer, self._encode, chat=model.chat),
+            ask_next=self._next_logprobs,
+            ask_all=self._continuation_logprobs,
+        )
 
     def _load(self, model: ModelRef, args: dict[str, JsonScalar]) -> None:
         options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}
@@ -125,7 +133,10 @@ class TransformersEngine:
         answers: dict[int, Answer] = {}
         writing: dict[int, list[int]] = {}
         choosing: dict[int, list[int]] = {}
+        weighing = [i for i, request in enumerate(requests) if request.continuations]
         for i, request in enumerate(requests):
+            if request.continuations:
+                continue
             ids = self._encode(request.asked)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
@@ -137,6 +148,8 @@ class TransformersEngine:
             answers.update(zip(indices, completions, strict=True))
         chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
         answers.update(zip(choosing, chosen, strict=True))
+        weighed = self._likelihoods.answer([requests[i] for i in weighing])
+        answers.update(zip(weighing, weighed, strict=True))
         return [answers[i] for i in range(len(requests))]
 
     def _batches(self, prompts: list[tuple[int, list[int]]]) -> Iterator[list[tuple[int, list[int]]]]:
@@ -167,6 +180,34 @@ class TransformersEngine:
             for (i, _), row in zip(batch, logprobs.values, strict=True):
                 told[i] = {token: float(row[token]) for token in questions[i].options}
         return [told[i] for i in range(len(questions))]
+
+    def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[list[float]]:
+        told: dict[int, list[float]] = {}
+        for batch in self._batches([(i, each.ids[:-1]) for i, each in enumerate(asked)]):
+            logits = self._logits([ids for _, ids in batch])
+            for (i, _), row in zip(batch, logits, strict=True):
+                ids, start = asked[i].ids, asked[i].start
+                logprobs = row[start - 1 : len(ids) - 1].float().log_softmax(dim=-1)  # (n, V)
+                following = torch.tensor(ids[start:], device=row.device)
+                told[i] = logprobs.gather(1, following[:, None])[:, 0].tolist()
+        return [told[i] for i in range(len(asked))]
+
+    def _logits(self, sequences: Sequence[list[int]]) -> torch.Tensor:
+        """Logits after each token, shape (B, L, V); sequences are padded on the right."""
+        longest = max(map(len, sequences))
+        pad = self._tokenizer.pad_token_id or 0
+        padded = [ids + [pad] * (longest - len(ids)) for ids in sequences]
+        mask = [[1] * len(ids) + [0] * (longest - len(ids)) for ids in sequences]
+        try:
+            with torch.inference_mode():
+                output = self._model(
+                    input_ids=torch.tensor(padded, device=self._device),  # (B, L)
+                    attention_mask=torch.tensor(mask, device=self._device),  # (B, L)
+                    use_cache=False,
+                )
+        except (RuntimeError, MemoryError) as error:
+            raise EngineDied(self._name, one_sentence(error)) from error
+        return cast(torch.Tensor, output.logits)
 
     def _decode(
         self,

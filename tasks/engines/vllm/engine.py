@@ -201,6 +201,7 @@ def _request_fields(request: Request) -> dict[str, Any]:
         "seed": request.seed,
         "sampling": sampling,
         "adapter": request.adapter,
+        "continuations": list(request.continuations),
         "messages": request.messages,
     }
 

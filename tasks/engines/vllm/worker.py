@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from vllm import LLM, RequestOutput
 
     from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
+    from winnow.tasks.engines.choices.continuations import Continued
+    from winnow.tasks.engines.choices.likelihoods import Logprobs
 
 
 LOADED_LATE = (
@@ -75,6 +77,8 @@ class VllmModel:
         from vllm.platforms import current_platform
 
         from winnow.tasks.engines.choices.choice_scoring import Chooser
+        from winnow.tasks.engines.choices.continuations import ContinuationEncoder
+        from winnow.tasks.engines.choices.likelihoods import Likelihoods
 
         self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
         self._llm = _new_llm(
@@ -104,6 +108,11 @@ class VllmModel:
             max_model_len=self._max_model_len,
             ask=self._next_logprobs,
         )
+        self._likelihoods = Likelihoods(
+            ContinuationEncoder(tokenizer, self._encode, chat=model.chat),
+            ask_next=self._next_logprobs,
+            ask_all=self._continuation_logprobs,
+        )
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
         invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
@@ -124,7 +133,10 @@ class VllmModel:
         answers: dict[int, Answer] = {}
         writing: dict[int, list[int]] = {}
         choosing: dict[int, list[int]] = {}
+        weighing = [i for i, request in enumerate(requests) if request.continuations]
         for i, request in enumerate(requests):
+            if request.continuations:
+                continue
             ids = self._encode(request.asked)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
@@ -134,6 +146,8 @@ class VllmModel:
         answers.update(zip(writing, completed, strict=True))
         chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
         answers.update(zip(choosing, chosen, strict=True))
+        weighed = self._likelihoods.answer([requests[i] for i in weighing])
+        answers.update(zip(weighing, weighed, strict=True))
         return [answers[i] for i in range(len(requests))]
 
     def sleep(self) -> None:
@@ -168,6 +182,12 @@ class VllmModel:
         ]
         outputs = self._outputs([question.ids for question in questions], params)
         return [_token_logprobs(output) for output in outputs]
+
+    def _continuation_logprobs(self, asked: "Sequence[Continued]") -> "list[Logprobs]":
+        # One new token is the least that vLLM generates; 0 asks for the prompt's own tokens and no others.
+        params = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0}
+        outputs = self._outputs([each.ids for each in asked], [params] * len(asked))
+        return [_prompt_logprobs(output, each) for output, each in zip(outputs, asked, strict=True)]
 
     def _outputs(
         self, prompts: list[list[int]], params: list[dict[str, Any]]
@@ -280,6 +300,17 @@ def _token_logprobs(output: "RequestOutput | GenerationFailure") -> "TokenLogpro
     return {token: entry.logprob for token, entry in first.items()}
 
 
+def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Logprobs":
+    if isinstance(output, GenerationFailure):
+        return output
+    places = list(output.prompt_logprobs or [])[asked.start :]
+    following = asked.ids[asked.start :]
+    known = [place[token].logprob for token, place in zip(following, places, strict=False) if place]
+    if len(known) == len(following):
+        return known
+    return GenerationFailure(reason="no_logprobs", detail="vLLM gave no log-probabilities of the prompt")
+
+
 def preload() -> None:
     """Import what every load needs; no device is touched and no thread started. See `fork_server_side`."""
     from vllm.platforms import current_platform
@@ -350,6 +381,7 @@ def _request(fields: dict[str, Any]) -> Request:
         ),
         seed=fields["seed"],
         adapter=fields["adapter"],
+        continuations=tuple(fields["continuations"]),
         messages=tuple(Message(*each) for each in fields["messages"]),
     )
 

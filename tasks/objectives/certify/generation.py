@@ -2,6 +2,7 @@
 
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
@@ -48,7 +49,7 @@ def _planned(
     return plan_text(
         autoevaluator.model,
         campaign.checked.judge_fingerprints[autoevaluator.model.name],
-        rendered(lambda: autoevaluator.prompt(campaign.checked.dataset.examples[example])),
+        rendered(lambda: Asked(prompt=autoevaluator.prompt(campaign.checked.dataset.examples[example]))),
         autoevaluator.sampling,
         seed=campaign.record.seed,
     )

@@ -12,6 +12,7 @@ from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
 from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.datasets import Example, load_dataset
 from winnow.tasks.embedding.prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
@@ -101,13 +102,15 @@ def _require_usable(checked: Route, example: Example) -> None:
             path="embedder.path",
         )
     templates = frozenset().union(*(candidate.template.variables for candidate in checked.candidates))
+    if checked.weighing is not None:
+        templates |= checked.weighing.variables
     for name in sorted((templates | checked.embedding.fields) - set(example.fields)):
         raise SpecError(
             f"the prompt {shown!r} has no field {name!r}, which a template uses; give it with "
             f"--field {name}=VALUE, or as a column of the file"
         )
     for candidate in checked.candidates:
-        candidate.prompt(example.fields, shown)
+        asked_of(candidate, checked.weighing, example.fields, shown)
     sample = Sample(output="", targets=example.targets, fields=example.fields)
     if not calls_of(checked.judge, sample, {}) and checked.judge.judge(sample).reason == NO_TARGET:
         raise SpecError(

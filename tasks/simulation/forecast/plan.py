@@ -172,9 +172,16 @@ class _Pricing:
         self._checked, self._rate = checked, rate
         self.models = [each.model.name for each in checked.candidates]
         self.judging = judge_uses(checked.judge, checked.dataset.examples, checked.spec.seed)
-        self.tokens = prompt_tokens(checked.candidates, checked.dataset.examples, checked.spec.seed)
+        self.tokens = prompt_tokens(
+            checked.candidates, checked.dataset.examples, checked.spec.seed, weighing=checked.weighing
+        )
         self.measured = _measured(checked, sorted({*self.models, *(use.model for use in self.judging)}))
-        self.longest = np.array([float(each.sampling.max_tokens) for each in checked.candidates])
+        self.longest = np.array(
+            [
+                0.0 if checked.weighing is not None else float(each.sampling.max_tokens)
+                for each in checked.candidates
+            ]
+        )
 
     def amounts(self, by_arm: FloatArray, *, at_length: bool = False) -> Amounts:
         """Of so many comparisons of each arm, shape (K,); answers as long as they may be, or as expected."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.weighing import Weighing, asked_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.chat.messages import words_of
 from winnow.tasks.plugins.extras import missing_for
@@ -31,10 +32,17 @@ class PromptTokens:
     """Models without a tokenizer at hand: of theirs a token is taken for four characters."""
 
 
-def prompt_tokens(candidates: Sequence[Candidate], examples: Sequence[Example], seed: int) -> PromptTokens:
+def prompt_tokens(
+    candidates: Sequence[Candidate],
+    examples: Sequence[Example],
+    seed: int,
+    *,
+    weighing: Weighing | None = None,
+) -> PromptTokens:
     """Count the tokens of each candidate's prompts for a random sample of examples.
 
-    A chat template's own tokens are not counted.
+    A chat template's own tokens are not counted. Where models weigh texts, those count that a model reads
+    when it is shown the prompt with one text after the other.
     """
     count = min(SAMPLE, len(examples))
     drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
@@ -42,8 +50,8 @@ def prompt_tokens(candidates: Sequence[Candidate], examples: Sequence[Example], 
     known: dict[tuple[str | None, ...], float] = {}
     for each in candidates:
         if each.names[:3] not in known:
-            prompts = [words_of(each.prompt(examples[at].fields, examples[at].key)) for at in drawn.tolist()]
-            known[each.names[:3]] = _mean_tokens(prompts, counters[each.model.name])
+            shown = [_shown(each, examples[at], weighing) for at in drawn.tolist()]
+            known[each.names[:3]] = _mean_tokens(shown, counters[each.model.name])
     return PromptTokens(
         by_arm=np.array([known[each.names[:3]] for each in candidates]),
         examples=count,
@@ -70,5 +78,12 @@ def counted(text: str, counter: Callable[[str], int] | None) -> float:
     return len(text) / CHARACTERS_PER_TOKEN if counter is None else float(counter(text))
 
 
-def _mean_tokens(prompts: Sequence[str], counter: Callable[[str], int] | None) -> float:
-    return float(np.mean([counted(prompt, counter) for prompt in prompts]))
+def _shown(candidate: Candidate, example: Example, weighing: Weighing | None) -> list[str]:
+    asked = asked_of(candidate, weighing, example.fields, example.key)
+    prompt = words_of(asked.prompt)
+    return [f"{prompt}{each}" for each in asked.continuations] or [prompt]
+
+
+def _mean_tokens(shown: Sequence[Sequence[str]], counter: Callable[[str], int] | None) -> float:
+    """Of what is shown for each example, in all its texts together."""
+    return float(np.mean([sum(counted(text, counter) for text in texts) for texts in shown]))

@@ -62,7 +62,9 @@ def servers():
 
 
 def is_server(process):
-    return any(word.endswith("fork_server_side") for word in command_of(process))
+    """Whether it is one of those started here; others may hold vLLM's imports for the whole session."""
+    command = command_of(process)
+    return any(word.endswith("fork_server_side") for word in command) and "stub_worker" in command
 
 
 def test_two_workers_share_the_imports_of_one_server_and_nothing_else(held, start, tmp_path):

@@ -22,8 +22,9 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
-    *("all", "any", "bleu", "choice", "chrf", "contains", "exact", "f1", "json-schema", "math", "normalised"),
-    *("numeric", "python", "regex", "rouge", "squad", "ter", "weighted"),
+    *("acc", "acc_norm", "all", "any", "bits_per_byte", "bleu", "byte_perplexity", "choice", "chrf"),
+    *("contains", "exact", "f1", "json-schema", "math", "normalised", "numeric", "python"),
+    *("regex", "rouge", "squad", "ter", "weighted", "word_perplexity"),
 )
 CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
 CODE["weighted"] = CODE["all"]
@@ -54,7 +55,8 @@ def beside_the_function(monkeypatch):
 
 def verdict(name, row):
     judge = made(name, json.dumps(row["params"]))
-    found = judge.judge(Sample(output=row["output"], targets=row["targets"]))
+    weighed = {key: row[key] for key in ("choices", "loglikelihoods") if key in row}
+    found = judge.judge(Sample(output=row["output"], targets=row["targets"], **weighed))
     return [found.score, found.answer, found.reason]
 
 

@@ -58,7 +58,7 @@ def acme(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("type", "params", "path", "sentence"),
     [
-        ("exat", {}, "judge.type", "unknown judge 'exat'; did you mean 'exact'? available: all,"),
+        ("exat", {}, "judge.type", "unknown judge 'exat'; did you mean 'exact'? available: acc,"),
         (
             "exact",
             {"stirp": True},

@@ -1,0 +1,162 @@
+"""What a model is asked about one example: to write after a prompt, or to weigh texts that may follow it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.engines.chat.messages import Prompt, is_continued, words_of
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.spec.campaign import ChoicesSpec, OutputType
+from winnow.tasks.spec.suggestions import unknown_name
+
+FIELD = "choices.field"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a model is asked about one example."""
+
+    prompt: Prompt
+    continuations: tuple[str, ...] = ()
+    """What it weighs after the prompt, one for each of `texts`; none where it is to write."""
+    texts: tuple[str, ...] = ()
+    """What judges know the continuations by."""
+
+
+class Weighing(Protocol):
+    """How the continuations of an example are made."""
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The fields that every example must have for it, beside those of the prompt."""
+        ...
+
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
+        """What a model with this prompt is asked; raises `TemplateError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholePrompt:
+    """The prompt itself is weighed, after nothing."""
+
+    variables: frozenset[str] = frozenset()
+
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
+        """See `Weighing`."""
+        if not isinstance(prompt, str):
+            raise TemplateError(f"example {key!r}: messages are no text whose perplexity could be told")
+        if not prompt or "\0" in prompt:
+            raise TemplateError(f"example {key!r}: a text that is empty or holds NUL cannot be weighed")
+        return Asked(prompt="", continuations=(prompt,), texts=(prompt,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Where the choices of an example come from; see `ChoicesSpec`."""
+
+    field: str | None
+    templates: tuple[Template, ...]
+    delimiter: str | None
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """See `Weighing`."""
+        if self.field is not None:
+            return frozenset({self.field.partition(".")[0]})
+        return frozenset().union(*(each.variables for each in self.templates))
+
+    def of(self, fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        """The choices of one example, two or more, none empty; raises `TemplateError`."""
+        found = (
+            tuple(render(each, fields, key) for each in self.templates)
+            if self.field is None
+            else _listed(self.field, fields, key)
+        )
+        if len(found) < 2:
+            raise TemplateError(f"example {key!r} has {len(found)} choices; give it two or more", FIELD)
+        if any(not each or "\0" in each for each in found):
+            raise TemplateError(
+                f"example {key!r} has a choice that is empty or holds the character NUL; change it", FIELD
+            )
+        return found
+
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
+        """See `Weighing`."""
+        between = _space(model, prompt) if self.delimiter is None else self.delimiter
+        texts = self.of(fields, key)
+        return Asked(prompt=prompt, continuations=tuple(f"{between}{each}" for each in texts), texts=texts)
+
+
+class Prompted(Protocol):
+    """What has a model and a prompt for every example, as a candidate has."""
+
+    @property
+    def model(self) -> ModelRef:
+        """The model."""
+        ...
+
+    def prompt(self, fields: Mapping[str, Any], key: str) -> Prompt:
+        """The prompt for one example; raises `TemplateError`."""
+        ...
+
+
+def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str, Any], key: str) -> Asked:
+    """What a candidate is asked about an example.
+
+    Raises:
+        TemplateError: If its prompt cannot be rendered, or there is nothing to weigh.
+    """
+    prompt = candidate.prompt(fields, key)
+    return Asked(prompt=prompt) if weighing is None else weighing.asked(candidate.model, prompt, fields, key)
+
+
+def weighing_of(
+    output_type: OutputType, choices: ChoicesSpec | None, delimiter: str | None, fields: Collection[str]
+) -> Weighing | None:
+    """How continuations are made, as the keys of a spec have it; None where models write.
+
+    Args:
+        output_type: What models are asked for.
+        choices: For multiple-choice, which needs it.
+        delimiter: What stands between prompt and choice; None leaves it to each model.
+        fields: What every example has.
+
+    Raises:
+        TemplateError: If a template is refused, or there is no such field.
+    """
+    if output_type == "perplexity":
+        return WholePrompt()
+    return None if choices is None else compile_choices(choices, delimiter, fields)
+
+
+def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection[str]) -> Choices:
+    """Choices as the spec has them; see `weighing_of`."""
+    if spec.field is not None and spec.field.partition(".")[0] not in fields:
+        raise TemplateError(unknown_name("field", spec.field.partition(".")[0], sorted(fields)), FIELD)
+    templates = [compile_template(each, fields, f"choices.texts[{i}]") for i, each in enumerate(spec.texts)]
+    return Choices(field=spec.field, templates=tuple(templates), delimiter=delimiter)
+
+
+def _space(model: ModelRef, prompt: Prompt) -> str:
+    """What stands between prompt and choice unless a spec says otherwise."""
+    if not model.chat:
+        return " "
+    # A chat template ends its prompt in whatever comes before an answer, what the assistant says does not.
+    is_open = is_continued(prompt) and not words_of(prompt)[-1:].isspace()
+    return " " if is_open else ""
+
+
+def _listed(field: str, fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found: object = fields
+    for part in field.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    if not isinstance(found, list) or not all(_is_text(each) for each in found):
+        raise TemplateError(f"example {key!r}: {field} is no list of texts; give it one", FIELD)
+    return tuple(str(each) for each in found)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)

@@ -1,0 +1,121 @@
+"""Weighing continuations at a server: it is sent prompt and continuation as one text, and echoes its tokens.
+
+How many tokens belong to the prompt, the server tells of the prompt alone. So both are split as an engine of
+ours splits them (`tasks.engines.choices.continuations`), but for prompts without a text, which a server
+cannot be sent: what begins a text is its tokenizer's secret.
+"""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from winnow.tasks.engines.choices.continuations import without_end_spaces
+from winnow.tasks.engines.choices.likelihoods import Logprobs, likelihood, no_logprobs, weighed
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.openai.answer_sizes import bytes_for
+from winnow.tasks.engines.openai.answers import Generated, read_generated
+from winnow.tasks.engines.openai.errors import RequestRefused, Server
+from winnow.tasks.engines.openai.requests import generation_body
+from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls
+from winnow.tasks.engines.protocol import Answer, GenerationFailure, ModelRef, Request, Sampling
+
+PROBE = ("The sky is", " blue.")
+"""A prompt and a continuation that every server can read."""
+
+NEEDED = (
+    "does not tell the log-probabilities of a prompt's tokens (completions with echo and logprobs), which "
+    "output_type: multiple-choice needs; serve the model with vLLM, or choose provider vllm or transformers"
+)
+
+
+class TextLikelihoods:
+    """Weighs continuations at a server, once that has shown that it can.
+
+    Args:
+        model: What is asked.
+        calls: The server.
+        server: How it is named in messages.
+        ask_all: Runs what has to be asked.
+
+    Raises:
+        EngineLoadFailed: If the server refuses to tell log-probabilities of a prompt, or tells others.
+    """
+
+    def __init__(self, model: ModelRef, calls: ServerCalls, *, server: Server, ask_all: AskAll) -> None:
+        self._model = model
+        self._calls = calls
+        self._ask_all = ask_all
+        self._lengths: dict[str, int | GenerationFailure] = {}
+        probe = Request(prompt=PROBE[0], continuations=PROBE[1:], sampling=Sampling(), seed=0)
+        if isinstance(found := self.answer([probe])[0], GenerationFailure):
+            raise EngineLoadFailed(model.name, f"{server.url} {NEEDED}: {found.detail}")
+
+    def answer(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests that give continuations; answer i belongs to request i."""
+        started = time.perf_counter()
+        pairs = [
+            without_end_spaces(request.prompt, each) for request in requests for each in request.continuations
+        ]
+        self._lengths = {}
+        prompts = list(dict.fromkeys(prompt for prompt, _ in pairs))
+        self._lengths.update(zip(prompts, self._ask_all(self._length, prompts), strict=True))
+        told = iter(self._ask_all(self._weigh, pairs))
+        share = (time.perf_counter() - started) / max(1, len(requests))
+        return [_answer(request, [next(told) for _ in request.continuations], share) for request in requests]
+
+    async def _length(self, prompt: str) -> int | GenerationFailure:
+        if not prompt:
+            return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
+        found = await self._asked(prompt, {})
+        return found if isinstance(found, GenerationFailure) else found.usage.prompt_tokens
+
+    async def _weigh(self, pair: tuple[str, str]) -> "tuple[float, int] | GenerationFailure":
+        """The log-likelihood of a continuation, and how many tokens were read."""
+        start = self._lengths[pair[0]]
+        if isinstance(start, GenerationFailure):
+            return start
+        found = await self._asked("".join(pair), {"echo": True, "logprobs": 1})
+        if isinstance(found, GenerationFailure):
+            return found
+        length = found.usage.prompt_tokens
+        if length <= start:
+            return GenerationFailure(
+                reason="bad_choices", detail=f"the model has no tokens for {pair[1]!r} after this prompt"
+            )
+        told = found.prompt_logprobs
+        # A server that does not echo tells of the token that it wrote, and of no other.
+        if len(told) not in (length, length + 1):
+            return no_logprobs(
+                f"of {length} tokens of the prompt the server told {len(told)} log-probabilities"
+            )
+        known = [each for each in told[start:length] if each is not None]
+        total = likelihood(known) if len(known) == length - start else None
+        if total is None:
+            return no_logprobs(
+                f"of a continuation the server told the log-probabilities {told[start:length][:8]}"
+            )
+        return total, length
+
+    async def _asked(self, text: str, wanted: dict[str, Any]) -> Generated | GenerationFailure:
+        request = Request(prompt=text, sampling=Sampling(max_tokens=1), seed=0)
+        body = generation_body(self._model, request) | wanted
+        most_bytes = bytes_for(1) + 256 * len(text.encode())  # a token has a byte at least
+        try:
+            return await self._calls.post(
+                "/completions", body, partial(read_generated, chat=False), most_bytes=most_bytes
+            )
+        except RequestRefused as error:
+            return error.failure
+
+
+def _answer(
+    request: Request, told: "Sequence[tuple[float, int] | GenerationFailure]", seconds: float
+) -> Answer:
+    known: list[tuple[float, int]] = []
+    for each in told:
+        if isinstance(each, GenerationFailure):
+            return each
+        known.append(each)
+    likelihoods: Logprobs = [total for total, _ in known]
+    return weighed(request, likelihoods, sum(length for _, length in known), seconds)

@@ -1,0 +1,72 @@
+"""Multiple choice by log-likelihood: which of an example's choices does the model find most probable?
+
+The numbers are those of lm-eval's multiple_choice tasks: `acc` compares the choices' log-likelihoods as they
+are, `acc_norm` those divided by the choices' lengths, without the text that stands between prompt and choice.
+Of equal ones the first counts, as `numpy.argmax` has it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import RIGHT_OR_WRONG
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+TargetKind = Literal["text", "index"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccJudge:
+    """The choice with the highest log-likelihood is a target."""
+
+    scale: ClassVar = RIGHT_OR_WRONG
+
+    target: TargetKind = "text"
+    """Whether targets are choices, or their positions, which begin at 0."""
+
+    def judge(self, sample: Sample) -> Verdict:
+        """One if the most probable choice is a target, else zero."""
+        return _verdict(sample, self.target, [1] * len(sample.choices))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccNormJudge:
+    """The choice with the highest log-likelihood per character, or byte, is a target."""
+
+    scale: ClassVar = RIGHT_OR_WRONG
+
+    target: TargetKind = "text"
+    """Whether targets are choices, or their positions, which begin at 0."""
+    per: Literal["character", "byte"] = "character"
+    """What a choice's length is counted in; bytes are those of UTF-8."""
+
+    def judge(self, sample: Sample) -> Verdict:
+        """One if the choice that is most probable for its length is a target, else zero."""
+        as_bytes = self.per == "byte"
+        lengths = [len(each.encode() if as_bytes else each) for each in sample.choices]
+        return _verdict(sample, self.target, lengths)
+
+
+def _verdict(sample: Sample, kind: TargetKind, lengths: Sequence[int]) -> Verdict:
+    if not sample.targets:
+        return Verdict.unscored("no_target")
+    if not sample.choices:
+        return Verdict.unscored("no_likelihoods")
+    wanted = _positions(sample.targets, sample.choices, kind)
+    if not wanted:
+        return Verdict.unscored("unreadable_target")
+    chosen = int(np.argmax(np.array(sample.loglikelihoods) / np.array(lengths)))
+    return Verdict.scored(chosen in wanted, sample.choices[chosen])
+
+
+def _positions(targets: Sequence[str], choices: Sequence[str], kind: TargetKind) -> set[int]:
+    """Where the targets stand among the choices; of equal choices, a text is the first."""
+    if kind == "text":
+        return {choices.index(each) for each in targets if each in choices}
+    numbers = {int(each) for each in targets if each.isascii() and each.isdigit() and len(each) < 10}
+    return {each for each in numbers if each < len(choices)}

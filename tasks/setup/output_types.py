@@ -1,0 +1,156 @@
+"""Checking what a campaign asks its models for: a text, or the log-likelihoods of given texts."""
+
+from collections.abc import Iterator, Mapping
+
+from winnow.tasks.candidates.weighing import Choices, Weighing, weighing_of
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.registry import create_judge
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.spec.campaign import CampaignSpec, GenerateConfig, ModelSpec, OutputType
+
+NEEDED: dict[str, OutputType] = {
+    "acc": "multiple-choice",
+    "acc_norm": "multiple-choice",
+    "bits_per_byte": "perplexity",
+    "byte_perplexity": "perplexity",
+    "word_perplexity": "perplexity",
+}
+"""Judges that read log-likelihoods and no text, and what they are told them for."""
+
+
+def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
+    """How the texts that models weigh are made; None where they write.
+
+    Raises:
+        SpecError: If the spec's other keys do not fit its output_type, or an example has no choices, or none
+            that is its target.
+    """
+    spec = checked.spec
+    _check_judge(spec)
+    _check_choices(spec)
+    if spec.output_type == "generate":
+        return None
+    _refuse_sampling(spec)
+    if spec.output_type == "perplexity":
+        _refuse_other_texts(spec)
+    for index, model in enumerate(spec.models):
+        _refuse_unable(spec.output_type, model, f"models[{index}]")
+    found = weighing_of(spec.output_type, spec.choices, spec.target_delimiter, checked.dataset.field_names)
+    if isinstance(found, Choices):
+        _try_choices(checked, found)
+    return found
+
+
+def _check_judge(spec: CampaignSpec) -> None:
+    for judge in _judge_types(spec.judge.model_dump()):
+        needed = NEEDED.get(judge, spec.output_type)
+        if needed != spec.output_type:
+            raise SpecError(
+                f"judge {judge} reads log-likelihoods of output_type: {needed}; ask for those, or choose "
+                "another judge",
+                path="judge.type",
+            )
+    own = spec.judge.type
+    if spec.output_type == "perplexity" and own not in NEEDED:
+        fitting = ", ".join(name for name, needed in NEEDED.items() if needed == "perplexity")
+        raise SpecError(f"models write no text with output_type: perplexity; choose {fitting}", "judge.type")
+    if own in NEEDED and spec.judge.params.get("extract") is not None:
+        raise SpecError(
+            f"judge {own} reads log-likelihoods and no text; leave extract out", path="judge.extract"
+        )
+
+
+def _check_choices(spec: CampaignSpec) -> None:
+    if spec.output_type == "multiple-choice":
+        if spec.choices is None:
+            raise SpecError(
+                "output_type: multiple-choice needs choices; add choices: {field: NAME}, or texts",
+                path="choices",
+            )
+        return
+    for key in ("choices", "target_delimiter"):
+        if getattr(spec, key) is not None:
+            raise SpecError(f"{key} is for output_type: multiple-choice; add that, or leave it out", path=key)
+
+
+def _refuse_sampling(spec: CampaignSpec) -> None:
+    if spec.generate_configs:
+        raise SpecError(
+            f"nothing is sampled with output_type: {spec.output_type}; leave generate_configs out",
+            path="generate_configs",
+        )
+    for index, model in enumerate(spec.models):
+        if model.generate_config != GenerateConfig():
+            raise SpecError(
+                f"nothing is sampled with output_type: {spec.output_type}; leave it out",
+                path=f"models[{index}].generate_config",
+            )
+
+
+def _refuse_other_texts(spec: CampaignSpec) -> None:
+    if spec.objective == "certify":
+        raise SpecError(
+            "output_type: perplexity needs no human labels, which certify is about; ask best-mean",
+            path="output_type",
+        )
+    for key in ("prompts", "guardrails"):
+        if len(getattr(spec, key)) > (key == "prompts"):
+            raise SpecError(
+                "output_type: perplexity weighs the one prompt itself, and says nothing of different texts; "
+                "give one prompt, such as '{{ input }}', and no guardrails",
+                path=key,
+            )
+
+
+def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> None:
+    if model.reasoning is not None:
+        raise SpecError(
+            f"nothing is thought with output_type: {output_type}; leave it out", path=f"{place}.reasoning"
+        )
+    remote = model.provider in REMOTE
+    if remote and output_type == "perplexity":
+        raise SpecError(
+            "a server does not tell how probable a text's first token is; choose provider vllm or "
+            "transformers",
+            path=f"{place}.provider",
+        )
+    if model.chat and output_type == "perplexity":
+        raise SpecError(
+            "output_type: perplexity weighs a text as it is; leave chat out", path=f"{place}.chat"
+        )
+    if model.chat and remote:
+        raise SpecError(
+            "a server tells no log-likelihoods of a chat; leave chat out, or choose provider vllm or "
+            "transformers",
+            path=f"{place}.chat",
+        )
+
+
+def _try_choices(checked: ResolvedCampaign, choices: Choices) -> None:
+    """Refuse an example that has no choices, or none that is its target."""
+    judge = checked.spec.judge
+    scorer = create_judge(judge.type, **judge.params) if judge.type in NEEDED else None
+    for example in checked.dataset.examples:
+        found = choices.of(example.fields, example.key)
+        sample = Sample(output="", targets=example.targets, choices=found, loglikelihoods=[0.0] * len(found))
+        if scorer is not None and scorer.judge(sample).reason == "unreadable_target":
+            raise SpecError(
+                f"the target {example.targets[0]!r} of example {example.key!r} is none of its choices "
+                f"({', '.join(map(repr, found))[:200]}); correct it, or choose between judge.target: text "
+                "(a choice) and index (its position, from 0)",
+                path="judge.target",
+            )
+
+
+def _judge_types(value: object) -> Iterator[str]:
+    """The judges that a judge's spec names, those within it too."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("type"), str):
+            yield value["type"]
+        for each in value.values():
+            yield from _judge_types(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _judge_types(each)
