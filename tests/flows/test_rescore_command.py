@@ -30,6 +30,7 @@ ONLY_X = {"type": "regex", "pattern": "x(?#{target})"}
 NOBODY = {"type": "regex", "pattern": "nothing(?#{target})"}
 """Nobody is ever right, so that the two are told apart by no number of examples."""
 OLD, NEW = "first", "first-rescored"
+PLANS = "JOIN campaigns k ON k.id = r.campaign_id WHERE k.name = "
 PAIRS = "JOIN rounds r ON r.id = c.round_id JOIN campaigns k ON k.id = r.campaign_id WHERE k.name = "
 
 
@@ -75,22 +76,34 @@ def answer(folder, name=NEW):
     return json.loads(winnow(folder, "status", name, "--json").stdout)
 
 
-def test_a_judge_that_says_the_same_comes_to_the_same_and_nothing_is_generated(ended):
+def test_a_judge_that_says_the_same_gives_the_same_scores_and_nothing_is_generated(ended):
     texts = stored_texts(ended)
     told = rescore(ended, SAME, "--dry-run")
     assert told.returncode == 0
     assert rows(ended, "SELECT name FROM campaigns") == [(OLD,)]
     ran = rescore(ended)
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 3, ran.stderr
     assert ran.stdout.startswith(told.stdout)
     assert stored_texts(ended) == texts
     assert scores(ended, NEW) == scores(ended, OLD)
-    assert reasons(ended) == {None: len(texts)}
+    assert reasons(ended) == {None: len(texts), "no_stored_text": 240 - len(texts)}
     assert f"'first' has texts for {len(texts)} of 240 pairs" in ran.stdout
     assert f"for the other {240 - len(texts)} none is generated" in ran.stdout
     assert "another judge can hardly rule out a candidate with few texts" in ran.stdout
-    assert f"all {len(texts)} comparisons are of stored texts, and none was made" in ran.stdout
     assert winnow(ended, "db", "check").returncode == 0
+
+
+def test_examples_are_drawn_anew_for_each_campaign_and_alike_for_one(ended):
+    drawn = {}
+    for name in (NEW, "another"):
+        for _ in range(2):
+            assert rescore(ended, SAME, "--name", name).returncode == 3
+            plan = f"SELECT r.arms, r.examples FROM rounds r {PLANS} '{name}' ORDER BY r.number"
+            drawn.setdefault(name, set()).add(tuple(rows(ended, plan)))
+    plan = f"SELECT r.arms, r.examples FROM rounds r {PLANS} '{OLD}' ORDER BY r.number"
+    assert [len(each) for each in drawn.values()] == [1, 1]
+    firsts = [found[0] for (found,) in drawn.values()]
+    assert len({*firsts, rows(ended, plan)[0]}) == 3
 
 
 def test_who_lacks_texts_is_not_ruled_out_and_the_answer_says_what_it_covers(ended):
@@ -138,7 +151,7 @@ def test_a_model_judges_again_and_its_calls_alone_are_paid_for(ended):
     save_tiny_llama(ended / "judging", seed=9)
     before = stored_texts(ended)
     ran = rescore(ended, comparing(), "--name", "by-model")
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 3, ran.stderr
     assert scores(ended, "by-model") == scores(ended, OLD)
     made = [each for each in stored_texts(ended) if each not in before]
     assert {model for model, *_ in made} == {"judging"}
