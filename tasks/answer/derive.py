@@ -25,7 +25,6 @@ from winnow.tasks.answer.model import (
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
-from winnow.tasks.campaign.reuse import NO_STORED_TEXT
 from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
@@ -33,7 +32,7 @@ from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
-from winnow.tasks.spec.reuse import ONLY
+from winnow.tasks.spec.reuse import NO_STORED_TEXT, ONLY
 
 LLM = "llm"
 COMBINATIONS = ("all", "any", "weighted")

@@ -27,9 +27,6 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.spec.reuse import MaxAge, Reuse
 
-NO_STORED_TEXT = "no_stored_text"
-"""Reason of a pair for which there is no text, where none is made."""
-
 
 def reusable_texts(
     session: Session,

@@ -12,7 +12,7 @@ from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundReco
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.reuse import NO_STORED_TEXT, reusable_texts, stored_texts
+from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
 from winnow.tasks.candidates.weighing import Asked, asked_of
@@ -24,7 +24,7 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.objectives.best_duel.replicates import meetings_of
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
-from winnow.tasks.spec.reuse import ONLY
+from winnow.tasks.spec.reuse import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
 """Planned generations under the keys of their texts, and the texts that are stored."""

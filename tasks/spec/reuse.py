@@ -17,6 +17,9 @@ _AGE = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
 ONLY: Literal["only"] = "only"
 """Stored texts alone: none is made."""
 
+NO_STORED_TEXT = "no_stored_text"
+"""Reason of a pair for which there is then no text."""
+
 
 def _age(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
     if isinstance(value, str) and _AGE.fullmatch(value):

@@ -21,6 +21,7 @@ def campaign(tmp_path, monkeypatch):
     """A stored campaign whose flow is replaced in each test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(launch, "prefect_server", lambda log: nullcontext())
+    monkeypatch.setattr(launch, "imports_for", lambda storage, name: nullcontext())
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)
     database.close()

@@ -70,7 +70,9 @@ def test_a_model_is_loaded_and_known_by_the_commit_that_was_downloaded(cache, ca
     assert len(prints) == 3
 
 
-@pytest.mark.parametrize("model", [f"{HUB}, revision: v1", LOCAL, "provider: openai, model: owner/name"])
+@pytest.mark.parametrize(
+    "model", [f"{HUB}, revision: v1", LOCAL, "provider: openai, model: owner/name, chat: true"]
+)
 def test_a_revision_that_is_named_a_folder_and_a_served_model_stay(cache, campaign_file, monkeypatch, model):
     monkeypatch.setenv("OPENAI_API_KEY", "sk")
     cache(ONE)
