@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -43,6 +44,7 @@ ONE_FOLDER_ONLY = {
 """Extras: whoever does without them can still use everything outside of their folders."""
 
 
+@cache
 def imported(path):
     """Top-level names of all imports of a file, those in functions too; of ours the folder as well."""
     names = set()
