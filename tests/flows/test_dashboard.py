@@ -10,7 +10,7 @@ import pandas as pd
 import psutil
 import pytest
 from dashboard_servers import serving
-from report_campaigns import change, duelled_campaign, scored_campaign
+from report_campaigns import certified_campaign, change, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import new_database, store_campaign
 from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
@@ -344,6 +344,14 @@ def test_an_address_that_names_an_example_and_a_candidate_opens_their_texts(tmp_
         app.query_params[name] = value
     assert "b on example e1" in texts(app.run())
     assert list(table(app)["example"]) == ["e1", "e2"]
+
+
+@pytest.mark.parametrize("stored", [certified_campaign, routed_campaign])
+def test_certified_and_routed_candidates_have_a_matrix_too(stored, tmp_path):
+    stored(tmp_path)
+    page = shown("matrix_page")
+    assert not page.exception
+    assert len(table(page).columns) > 3
 
 
 def test_duels_have_no_matrix(tmp_path):
