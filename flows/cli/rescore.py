@@ -38,9 +38,9 @@ def rescore(
 ) -> None:
     """Judge the stored texts of a campaign with another judge, as a new campaign; no text is generated.
 
-    The new campaign has the candidates, examples, selector, seed and budget of the first one. A pair of a
-    candidate and an example without a stored text stays without an outcome. If it is interrupted, `winnow
-    resume` goes on with it.
+    The new campaign has the candidates, examples, selector, seed and budget of the first one, and draws its
+    examples anew. A pair of a candidate and an example without a stored text stays without an outcome. If it
+    is interrupted, `winnow resume` goes on with it.
     """
     from winnow.flows.reports.open_readonly import reading
     from winnow.flows.run.launch import run_stored_campaign, store_campaign

@@ -8,9 +8,9 @@ from winnow.flows.reports.dashboard.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.filters import ask_filters
-from winnow.flows.reports.dashboard.widgets import Row, pick_row
+from winnow.flows.reports.dashboard.widgets import Row, opened_pages, pick_row, shown_of_pages
 from winnow.storage.queries import browse as browse_views
-from winnow.storage.queries.browse import Filters, Place
+from winnow.storage.queries.browse import Place
 from winnow.storage.records import campaigns as campaign_records
 
 PAGE = 50
@@ -39,7 +39,7 @@ def _browse(name: str) -> None:
         campaign = campaign_records.get_campaign(session, name)
         choices = browse_views.choices(session, campaign.id)
     filters = ask_filters(choices, lowest=-1.0 if campaign.objective == "route" else 0.0)
-    starts = _starts((campaign.id, filters))
+    starts: list[Place] = opened_pages(STARTS, (campaign.id, filters), list)
     with asking() as session:
         rows = browse_views.comparisons(
             session,
@@ -79,16 +79,4 @@ def _turn(starts: list[Place], rows: Sequence[Row]) -> None:
     if older.button("Older", disabled=len(rows) <= PAGE, width="stretch"):
         starts.append((rows[PAGE - 1]["round"], rows[PAGE - 1]["position"]))
         st.rerun()
-    first = PAGE * (len(starts) - 1) + 1
-    more = "; there are more" if len(rows) > PAGE else ""
-    where.caption(f"{first:,} to {first + min(PAGE, len(rows)) - 1:,}{more}")
-
-
-def _starts(asked: tuple[int, Filters]) -> list[Place]:
-    """Where the pages that were opened begin; none once something else is asked for."""
-    before, places = st.session_state.get(STARTS, (None, []))
-    if before != asked:
-        places = []
-        st.session_state[STARTS] = (asked, places)
-    found: list[Place] = places
-    return found
+    where.caption(shown_of_pages(len(starts), len(rows), most=PAGE))

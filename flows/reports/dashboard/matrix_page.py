@@ -1,6 +1,7 @@
 """Example by candidate: a cell for each score, the texts behind the one clicked, how two candidates do."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -10,6 +11,7 @@ from winnow.flows.reports.dashboard.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.frames import table_frame
+from winnow.flows.reports.dashboard.widgets import opened_pages, shown_of_pages
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow, Pattern
@@ -63,7 +65,7 @@ def show() -> None:
 def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
     asked = _asked_for(campaign, ranked)
     chosen, pattern, words = asked
-    starts = _starts((campaign.id, *asked), campaign)
+    starts = opened_pages(STARTS, (campaign.id, *asked), partial(_first, campaign))
     with asking() as session:
         rows = matrix.matrix_rows(
             session, campaign.id, chosen, pattern=pattern, words=words, begin=starts[-1], most=ROWS + 1
@@ -96,20 +98,13 @@ def _asked_for(campaign: CampaignRecord, ranked: Sequence[str]) -> tuple[tuple[s
     return tuple(chosen), pattern, words.strip()
 
 
-def _starts(asked: tuple[object, ...], campaign: CampaignRecord) -> list[int]:
-    """The example each page that was opened begins with; the first page once something else is asked for.
-
-    A page whose address names an example begins with that one.
-    """
-    before, places = st.session_state.get(STARTS, (None, []))
-    if before != asked:
-        places = [0]
-        if before is None and (key := st.query_params.get(EXAMPLE)):
-            with asking() as session:
-                places = [matrix.example_id(session, campaign.id, key) or 0]
-        st.session_state[STARTS] = (asked, places)
-    found: list[int] = places
-    return found
+def _first(campaign: CampaignRecord) -> list[int]:
+    """Where the first page begins: with the example that the page's address names when it is opened."""
+    key = st.query_params.get(EXAMPLE)
+    if STARTS in st.session_state or key is None:
+        return [0]
+    with asking() as session:
+        return [matrix.example_id(session, campaign.id, key) or 0]
 
 
 def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
@@ -126,7 +121,9 @@ def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
             f" mean difference {found.mean_difference:+.3f}."
         )
     )
-    st.caption("The search chose these examples: this describes them. What is proven stands in the answer.")
+    st.caption(
+        "The search may have chosen these examples: this describes them. The answer says what is proven."
+    )
 
 
 def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
@@ -204,6 +201,4 @@ def _turn(starts: list[int], rows: Sequence[MatrixRow]) -> None:
     if following.button("Next", disabled=len(rows) <= ROWS, width="stretch", shortcut="Alt+N"):
         starts.append(rows[ROWS].example_id)
         st.rerun()
-    first = ROWS * (len(starts) - 1) + 1
-    more = "; there are more" if len(rows) > ROWS else ""
-    where.caption(f"{first:,} to {first + min(ROWS, len(rows)) - 1:,}{more}")
+    where.caption(shown_of_pages(len(starts), len(rows), most=ROWS))

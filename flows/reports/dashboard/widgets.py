@@ -1,7 +1,7 @@
 """How texts, rows and figures are drawn: what others wrote as text alone, never as Markdown or HTML."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from plotly.graph_objects import Figure
@@ -11,6 +11,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.theme import themes
 
 Row = dict[str, Any]
+Place = TypeVar("Place")
 
 LONG_TEXT, MANY_LINES = 1_200, 14
 """Characters and lines from where on a text scrolls in a box of its own."""
@@ -87,3 +88,26 @@ def show_figure(figure: Figure, *, key: str) -> None:
     dressed = Figure(figure)
     dressed.update_layout(template=themes()["dark" if st.context.theme.type == "dark" else "light"])
     st.plotly_chart(dressed, theme=None, key=key, config={"displaylogo": False, "displayModeBar": False})
+
+
+def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> list[Place]:
+    """Where the pages of a table that the reader opened begin; those of `first` once another is asked for.
+
+    Args:
+        key: Of the table, in the reader's session.
+        asked: What tells one table from another.
+        first: Where its first page begins.
+    """
+    before, places = st.session_state.get(key, (None, []))
+    if before != asked:
+        places = first()
+        st.session_state[key] = (asked, places)
+    found: list[Place] = places
+    return found
+
+
+def shown_of_pages(opened: int, found: int, *, most: int) -> str:
+    """Which rows the page shows that was opened last, of `found` ones that were looked for there."""
+    begin = most * (opened - 1) + 1
+    more = "; there are more" if found > most else ""
+    return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
