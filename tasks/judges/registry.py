@@ -32,6 +32,7 @@ BUILT_IN = {
     "byte_perplexity": "winnow.tasks.judges.rules.perplexities:BytePerplexityJudge",
     "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
     "chrf": "winnow.tasks.judges.isolated.translation:ChrfJudge",
+    "code": "winnow.tasks.judges.code.judge:CodeJudge",
     "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
     "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
     "f1": "winnow.tasks.judges.rules.squad:F1Judge",
