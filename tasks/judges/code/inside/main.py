@@ -4,14 +4,20 @@ import json
 import os
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from winnow.tasks.judges.code.inside.confinement import Limits, confine
 from winnow.tasks.judges.code.inside.link import Link
 from winnow.tasks.judges.code.inside.program_side import raised, run_program, serve
 from winnow.tasks.judges.code.inside.remote import NotCarried, Program, ProgramEnded
-from winnow.tasks.judges.code.inside.testing import MOST_OF_A_SENTENCE, run_tests
+from winnow.tasks.judges.code.inside.testing import (
+    CANDIDATE,
+    MOST_OF_A_SENTENCE,
+    TESTS,
+    names_in,
+    run_tests,
+)
 
 Setup = Mapping[str, Any]
 
@@ -67,13 +73,15 @@ def _program(setup: Setup, report: _Report) -> None:
 def _tests(setup: Setup, report: _Report) -> None:
     """Run the tests here, and the program in the other process."""
     program = Program(Link(*setup["link"]))
+    entry_point = setup["entry_point"]
     found: dict[str, object] = {}
     try:
-        found = _tested(setup, program.names())
+        wanted = names_in(setup["tests"]) | ({entry_point} if entry_point else set())
+        found = _tested(setup, lambda: program.names(sorted(wanted)))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        found = _no_tests(error)
     except (ProgramEnded, NotCarried):
         pass
-    except BaseException as error:  # noqa: BLE001 -- the program raised it
-        found = {"failure": _said(error)}
     if isinstance(program.broken, ProgramEnded):
         found = {"ended": f"{program.broken}"[:MOST_OF_A_SENTENCE]}
     elif program.broken is not None:
@@ -83,28 +91,34 @@ def _tests(setup: Setup, report: _Report) -> None:
 
 def _both(setup: Setup, report: _Report) -> None:
     """Run both here. Whatever the program does to this process, the tests then run in."""
+    report.tell(**_tested(setup, lambda: run_program(setup["program"])))
+
+
+def _tested(setup: Setup, run: Callable[[], dict[str, Any]]) -> dict[str, object]:
+    """What the tests say, as the judge is told; `run` runs the program and returns its names."""
     try:
-        names = run_program(setup["program"])
-    except BaseException as error:  # noqa: BLE001 -- it is the program's
-        report.tell(failure=_said(error))
-        return
-    report.tell(**_tested(setup, names))
-
-
-def _tested(setup: Setup, names: dict[str, object]) -> dict[str, object]:
+        names = run()
+    except (ProgramEnded, NotCarried):
+        raise
+    except BaseException as error:  # noqa: BLE001 -- the program raised it
+        return {"failure": _said(error)}
     entry_point = setup["entry_point"]
     if entry_point is not None:
         if entry_point not in names:
             return {"failure": f"the program defines no {entry_point!r}"}
-        names["candidate"] = names[entry_point]
-    names["__name__"] = "tests"
+        names[CANDIDATE] = names[entry_point]
+    names["__name__"] = TESTS
     try:
         count = run_tests(setup["tests"], names, entry_point, stops=setup["stops"])
     except (SyntaxError, ValueError, RecursionError) as error:
-        return {"no_tests": f"{type(error).__name__}: {error}"[:MOST_OF_A_SENTENCE]}
+        return _no_tests(error)
     if count.tests == 0 and count.failure is None:
         return {"no_tests": "they test nothing"}
     return {"tests": count.tests, "passed": count.passed, "failure": count.failure}
+
+
+def _no_tests(error: Exception) -> dict[str, object]:
+    return {"no_tests": f"{type(error).__name__}: {error}"[:MOST_OF_A_SENTENCE]}
 
 
 def _said(error: BaseException) -> str:

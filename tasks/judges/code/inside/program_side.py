@@ -32,16 +32,21 @@ def run_program(source: str) -> dict[str, Any]:
 
 
 def serve(source: str, link: Link) -> None:
-    """Run the program, tell its names, and answer until the tests are through."""
+    """Run the program, tell the names that are wanted of it, and answer until the tests are through."""
     objects = _Objects()
+    wanted = link.receive()
     try:
         names = dict(run_program(source))
     except BaseException as error:  # noqa: BLE001 -- exits and interrupts are failures of a program too
         link.send(raised(error))
         return
-    link.send({"names": {name: objects.told(value) for name, value in names.items() if _is_public(name)}})
+    link.send({"names": {name: objects.told(names[name]) for name in wanted if name in names}})
     while True:
-        link.send(objects.answer(link.receive()))
+        answer = objects.answer(link.receive())
+        try:
+            link.send(answer)
+        except (MemoryError, ValueError) as error:  # it is too long
+            link.send(raised(error))
 
 
 def raised(error: BaseException) -> dict[str, JSON]:
@@ -52,10 +57,6 @@ def raised(error: BaseException) -> dict[str, JSON]:
     except BaseException:  # noqa: BLE001 -- it is the program's
         message = ""
     return {"raised": type(error).__name__, "built_in": names, "message": message[:MOST_OF_A_MESSAGE]}
-
-
-def _is_public(name: str) -> bool:
-    return not name.startswith("__") and not hasattr(builtins, name)
 
 
 class _Objects:

@@ -6,7 +6,7 @@ a value of the tests' own, only the program could say, and is not asked.
 """
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from sys import stdlib_module_names
 from typing import Any, NoReturn
@@ -40,13 +40,16 @@ class Program:
         self.broken: ProgramEnded | NotCarried | None = None
         """What made a verdict impossible, or the program a failure, whatever the tests did with it."""
 
-    def names(self) -> dict[str, object]:
-        """Wait until the program has run, and return its global names.
+    def names(self, wanted: Iterable[str]) -> dict[str, object]:
+        """Wait until the program has run, and return those of its global names that are wanted.
+
+        A built-in name is always Python's own.
 
         Raises:
             Exception: What the program raised.
             ProgramEnded: If it ended before.
         """
+        self._send([name for name in wanted if not hasattr(builtins, name)])
         reply = self._received()
         if "raised" in reply:
             raise _exception(reply)
@@ -62,10 +65,7 @@ class Program:
         """
         told = [encoded(each, self._sent) for each in args]
         named = {name: encoded(each, self._sent) for name, each in kwargs.items()}
-        try:
-            self._link.send({"do": operation, "args": told, "kwargs": named})
-        except LinkEnded as error:
-            self._end(str(error))
+        self._send({"do": operation, "args": told, "kwargs": named})
         reply = self._received()
         if "raised" in reply:
             raise _exception(reply)
@@ -78,6 +78,12 @@ class Program:
         """End the tests, for a reason that is no fault of the program's."""
         self.broken = self.broken or NotCarried(sentence)
         raise self.broken
+
+    def _send(self, message: JSON) -> None:
+        try:
+            self._link.send(message)
+        except LinkEnded as error:
+            self._end(str(error))
 
     def _received(self) -> Mapping[str, Any]:
         try:

@@ -65,6 +65,15 @@ class _Over(Exception):
     """A test failed, and all have to hold."""
 
 
+def names_in(source: str) -> set[str]:
+    """The names that the tests use.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError: If the tests are no Python.
+    """
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
 def run_tests(source: str, names: dict[str, Any], entry_point: str | None, *, stops: bool) -> Count:
     """Run the tests among names.
 
