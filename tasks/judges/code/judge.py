@@ -55,7 +55,9 @@ class CodeJudge:
 
     def __post_init__(self) -> None:
         if not self.allow_code:
-            raise JudgeError("runs programs that models write; say so with allow_code: true", "judge.allow_code")
+            raise JudgeError(
+                "runs programs that models write; say so with allow_code: true", "judge.allow_code"
+            )
         if (what := missing()) is not None:
             raise JudgeError(_refusal(f"this machine lacks {what}"), "judge.type")
         given = {name: getattr(self, name) for name in ("tests", "entry_point", "prefix")}

@@ -194,8 +194,12 @@ def _started(task: Task, folder: str) -> Iterator[list[_Process]]:
             ends = [*os.pipe(), *os.pipe()]
             for each in ends:
                 pipes.callback(os.close, each)
-            program = stack.enter_context(closing(_Process("program", setup | {"tests": ""}, (ends[0], ends[3]))))
-            tests = stack.enter_context(closing(_Process("tests", setup | {"program": ""}, (ends[2], ends[1]))))
+            program = stack.enter_context(
+                closing(_Process("program", setup | {"tests": ""}, (ends[0], ends[3])))
+            )
+            tests = stack.enter_context(
+                closing(_Process("tests", setup | {"program": ""}, (ends[2], ends[1])))
+            )
         yield [tests, program]
 
 

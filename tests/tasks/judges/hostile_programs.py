@@ -1,7 +1,9 @@
+# ruff: noqa: E501 -- a program is a line
 """Programs that try to get out, to get more than they may, or to be taken for right.
 
-Each is a program with what its explanation says. `NAMES` are bound before it: OUTSIDE (a file), FOLDER (its folder), DATABASE,
-PORT (of a server that listens here), SOCKET (the same by a path), PARENT and `call`, a system call by name.
+Each is a program with what its explanation says. Bound before it are OUTSIDE (a file), FOLDER (its folder),
+DATABASE, PORT (of a server that listens here), SOCKET (the same by a path), PARENT, and `call`, which makes a
+system call by its name.
 """
 
 import platform
@@ -96,12 +98,16 @@ ESCAPES = {
     "the parent's limits": ("import resource; resource.prlimit(PARENT, resource.RLIMIT_CPU, (1, 1))", DENIED),
     "a higher priority": ("os.nice(-20)", DENIED),
     "another user": ("os.setuid(0)", DENIED),
-    "shared memory": ("from multiprocessing.shared_memory import SharedMemory as S; S('x', True, 1)", "Error"),
+    "shared memory": (
+        "from multiprocessing.shared_memory import SharedMemory as S; S('x', True, 1)",
+        "Error"),
     "what was left open": (
         "found = []\nfor each in range(3, 64):\n    try:\n        os.set_blocking(each, False)\n"
         "        found.append(os.read(each, 1000))\n    except BlockingIOError:\n        pass\n"
         "    except OSError:\n        pass\nassert any(found), 'nothing'", "AssertionError: nothing"),
-} | {f"the call {name}": (f"call('{name}', {ARGUMENTS.get(name, '0, 0, 0, 0, 0, 0')})", DENIED) for name in CALLS}  # fmt: skip
+} | {
+    f"the call {name}": (f"call('{name}', {ARGUMENTS.get(name, '0, 0, 0, 0, 0, 0')})", DENIED) for name in CALLS
+}  # fmt: skip
 """Attempts that have to raise; each would pass its test otherwise."""
 
 LOOPS = {
@@ -119,9 +125,12 @@ LOOPS = {
     "sleep": ("import time; time.sleep(9999)", "took more than"),
     "a lock": ("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()", "took more than"),
     "files without end": (
-        "for name in range(10**9):\n    with open(str(name), 'wb') as file: file.write(bytes(4 << 20))", "kept more than"),
+        "for name in range(10**9):\n    with open(str(name), 'wb') as file: file.write(bytes(4 << 20))",
+        "kept more than"),
     "many files": ("for name in range(10**9): open(str(name), 'w').close()", "kept more than"),
-    "one file without end": ("with open('x', 'wb') as file:\n    while True: file.write(bytes(1 << 20))", "OSError"),
+    "one file without end": (
+        "with open('x', 'wb') as file:\n    while True: file.write(bytes(1 << 20))",
+        "OSError"),
     "threads without end": (
         "import threading, time\nthreading.stack_size(32768)\n"
         "while True: threading.Thread(target=time.sleep, args=(99,)).start()", "threads"),
@@ -145,25 +154,34 @@ CHEATS = {
     "an end within the function": ("def f(): os._exit(0)", "exit code 0, before all tests"),
     "an exit within the function": ("def f(): raise SystemExit(0)", "SystemExit"),
     "an end later": (
-        "import threading\nthreading.Timer(0.01, os._exit, [0]).start()\ndef f():\n    while True: pass", "before all tests"),
+        "import threading\nthreading.Timer(0.01, os._exit, [0]).start()\ndef f():\n    while True: pass",
+        "before all tests"),
     "an end at the exit": ("import atexit; atexit.register(os._exit, 0)\nf = None", "TypeError"),
     "a result that is printed": ("print(guessed(''))\nf = None", "TypeError"),
     "a result that is written everywhere": (
-        "for each in range(64):\n    try: os.write(each, guessed('0' * 32).encode())\n    except OSError: pass\n", "NameError"),
+        "for each in range(64):\n    try: os.write(each, guessed('0' * 32).encode())\n    except OSError: pass\n",
+        "NameError"),
     "all descriptors closed": ("os.closerange(0, 64)", "before all tests"),
-    "an equal of everything": ("class A:\n    def __eq__(self, other): return True\ndef f(): return A()", "AssertionError"),
+    "an equal of everything": (
+        "class A:\n    def __eq__(self, other): return True\ndef f(): return A()",
+        "AssertionError"),
     "a number that equals everything": (
-        "class A(int):\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(): return A(7)", "AssertionError"),
+        "class A(int):\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(): return A(7)",
+        "AssertionError"),
     "a list that equals everything": (
         "class A(list):\n    def __eq__(self, other): return True\ndef f(): return A()", "AssertionError"),
-    "an assertion error that is none": ("import builtins; builtins.AssertionError = OSError\ndef f(): return 7", "Assertion"),
+    "an assertion error that is none": (
+        "import builtins; builtins.AssertionError = OSError\ndef f(): return 7",
+        "Assertion"),
     "tests that are overwritten": (
         "import unittest\nunittest.TestCase.assertEqual = lambda *args: None\n"
         "unittest.TestCase.debug = lambda *args: None\ndef f(): return 7", "AssertionError: 7 != 42"),
     "built-ins that are overwritten": (
         "import builtins\nbuiltins.isinstance = builtins.compile = builtins.exec = lambda *args: True\n"
         "def f(): return 7", "before all tests"),
-    "a tracer": ("import sys\nsys.settrace(lambda *args: os._exit(0))\ndef f(): return 7", "before all tests"),
+    "a tracer": (
+        "import sys\nsys.settrace(lambda *args: os._exit(0))\ndef f(): return 7",
+        "before all tests"),
     "the callers' frames": (
         "import sys\ndef f():\n    frame = sys._getframe()\n    while frame := frame.f_back:\n"
         "        frame.f_globals.update(assertEqual=print)\n    return 7", "AssertionError"),

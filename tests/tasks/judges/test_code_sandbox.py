@@ -124,7 +124,9 @@ def f():
 
 def test_chance_falls_the_same_way_whenever_a_program_is_judged():
     program = "import random\ndef f(): return [random.random(), hash('x'), *{'a', 'b', 'c'}]"
-    told = {judged(create_judge("code", allow_code=True), program, "assert f() == 0, f()").answer for _ in "12"}
+    told = {
+        judged(create_judge("code", allow_code=True), program, "assert f() == 0, f()").answer for _ in "12"
+    }
     assert len(told) == 1
 
 
@@ -141,7 +143,9 @@ def test_the_self_test_sees_either_half_that_is_missing(monkeypatch, breaks, sai
     code = f"import {module} as c; c.{breaks} = lambda *args: None; "
     monkeypatch.setattr(sandbox, "_CODE", sandbox._CODE.replace("from {module}", code + "from {module}"))
     self_test.escape.cache_clear()
-    with pytest.raises(JudgeError, match="the sandbox for programs cannot be had: it does not hold here") as error:
+    with pytest.raises(
+        JudgeError, match="the sandbox for programs cannot be had: it does not hold here"
+    ) as error:
         try_out(create_judge("all", judges=[{"type": "code", "allow_code": True}]))
     self_test.escape.cache_clear()
     assert "\n" not in error.value.message
@@ -180,7 +184,7 @@ def test_without_the_isolation_there_is_one_sentence_and_no_judge(monkeypatch, l
         monkeypatch.setattr("winnow.tasks.judges.code.inside.confinement.sys.platform", "darwin")
     else:
         monkeypatch.setattr("winnow.tasks.judges.code.inside.confinement._PR_GET_SECCOMP", 9999)
-    with pytest.raises(JudgeError, match="this machine lacks .*nothing weaker is offered") as error:
+    with pytest.raises(JudgeError, match=r"this machine lacks .*nothing weaker is offered") as error:
         create_judge("code", allow_code=True)
     assert "\n" not in error.value.message
     assert error.value.path == "judge.type"

@@ -46,7 +46,7 @@ def main() -> None:
     sys.path.remove(setup["root"])
     try:
         confine(Limits(**setup["limits"]), setup["folder"], setup["parent"])
-    except Exception as error:  # noqa: BLE001 -- whatever it is, nothing may run then
+    except Exception as error:
         report.tell(failed=f"{type(error).__name__}: {error}"[:MOST_OF_A_SENTENCE])
         os._exit(1)
     _leave_nothing_behind()
@@ -100,7 +100,7 @@ def _tested(setup: Setup, run: Callable[[], dict[str, Any]]) -> dict[str, object
         names = run()
     except (ProgramEnded, NotCarried):
         raise
-    except BaseException as error:  # noqa: BLE001 -- the program raised it
+    except BaseException as error:
         return {"failure": _said(error)}
     entry_point = setup["entry_point"]
     if entry_point is not None:

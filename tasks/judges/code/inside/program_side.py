@@ -27,7 +27,7 @@ def run_program(source: str) -> dict[str, Any]:
     """Run a program as a module; returns its global names. Raises whatever it raises."""
     module = ModuleType(PROGRAM)
     sys.modules[PROGRAM] = module
-    exec(compile(source, f"{PROGRAM}.py", "exec"), module.__dict__)  # noqa: S102 -- this is the sandbox
+    exec(compile(source, f"{PROGRAM}.py", "exec"), module.__dict__)
     return module.__dict__
 
 
@@ -37,7 +37,7 @@ def serve(source: str, link: Link) -> None:
     wanted = link.receive()
     try:
         names = dict(run_program(source))
-    except BaseException as error:  # noqa: BLE001 -- exits and interrupts are failures of a program too
+    except BaseException as error:
         link.send(raised(error))
         return
     link.send({"names": {name: objects.told(names[name]) for name in wanted if name in names}})
@@ -54,7 +54,7 @@ def raised(error: BaseException) -> dict[str, JSON]:
     names = [each.__name__ for each in type(error).__mro__ if getattr(builtins, each.__name__, None) is each]
     try:
         message = str(error)
-    except BaseException:  # noqa: BLE001 -- it is the program's
+    except BaseException:
         message = ""
     return {"raised": type(error).__name__, "built_in": names, "message": message[:MOST_OF_A_MESSAGE]}
 
@@ -79,7 +79,7 @@ class _Objects:
             value = operation(*args, **kwargs)
             changed = [self.told(each) if isinstance(each, MUTABLE) else None for each in args]
             return {"value": self.told(value), "args": changed}
-        except BaseException as error:  # noqa: BLE001 -- whatever the program raises
+        except BaseException as error:
             return raised(error)
 
     def _named(self, value: object) -> JSON:
@@ -91,7 +91,7 @@ class _Objects:
         return {"object": [number, type(value).__name__, _equals_values(value)]}
 
     def _meant(self, name: str, said: JSON) -> object:
-        return self._kept[said]
+        return getattr(builtins, said) if name == "built_in" else self._kept[said]
 
 
 def _equals_values(value: object) -> bool:

@@ -17,7 +17,7 @@ from winnow.tasks.judges.code.inside.values import JSON, Unreadable, decoded, en
 
 
 class ProgramEnded(BaseException):
-    """The program's process is gone, or answers what is no answer; no `except Exception` of a test is meant."""
+    """The program's process is gone, or its answer is none; no `except Exception` of a test is to see it."""
 
 
 class NotCarried(BaseException):
@@ -55,7 +55,7 @@ class Program:
             raise _exception(reply)
         return {name: self._value(said) for name, said in dict(reply.get("names", {})).items()}
 
-    def ask(self, operation: str, args: Sequence[object], kwargs: Mapping[str, object] = {}) -> Any:  # noqa: ANN401, B006
+    def ask(self, operation: str, args: Sequence[object], kwargs: Mapping[str, object] = {}) -> Any:  # noqa: ANN401
         """Have something done to the program's objects; returns its value, and changes the arguments.
 
         Raises:
@@ -110,6 +110,8 @@ class Program:
     def _sent(self, value: object) -> JSON:
         if isinstance(value, Remote):
             return {"mine": object.__getattribute__(value, "_number")}
+        if getattr(builtins, name := getattr(value, "__name__", ""), None) is value:
+            return {"built_in": name}
         return self.refuse(f"the tests give the program a {type(value).__name__}")
 
     def _end(self, why: str) -> NoReturn:
@@ -173,6 +175,7 @@ class Remote:
         return bool(_EQUAL(self, other))
 
     def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+        """Call it, in the program's process."""
         return object.__getattribute__(self, "_program").ask("call", [self, *args], kwargs)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401

@@ -27,8 +27,25 @@ _NEW_NAMESPACES = 0x7E020000
 _CLONE_THREAD = 0x00010000
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 _AF_UNIX, _SOCK_STREAM, _SOCK_TYPES = 1, 1, 0xF
-_FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 1030)  # DUPFD, flags, locks, DUPFD_CLOEXEC; no F_SETOWN, which sends signals
-_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FI(O|N)CLEX
+_FCNTL = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    1030,
+)  # DUPFD, flags, locks, DUPFD_CLOEXEC; no F_SETOWN, which sends signals
+_IOCTL = (
+    0x5401,
+    0x5413,
+    0x541B,
+    0x5421,
+    0x5450,
+    0x5451,
+)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FI(O|N)CLEX
 _PRCTL = (15, 16, 0x53564D41)  # the name of a thread, and of memory
 
 Instruction = tuple[int, int, int, int]

@@ -1,6 +1,6 @@
 """System calls: which are allowed in the sandbox, and their numbers.
 
-All others fail with EPERM, those among them that the kernels of tomorrow will have. What is absent from the list
+All others fail with EPERM, those that kernels of tomorrow will have among them. What is absent from the list
 on purpose: processes (fork, vfork, execve, clone but for threads), signals to anybody (kill, tgkill,
 rt_sigqueueinfo, pidfd_send_signal), others' memory and limits (ptrace, process_vm_readv, setrlimit), the
 network (socket, connect, bind, sendmsg), files by other rights than Landlock's (chmod, chown, utimensat,
@@ -154,4 +154,4 @@ ABSENT: Numbers = {
     "clone3": (435, 435),
     "openat2": (437, 437),
 }
-"""Said to be unknown (ENOSYS), so that the C library uses the older call, whose arguments a filter can see."""
+"""Said to be unknown (ENOSYS), so that the C library takes the older call, whose arguments a filter sees."""

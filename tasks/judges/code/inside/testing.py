@@ -8,6 +8,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
@@ -47,7 +48,7 @@ class Count:
             step()
         except (ProgramEnded, NotCarried):
             raise
-        except BaseException as error:  # noqa: BLE001 -- a test fails by whatever it raises
+        except BaseException as error:
             self.failure = self.failure or self._sentence(name, error)
             if self.stops:
                 raise _Over from None
@@ -109,7 +110,7 @@ def _run_statement(statement: ast.stmt, names: dict[str, Any], count: Count) -> 
     )
 
     def run() -> None:
-        exec(code, names)  # noqa: S102 -- this is the sandbox
+        exec(code, names)
 
     if is_test:
         count.run(text, run)
@@ -126,9 +127,9 @@ def _collected(
     functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     called = {each.id for each in functions if isinstance(each, ast.Name)}
     for name in dict.fromkeys(defined):
-        found = names.get(name)
+        found: Any = names.get(name)
         if name == CHECK and entry_point is not None and name not in called:
-            yield name, lambda found=found: found(names[entry_point])
+            yield name, partial(found, names[entry_point])
         elif isinstance(found, FunctionType) and name.startswith("test") and _needs_nothing(found):
             yield name, found
         elif isinstance(found, type):

@@ -5,7 +5,7 @@ that it equals what a test expects. Objects of other types stay where they are, 
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -30,7 +30,7 @@ _KINDS: Mapping[type, tuple[str, Callable[[Any], JSON]]] = {
     range: ("range", lambda value: [hex(each) for each in (value.start, value.stop, value.step)]),
 }
 
-_BOXES: Mapping[type, str] = {
+_BOXES: Mapping[type[Iterable[object]], str] = {
     list: "list",
     tuple: "tuple",
     set: "set",
