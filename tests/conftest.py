@@ -65,6 +65,8 @@ SLOW_FILES = frozenset(
         "test_champion_differences",
         "test_champion_exact",
         "test_champion_top_m",
+        "test_code_judge",
+        "test_code_sandbox",
         "test_confidence",
         "test_copying",
         "test_count_evidence",

@@ -1,11 +1,11 @@
 """Tests that a program in the output passes, run in a sandbox.
 
 The program is a block between fences, or the whole output; `prefix` comes before it, for models that go on
-with what they are shown. The tests are a field of the example, or its target. See `sandbox` for how both run,
-and `inside` for what holds them.
+with what they are shown. The tests are the example's target, which no prompt shows, or a field of it. See
+`sandbox` for how both run, and `inside` for what holds them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from platform import python_version
 from typing import Annotated, Any, ClassVar
@@ -17,7 +17,7 @@ from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.errors import JudgeError, TemplateError
 from winnow.tasks.judges.code.inside.confinement import Limits, missing
 from winnow.tasks.judges.code.program import program_of
-from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task
+from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
 from winnow.tasks.judges.code.self_test import escape
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.scales import Scale
@@ -37,7 +37,7 @@ class CodeJudge:
 
     allow_code: bool = False
     """Whether programs that models write may be run, in the sandbox."""
-    tests: str = "{{ tests }}"
+    tests: str = "{{ target }}"
     """The tests of an example: Python, as a template of its fields and of `target`."""
     entry_point: str | None = None
     """The name of the function that tests call `candidate`, as such a template."""
@@ -52,6 +52,7 @@ class CodeJudge:
     memory: Annotated[int, Field(ge=16, le=1 << 20)] = 1024
     """MiB that it may take."""
     _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
+    _known: dict[Task, Outcome] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.allow_code:
@@ -78,38 +79,55 @@ class CodeJudge:
         if (why := escape()) is not None:
             raise JudgeError(_refusal(f"it does not hold here: {why}"), "judge.type")
 
+    def ahead(self, samples: Sequence[Sample]) -> None:
+        """Run the programs of some outputs side by side; see `tasks.judges.protocol.ahead`."""
+        asked = map(self._asked, samples)
+        self._known.clear()
+        self._known.update(run_tasks({each for each in asked if isinstance(each, Task)}))
+
     def judge(self, sample: Sample) -> Verdict:
         """One if all tests pass, else zero, with the first failure; or the share that passes."""
+        asked = self._asked(sample)
+        if isinstance(asked, Verdict):
+            return asked
+        known = self._known.get(asked)
+        return self._verdict(run_task(asked) if known is None or known.broken is not None else known)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The fields of an example that it uses."""
+        return frozenset().union(*(template.variables for template in self._templates.values()))
+
+    def rendered(
+        self, fields: Mapping[str, Any], targets: Sequence[str], key: str | None = None
+    ) -> dict[str, str]:
+        """The templates of an example, by parameter; `key` is the example's, for errors.
+
+        Raises:
+            TemplateError: If one cannot be rendered.
+        """
+        shown = {**fields, TARGET: "\n".join(targets)}
+        return {name: render(template, shown, key) for name, template in self._templates.items()}
+
+    def _asked(self, sample: Sample) -> Task | Verdict:
+        """What is to be run, or why nothing is."""
         try:
-            asked = self.rendered(sample.fields, sample.targets)
+            given = self.rendered(sample.fields, sample.targets)
         except TemplateError as error:
             return Verdict.unscored(UNREADABLE_TARGET, detail=error.message)
-        if not asked["tests"].strip():
+        if not given["tests"].strip():
             return Verdict.unscored(NO_TARGET)
-        entry_point = asked.get("entry_point", "").strip() or None
+        entry_point = given.get("entry_point", "").strip() or None
         if (program := program_of(sample.output, entry_point)) is None:
             return Verdict.unscored(NO_ANSWER)
-        task = Task(
-            program=asked.get("prefix", "") + program,
-            tests=asked["tests"],
+        return Task(
+            program=given.get("prefix", "") + program,
+            tests=given["tests"],
             entry_point=entry_point,
             stops=not self.partial,
             same_process=self.same_process,
             limits=Limits(seconds=self.timeout, memory=self.memory << 20),
         )
-        try:
-            return self._verdict(run_task(task))
-        except OSError as error:  # no process or file could be had
-            return Verdict.unscored(JUDGE_FAILED, detail=f"the sandbox could not be set up: {error}")
-
-    def rendered(self, fields: Mapping[str, Any], targets: Any) -> dict[str, str]:  # noqa: ANN401
-        """The templates of an example, by parameter.
-
-        Raises:
-            TemplateError: If one cannot be rendered.
-        """
-        shown = {**fields, **({TARGET: "\n".join(targets)} if targets else {})}
-        return {name: render(template, shown) for name, template in self._templates.items()}
 
     def _verdict(self, outcome: Outcome) -> Verdict:
         if outcome.broken is not None:

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from secrets import token_hex
@@ -33,6 +34,8 @@ MOST_THREADS = 64
 _LOOK_SECONDS = 0.05  # between looks at files and threads
 _END_SECONDS = 1.0  # in which a process that hung up is gone
 _REPORT_BYTES = 1 << 16
+
+_NOT_SET_UP = "the sandbox could not be set up"
 
 _CODE = "import sys; sys.path.insert(0, {root!r}); from {module} import main; main()"
 _MODULE = "winnow.tasks.judges.code.inside.main"
@@ -70,17 +73,28 @@ class Outcome:
     """Why the sandbox says nothing of this program, which is none of its faults."""
 
 
+def run_tasks(tasks: Collection[Task]) -> dict[Task, Outcome]:
+    """Run several programs, as many at a time as there are processors for this process."""
+    executor = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "winnow-code")
+    try:
+        return dict(zip(tasks, executor.map(run_task, tasks), strict=True))
+    finally:
+        executor.shutdown(cancel_futures=True)  # where it is interrupted
+
+
 def run_task(task: Task) -> Outcome:
     """Run a program and its tests; all processes are gone and their files removed when this returns."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="winnow-code-", ignore_cleanup_errors=True)
-        )
-        processes = stack.enter_context(_started(task, folder))
-        stopped = _watched(processes, folder, task.limits.seconds * CLOCK_FACTOR)
-        for process in processes:
-            process.end(_END_SECONDS if stopped is None else 0.0)
-        return _outcome(processes, stopped, task.limits)
+    try:
+        with ExitStack() as stack:
+            kept = tempfile.TemporaryDirectory(prefix="winnow-code-", ignore_cleanup_errors=True)
+            folder = stack.enter_context(kept)
+            processes = stack.enter_context(_started(task, folder))
+            stopped = _watched(processes, folder, task.limits.seconds * CLOCK_FACTOR)
+            for process in processes:
+                process.end(_END_SECONDS if stopped is None else 0.0)
+            return _outcome(processes, stopped, task.limits)
+    except OSError as error:  # no process, pipe or folder could be had
+        return Outcome(broken=f"{_NOT_SET_UP}: {error}")
 
 
 class _Process:
@@ -240,13 +254,15 @@ def _is_full(folder: str) -> bool:
 
 def _outcome(processes: Sequence[_Process], stopped: str | None, limits: Limits) -> Outcome:
     told = [list(process.messages()) for process in processes]
-    for messages in told:
-        if not messages or not messages[0].get("confined"):
-            why = messages[0].get("failed") if messages else stopped or "its process ended at once"
-            return Outcome(broken=f"the sandbox could not be set up: {why}")
+    failed = [each[0]["failed"] for each in told if each and "failed" in each[0]]
+    report = told[0][-1] if told[0] else {}
+    has_result = bool(report) and report.keys().isdisjoint({"confined", "ended"})
+    if failed or not (has_result or all(told)):
+        why = failed[0] if failed else stopped or "its process ended at once"
+        return Outcome(broken=f"{_NOT_SET_UP}: {why}")
     if stopped is not None:
         return Outcome(failure=f"the program {stopped}")
-    if "ended" not in (report := told[0][-1]) and len(told[0]) > 1:
+    if has_result:
         return _reported(report)
     return _ended(processes[-1] if "ended" in report else processes[0], report, limits)
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a program is a line
 """The judge of programs: what is run of an output, what counts as a test, and what is refused."""
 
 import re
@@ -18,7 +19,7 @@ HUMAN_EVAL_JUDGE = {"tests": "{{ test }}", "entry_point": "{{ entry_point }}", "
 
 
 def verdict(output, written="", *, fields=None, targets=(), **params):
-    judge = create_judge("code", allow_code=True, **params)
+    judge = create_judge("code", **{"allow_code": True, "tests": "{{ tests }}", **params})
     return judge.judge(Sample(output=output, fields={"tests": written, **(fields or {})}, targets=targets))
 
 
@@ -105,7 +106,10 @@ def test_humaneval_goes_on_with_its_prompt(same_process):
 
 def test_targets_can_be_the_tests_one_a_line():
     targets = ["assert add(1, 2) == 3", "assert add(1, 1) == 2"]
-    assert said("add = lambda a, b: a + b", targets=targets, tests="{{ target }}") == (1.0, "passed 2 of 2 tests")
+    assert said("add = lambda a, b: a + b", targets=targets, tests="{{ target }}") == (
+        1.0,
+        "passed 2 of 2 tests",
+    )
 
 
 PROGRAM = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.tasks.judges.hostile_programs import HOSTILE, PRELUDE
+from tests.tasks.judges.hostile_programs import ESCAPES, HOSTILE, LOOPS, PRELUDE
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.code import judge as code_judge
 from winnow.tasks.judges.code import sandbox, self_test
@@ -48,26 +48,31 @@ def names(tmp_path, monkeypatch):
 
 
 def judged(judge, program, tests=TESTS):
-    return judge.judge(Sample(output=program, fields={"tests": tests}))
+    return judge.judge(Sample(output=program, targets=[tests]))
+
+
+def explains(name, said):
+    """Whether the explanation is as expected; on a busy machine time may run out before all else."""
+    return HOSTILE[name][1] in said or (name in LOOPS and "took more than" in said)
 
 
 def test_no_hostile_program_succeeds_and_each_is_explained(names, tmp_path):
     assert len(HOSTILE) > 100
     bound = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + PRELUDE
-    judge = create_judge("code", allow_code=True, timeout=1, memory=256)
+    small = {"allow_code": True, "timeout": 1, "memory": 256}
+    judges = {name: create_judge("code", same_process=name in ESCAPES, **small) for name in HOSTILE}
     stdlib = Path(os.__file__).stat()
-    with ThreadPoolExecutor(6) as threads:
-        programs = [bound + program for program, _ in HOSTILE.values()]
-        verdicts = list(threads.map(lambda program: judged(judge, program), programs))
+    with ThreadPoolExecutor(4) as threads:
+        verdicts = list(threads.map(lambda name: judged(judges[name], bound + HOSTILE[name][0]), HOSTILE))
     told = {name: (v.score, v.answer, v.reason, v.detail) for name, v in zip(HOSTILE, verdicts, strict=True)}
-    wrong = {name: said for name, said in told.items() if said[0] != 0.0 or HOSTILE[name][1] not in said[1]}
+    wrong = {name: said for name, said in told.items() if said[0] != 0.0 or not explains(name, said[1])}
     assert not wrong, "\n".join(f"{name}: {said}" for name, said in wrong.items())
     assert {each.name for each in tmp_path.iterdir()} == {"sandboxes", "winnow.db", "outside", "s"}
     assert not list((tmp_path / "sandboxes").iterdir())
     assert (tmp_path / "outside").read_text() == "untouched"
     after = Path(os.__file__).stat()
     assert (after.st_size, after.st_mode, after.st_mtime) == (stdlib.st_size, stdlib.st_mode, stdlib.st_mtime)
-    assert judged(judge, bound).score == 1.0  # what the programs are put after is right
+    assert judged(judges["TCP"], bound).score == 1.0  # what the programs are put after is right
 
 
 def test_no_process_is_left_whatever_became_of_the_program(names):
