@@ -146,7 +146,8 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
 
     Raises:
         SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing,
-            a prompt is for models that chat and a model does not, or fewer than two candidates are left.
+            a prompt is for models that chat and a model does not, or too few candidates are left: two to
+            compare, or one to certify.
     """
     _refuse_too_many(spec)
     templates = [_prompt_template(spec, index, dataset) for index in range(len(spec.prompts))]
@@ -175,15 +176,22 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
         for config, merged in _generate_configs(spec, model)
     ]
     candidates = [each for each in candidates if not any(_matches(rule, each) for rule in spec.exclude)]
-    if len(candidates) < 2:
-        raise SpecError(
-            f"there must be at least two candidates to compare, the campaign has {len(candidates)}; "
-            "add a model, a prompt or a generate_config, or exclude fewer",
-            path="models",
-        )
+    _refuse_too_few(spec, candidates)
     _refuse_chats_without_chat(spec, candidates)
     _refuse_open_chats(spec, candidates)
     return candidates
+
+
+def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
+    """One alone can be certified; all else compares."""
+    if len(candidates) >= (1 if spec.objective == "certify" else 2):
+        return
+    needed = "one candidate to certify" if spec.objective == "certify" else "two candidates to compare"
+    raise SpecError(
+        f"there must be at least {needed}, the campaign has {len(candidates)}; "
+        "add a model, a prompt or a generate_config, or exclude fewer",
+        path="models",
+    )
 
 
 def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset) -> PromptTemplate:
