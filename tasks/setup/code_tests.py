@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import Any
 
+from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import SpecError, TemplateError
@@ -40,7 +40,7 @@ def _render(judge: CodeJudge, place: str, seen: list[str], example: Example) -> 
         raise SpecError(error.message, (error.path or "judge").replace("judge", place, 1)) from error
 
 
-def _code_judges(place: str, value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _code_judges(place: str, value: object) -> Iterator[tuple[str, JsonView]]:
     """The judges `code` of a judge's spec with their places, those within it too."""
     if isinstance(value, Mapping):
         if value.get("type") == "code":

@@ -8,10 +8,11 @@ with what they are shown. The tests are the example's target, which no prompt sh
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from platform import python_version
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.errors import JudgeError, TemplateError
@@ -48,7 +49,7 @@ class CodeJudge:
     same_process: bool = False
     """Whether the tests run in the program's own interpreter, which can then tamper with them."""
     timeout: Annotated[int, Field(ge=1, le=3600)] = 5
-    """Seconds of a processor that the program may take, and three times as many by the clock."""
+    """Seconds of a processor that the program may take, and five times as many by the clock."""
     memory: Annotated[int, Field(ge=16, le=1 << 20)] = 1024
     """MiB that it may take."""
     _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
@@ -70,7 +71,7 @@ class CodeJudge:
         object.__setattr__(self, "_templates", compiled)
 
     @staticmethod
-    def code(**params: Any) -> dict[str, Any]:  # noqa: ANN401 -- of the judge's parameters
+    def code(**params: object) -> JsonObject:
         """Which interpreter runs the programs."""
         return {"python": python_version()}
 
@@ -98,9 +99,7 @@ class CodeJudge:
         """The fields of an example that it uses."""
         return frozenset().union(*(template.variables for template in self._templates.values()))
 
-    def rendered(
-        self, fields: Mapping[str, Any], targets: Sequence[str], key: str | None = None
-    ) -> dict[str, str]:
+    def rendered(self, fields: JsonView, targets: Sequence[str], key: str | None = None) -> dict[str, str]:
         """The templates of an example, by parameter; `key` is the example's, for errors.
 
         Raises:

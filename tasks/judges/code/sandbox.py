@@ -19,12 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from secrets import token_hex
-from typing import Any, Literal
+from typing import Literal
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.commands import ROOT
 from winnow.tasks.judges.code.inside.confinement import Limits
 
-CLOCK_FACTOR = 3
+CLOCK_FACTOR = 5
 """A process that computes gets its time even on a busy machine; one that sleeps is not waited for longer."""
 
 MOST_FILES_BYTES = 64 << 20
@@ -106,7 +107,7 @@ class _Process:
         links: Descriptors that it is given.
     """
 
-    def __init__(self, role: Role, setup: dict[str, Any], links: Sequence[int]) -> None:
+    def __init__(self, role: Role, setup: JsonObject, links: Sequence[int]) -> None:
         self.role = role
         self.was_killed = False
         self.status: int | None = None
@@ -141,7 +142,7 @@ class _Process:
         self._told += chunk[: _REPORT_BYTES - len(self._told)]
         return bool(chunk)
 
-    def messages(self) -> Iterator[dict[str, Any]]:
+    def messages(self) -> Iterator[JsonObject]:
         """What it told; what does not bear its mark is passed over."""
         for line in bytes(self._told).splitlines():
             try:
@@ -267,7 +268,7 @@ def _outcome(processes: Sequence[_Process], stopped: str | None, limits: Limits)
     return _ended(processes[-1] if "ended" in report else processes[0], report, limits)
 
 
-def _reported(report: dict[str, Any]) -> Outcome:
+def _reported(report: JsonObject) -> Outcome:
     if "not_carried" in report:
         return Outcome(no_tests=f"{report['not_carried']}, which takes same_process: true")
     if "no_tests" in report:
@@ -278,7 +279,7 @@ def _reported(report: dict[str, Any]) -> Outcome:
     return Outcome(tests=int(tests), passed=int(passed), failure=str(failure))
 
 
-def _ended(process: _Process, report: dict[str, Any], limits: Limits) -> Outcome:
+def _ended(process: _Process, report: JsonObject, limits: Limits) -> Outcome:
     """Of a process that told no result."""
     what = "the tests" if process.role == "tests" else "the program"
     if process.status == -signal.SIGKILL and not process.was_killed:

@@ -89,7 +89,7 @@ def test_no_process_is_left_whatever_became_of_the_program(names):
         ("import sys; sys.exit(0)", "SystemExit"),
         ("import os\nfor each in range(64):\n    try: os.write(each, b'{\"mark\": \"\", \"passed\": 1}\\n')\n"
          "    except OSError: pass\nos._exit(0)", "before all tests"),
-        ("while True: pass", "1 s of a processor"),
+        ("while True: pass", "took more than"),
         ("def f(): return 7", "AssertionError"),
     ],
 )  # fmt: skip
