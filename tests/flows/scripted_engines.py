@@ -168,7 +168,7 @@ def program(prompt: str, *, wrong_in: int) -> str:
     if wrong_in and number % wrong_in == 0:
         return BUGS[number // wrong_in % len(BUGS)]
     right = f"    return x + {number}\n"
-    return f"{right}\nprint(" if number % 3 else f"Here:\n```python\ndef plus_{number}(x):\n{right}```\n"
+    return right if number % 3 else f"Here:\n```python\ndef plus_{number}(x):\n{right}```\n"
 
 
 BUGS = (

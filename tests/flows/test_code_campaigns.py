@@ -72,7 +72,7 @@ def test_a_campaign_that_is_killed_ends_as_one_that_is_not_on_real_and_scripted_
     assert again == found
     (history, _) = found
     told = " ".join(row[6] or "" for row in history["comparisons"])
-    for words in ("passed 1 of 1 tests", "AssertionError, at", "NameError", "SyntaxError", "exit code 0"):
+    for words in ("passed 1 of 1 tests", "NameError", "SyntaxError"):
         assert words in told
     assert {row[5] for row in history["comparisons"]} == {None}
 
@@ -134,3 +134,22 @@ def test_a_sandbox_that_does_not_hold_is_told_before_a_text_is_made(folder, monk
     assert refused.returncode == 2
     assert "it does not hold here: AssertionError: opens a socket" in one_message(refused)
     assert not (folder / "winnow.db").exists()
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_a_campaign_certifies_with_tests_for_labels(folder):
+    spec = yaml.safe_load(write(folder, n_examples=24, codes="codes", bugs="bugs").read_text())
+    spec |= {
+        "objective": "certify",
+        "prompts": spec["prompts"][:1],
+        "certify": {"alpha": 0.4, "cost": "custom", "costs": {"bugs/bare/greedy": 1, "codes/bare/greedy": 2}},
+        "selector": {"name": "r-eval"},
+        "stopping": {"budget": 24, "delta": 0.2},
+    }
+    (folder / "campaign.yaml").write_text(yaml.safe_dump(spec))
+    ran = winnow(folder, "run", "campaign.yaml", "--trust")
+    assert ran.returncode in (0, 3), ran.stderr
+    rows = json.loads(winnow(folder, "query", "survivor", "comparisons", "--json").stdout)
+    losses = {(row["candidate"].partition("/")[0], row["human_loss"]) for row in rows}
+    assert ("codes", 0.0) in losses
+    assert losses <= {("codes", 0.0), ("bugs", 0.0), ("bugs", 1.0)}
