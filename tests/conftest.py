@@ -98,6 +98,7 @@ SLOW_FILES = frozenset(
         "test_route_tuning",
         "test_router",
         "test_selector_contract",
+        "test_similarity",
         "test_simulation",
         "test_spec_file",
         "test_templates",

@@ -43,6 +43,7 @@ BUILT_IN = {
     "python": "winnow.tasks.judges.isolated.python_function:PythonJudge",
     "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
     "rouge": "winnow.tasks.judges.isolated.rouge:RougeJudge",
+    "similarity": "winnow.tasks.judges.isolated.similarity:SimilarityJudge",
     "squad": "winnow.tasks.judges.rules.squad:SquadJudge",
     "ter": "winnow.tasks.judges.isolated.translation:TerJudge",
     "weighted": "winnow.tasks.judges.combination:WeightedJudge",

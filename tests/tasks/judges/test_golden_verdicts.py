@@ -24,7 +24,7 @@ TABLES = Path(__file__).parent / "golden"
 JUDGES = (
     *("acc", "acc_norm", "all", "any", "bits_per_byte", "bleu", "byte_perplexity", "choice", "chrf"),
     *("code", "contains", "exact", "f1", "json-schema", "math", "normalised", "numeric", "python"),
-    *("regex", "rouge", "squad", "ter", "weighted", "word_perplexity"),
+    *("regex", "rouge", "similarity", "squad", "ter", "weighted", "word_perplexity"),
 )
 CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
 CODE["weighted"] = CODE["all"]
