@@ -217,3 +217,11 @@ def test_the_limits_are_those_that_are_asked_for():
     )  # fmt: skip
     assert sandbox.run_task(task).passed == 1
     assert code_judge.CodeJudge(allow_code=True).timeout == 5
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
+def test_older_versions_of_landlock_hold_as_well(monkeypatch, version):
+    module = "winnow.tasks.judges.code.inside"
+    older = f"import {module}.landlock as l; l.landlock_version = lambda libc: {version}; "
+    monkeypatch.setattr(sandbox, "_CODE", sandbox._CODE.replace("from {module}", older + "from {module}"))
+    assert self_test.escape.__wrapped__() is None
