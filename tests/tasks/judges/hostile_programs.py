@@ -112,9 +112,7 @@ ESCAPES = {
 
 LOOPS = {
     "an endless loop": ("while True: pass", "took more than"),
-    "an endless loop in a function": ("def f():\n    while True: pass", "took more than"),
     "a number without end": ("9**9**9", "took more than"),
-    "a pattern without end": ("import re; re.match('(a+)+b', 'a' * 99)", "took more than"),
     "output without end": ("while True: print('x' * 100_000)", "took more than"),
     "all signals ignored": (
         "import signal\nfor each in set(signal.Signals) - {9, 19}:\n    try: signal.signal(each, signal.SIG_IGN)\n"

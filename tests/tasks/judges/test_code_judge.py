@@ -7,7 +7,8 @@ import pytest
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.code.program import program_of
-from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.code.sandbox import Outcome
+from winnow.tasks.judges.protocol import Sample, ahead
 from winnow.tasks.judges.registry import create_judge, judge_code
 
 HUMAN_EVAL = {
@@ -136,29 +137,29 @@ def when():
 """
 
 
-@pytest.mark.parametrize(
-    "tests",
-    [
-        "for x in [None, True, 0, -1, 10**30, 1.5, float('inf'), 1j, '', 'é\\ud800', b'a', bytearray(b'b'), (1, [2]), {1, 2},\n"
-        "          frozenset('a'), {(1, 2): [3]}, range(3), deque([1])]:\n    y = same(x)\n"
-        "    if x != y or type(x) is not type(y): raise AssertionError(repr((x, y)))\nassert same(1) == 1",
-        "assert same(float('nan')) != same(float('nan'))",
-        "assert counted('aab') == {'a': 2, 'b': 1}",
-        "assert list(letters('ab')) == ['a', 'b'] and next(letters('ab')) == 'a' and letters('') != []",
-        "x = [2, 1]\nsort(x)\nassert x == [1, 2]",
-        "s = Stack([1])\nassert len(s.push(2)) == 2 and s[1] == 2 and s.items == [1, 2] and str(s) == 'Stack of 2'",
-        "assert Stack([1]) == Stack([1]) and Stack([1]) != Stack([2]) and Stack([1]) + Stack([2]) == Stack([1, 2])",
-        "assert Stack([1]) != [1] and [Stack([1])] == [Stack([1])] and Stack([1]) in [3, Stack([1])]",
-        "s = Stack()\ns.items = [5]\nassert s[0] == 5 and list(s) == [5]",
-        "assert LIMIT == 10 and same(fractions.Fraction(1, 3)) == fractions.Fraction(1, 3) and decimal.Decimal('0.1') == same(decimal.Decimal('0.1'))",
-        "try: refuse()\nexcept ValueError as e: x = str(e)\nassert x == 'no'",
-        "try: fail()\nexcept KeyError as e: x = e\nassert x",
-        "assert same(sorted)([2, 1]) == [1, 2]",
-        "assert sorted([same(2), same(1)], key=abs) == [1, 2]",
-    ],
-)  # fmt: skip
-def test_values_and_objects_come_over_as_tests_expect_them(tests):
-    found = verdict("import collections\nfrom collections import deque\n" + PROGRAM, tests)
+CARRIED = [
+    "for x in [None, True, 0, -1, 10**30, 1.5, float('inf'), 1j, '', 'é\\ud800', b'a', bytearray(b'b'), (1, [2]), {1, 2},\n"
+    "          frozenset('a'), {(1, 2): [3]}, range(3), deque([1])]:\n    y = same(x)\n"
+    "    if x != y or type(x) is not type(y): raise AssertionError(repr((x, y)))\nassert same(1) == 1",
+    "assert same(float('nan')) != same(float('nan'))",
+    "assert counted('aab') == {'a': 2, 'b': 1}",
+    "assert list(letters('ab')) == ['a', 'b'] and next(letters('ab')) == 'a' and letters('') != []",
+    "x = [2, 1]\nsort(x)\nassert x == [1, 2]",
+    "s = Stack([1])\nassert len(s.push(2)) == 2 and s[1] == 2 and s.items == [1, 2] and str(s) == 'Stack of 2'",
+    "assert Stack([1]) == Stack([1]) and Stack([1]) != Stack([2]) and Stack([1]) + Stack([2]) == Stack([1, 2])",
+    "assert Stack([1]) != [1] and [Stack([1])] == [Stack([1])] and Stack([1]) in [3, Stack([1])]",
+    "s = Stack()\ns.items = [5]\nassert s[0] == 5 and list(s) == [5]",
+    "assert LIMIT == 10 and same(fractions.Fraction(1, 3)) == fractions.Fraction(1, 3) and decimal.Decimal('0.1') == same(decimal.Decimal('0.1'))",
+    "try: refuse()\nexcept ValueError as e: x = str(e)\nassert x == 'no'",
+    "try: fail()\nexcept KeyError as e: x = e\nassert x",
+    "assert same(sorted)([2, 1]) == [1, 2]",
+    "assert sorted([same(2), same(1)], key=abs) == [1, 2]",
+]  # fmt: skip
+
+
+def test_values_and_objects_come_over_as_tests_expect_them():
+    tests = "\n".join(["import collections", "from collections import deque", *CARRIED])
+    found = verdict(PROGRAM, tests)
     assert found.score == 1.0, found
 
 
@@ -207,3 +208,26 @@ def test_the_interpreter_belongs_to_what_the_judge_is(monkeypatch):
     before = judge_code("code", allow_code=True)
     monkeypatch.setattr("winnow.tasks.judges.code.judge.python_version", lambda: "3.99.0")
     assert judge_code("code", allow_code=True) != before
+
+
+@pytest.mark.parametrize("wrap", [lambda judge: judge, lambda judge: {"type": "all", "judges": [judge]}])
+def test_programs_that_are_told_ahead_are_run_once_and_then(monkeypatch, wrap):
+    params = wrap({"type": "code", "allow_code": True, "extract": "say (.*)"})
+    judge = create_judge(params.pop("type"), **params)
+    samples = [Sample(output=f"say x = {n % 2}", targets=["assert x == 1"]) for n in range(4)]
+    samples.append(Sample(output="nothing", targets=["assert True"]))
+    ahead(judge, samples)
+    monkeypatch.setattr("winnow.tasks.judges.code.judge.run_task", lambda task: pytest.fail("it runs again"))
+    assert [judge.judge(each).score for each in samples] == [0.0, 1.0, 0.0, 1.0, 0.0]
+    with pytest.raises(pytest.fail.Exception, match="it runs again"):
+        judge.judge(Sample(output="say x = 3", targets=["assert x == 1"]))
+
+
+def test_what_a_sandbox_could_not_run_ahead_is_run_when_it_is_judged(monkeypatch):
+    judge, sample = create_judge("code", allow_code=True), Sample(output="x = 1", targets=["assert x"])
+    monkeypatch.setattr(
+        "winnow.tasks.judges.code.judge.run_tasks",
+        lambda tasks: {task: Outcome(broken="no process could be had") for task in tasks},
+    )
+    ahead(judge, [sample])
+    assert judge.judge(sample).score == 1.0

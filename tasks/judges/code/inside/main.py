@@ -5,10 +5,11 @@ import os
 import random
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from winnow.tasks.judges.code.inside.confinement import Limits, confine
-from winnow.tasks.judges.code.inside.link import Link
+from winnow.tasks.judges.code.inside.link import Link, LinkEnded
 from winnow.tasks.judges.code.inside.program_side import raised, run_program, serve
 from winnow.tasks.judges.code.inside.remote import NotCarried, Program, ProgramEnded
 from winnow.tasks.judges.code.inside.testing import (
@@ -67,7 +68,8 @@ def _leave_nothing_behind() -> None:
 
 def _program(setup: Setup, report: _Report) -> None:
     report.close()
-    serve(setup["program"], Link(*setup["link"]))
+    with suppress(LinkEnded):  # the tests are through
+        serve(setup["program"], Link(*setup["link"]))
 
 
 def _tests(setup: Setup, report: _Report) -> None:
@@ -75,13 +77,12 @@ def _tests(setup: Setup, report: _Report) -> None:
     program = Program(Link(*setup["link"]))
     entry_point = setup["entry_point"]
     found: dict[str, object] = {}
-    try:
-        wanted = names_in(setup["tests"]) | ({entry_point} if entry_point else set())
-        found = _tested(setup, lambda: program.names(sorted(wanted)))
-    except (SyntaxError, ValueError, RecursionError) as error:
-        found = _no_tests(error)
-    except (ProgramEnded, NotCarried):
-        pass
+    with suppress(ProgramEnded, NotCarried):  # which the program's connection remembers
+        try:
+            wanted = names_in(setup["tests"]) | ({entry_point} if entry_point else set())
+            found = _tested(setup, lambda: program.names(sorted(wanted)))
+        except (SyntaxError, ValueError, RecursionError) as error:
+            found = _no_tests(error)
     if isinstance(program.broken, ProgramEnded):
         found = {"ended": f"{program.broken}"[:MOST_OF_A_SENTENCE]}
     elif program.broken is not None:
