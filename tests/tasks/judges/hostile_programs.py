@@ -37,6 +37,7 @@ ARGUMENTS = {
 
 PRELUDE = f"""
 import ctypes, os, socket
+THIS = os.path.join(os.path.dirname(os.__file__), 'this.py')
 LIBC = ctypes.CDLL(None, use_errno=True)
 NUMBERS = {CALLS!r}
 
@@ -79,9 +80,9 @@ ESCAPES = {
     "a file outside, renamed": ("os.rename(OUTSIDE, OUTSIDE + '2')", DENIED),
     "a file outside, taken in": ("os.rename(OUTSIDE, 'taken')", "Error"),
     "a file outside, truncated": ("os.truncate(OUTSIDE, 0)", DENIED),
-    "a file outside, cut as it is read": ("os.open(os.__file__, os.O_RDONLY | os.O_TRUNC)", DENIED),
+    "a file outside, cut as it is read": ("os.open(THIS, os.O_RDONLY | os.O_TRUNC)", DENIED),
     "a file's rights": ("os.chmod(OUTSIDE, 0o777)", DENIED),
-    "the rights of a file that is open": ("os.fchmod(os.open(os.__file__, os.O_RDONLY), 0o777)", DENIED),
+    "the rights of a file that is open": ("os.fchmod(os.open(THIS, os.O_RDONLY), 0o777)", DENIED),
     "a file's owner": ("os.chown(OUTSIDE, 1, 1)", DENIED),
     "a file's times": ("os.utime(OUTSIDE, (0, 0))", DENIED),
     "a symbolic link out": ("os.symlink(DATABASE, 'link'); open('link').read()", DENIED),

@@ -61,7 +61,8 @@ def test_no_hostile_program_succeeds_and_each_is_explained(names, tmp_path):
     bound = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + PRELUDE
     small = {"allow_code": True, "timeout": 1, "memory": 256}
     judges = {name: create_judge("code", same_process=name in ESCAPES, **small) for name in HOSTILE}
-    stdlib = Path(os.__file__).stat()
+    library = Path(os.__file__).with_name("this.py")  # which nobody would miss
+    before = library.stat()
     with ThreadPoolExecutor(4) as threads:
         verdicts = list(threads.map(lambda name: judged(judges[name], bound + HOSTILE[name][0]), HOSTILE))
     told = {name: (v.score, v.answer, v.reason, v.detail) for name, v in zip(HOSTILE, verdicts, strict=True)}
@@ -70,8 +71,8 @@ def test_no_hostile_program_succeeds_and_each_is_explained(names, tmp_path):
     assert {each.name for each in tmp_path.iterdir()} == {"sandboxes", "winnow.db", "outside", "s"}
     assert not list((tmp_path / "sandboxes").iterdir())
     assert (tmp_path / "outside").read_text() == "untouched"
-    after = Path(os.__file__).stat()
-    assert (after.st_size, after.st_mode, after.st_mtime) == (stdlib.st_size, stdlib.st_mode, stdlib.st_mtime)
+    after = library.stat()
+    assert (after.st_size, after.st_mode, after.st_mtime) == (before.st_size, before.st_mode, before.st_mtime)
     assert judged(judges["TCP"], bound).score == 1.0  # what the programs are put after is right
 
 
