@@ -19,6 +19,7 @@ from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type
+from winnow.tasks.setup.structured_outputs import check_structured_outputs
 from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.campaign import CampaignSpec, DatasetSpec
 from winnow.tasks.spec.suggestions import unknown_name
@@ -35,6 +36,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
         SpecError: With the key, what is wrong and what to do.
     """
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
+    check_structured_outputs(spec)
     _check_devices(checked)
     _check_selector(checked)
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))

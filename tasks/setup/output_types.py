@@ -8,7 +8,8 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.spec.campaign import CampaignSpec, GenerateConfig, ModelSpec, OutputType
+from winnow.tasks.spec.campaign import CampaignSpec, ModelSpec, OutputType
+from winnow.tasks.spec.generate_config import GenerateConfig
 
 NEEDED: dict[str, OutputType] = {
     "acc": "multiple-choice",

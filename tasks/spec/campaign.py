@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -24,6 +25,7 @@ from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_serve
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.execution import ExecutionSpec
+from winnow.tasks.spec.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.prompts import FieldNames, Name, PromptSpec
 from winnow.tasks.spec.reuse import Reuse
 from winnow.tasks.spec.spec_model import SpecModel
@@ -37,6 +39,18 @@ def _scalar(value: object) -> object:
 
 
 JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)]
+
+
+def _tree(value: object) -> object:
+    """The same for what may hold lists and mappings."""
+    if isinstance(value, list):
+        return [_tree(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): _tree(each) for key, each in value.items()}
+    return _scalar(value)
+
+
+JsonTree = Annotated[JsonValue, BeforeValidator(_tree)]
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 
@@ -60,23 +74,6 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "route": ("fresh_generations", "history", "holdout", "certify"),
 }
 """Keys of the file that an objective has no use for."""
-
-
-class GenerateConfig(SpecModel):
-    """How text is sampled."""
-
-    temperature: float = Field(default=0.0, ge=0.0, le=10.0)
-    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
-    top_k: int = Field(default=0, ge=0)
-    """0 keeps the whole vocabulary."""
-    max_tokens: int = Field(default=256, ge=1)
-    stop_seqs: list[Annotated[str, Field(min_length=1)]] = []
-
-
-class NamedGenerateConfig(GenerateConfig):
-    """A way of sampling that candidates are crossed with; the model's own settings fill in the rest."""
-
-    name: Name
 
 
 class ReasoningSpec(SpecModel):
@@ -113,7 +110,7 @@ class ModelSpec(SpecModel):
     are then the same model if it is the same, and different ones if it is not; without it, each server's is
     a model of its own."""
     revision: str | None = None
-    model_args: dict[str, JsonScalar] = {}
+    model_args: dict[str, JsonTree] = {}
     """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
     a key out of it."""
     chat: bool = False
