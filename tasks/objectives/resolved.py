@@ -172,8 +172,13 @@ class ResolvedCampaign(ABC):
         return (
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
             f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
-            f"{self.other_limits}{self.held_out_words}"
+            f"{self._samples_words}{self.other_limits}{self.held_out_words}"
         )
+
+    @property
+    def _samples_words(self) -> str:
+        samples = self.spec.samples
+        return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
 
     @property
     def held_out_words(self) -> str:

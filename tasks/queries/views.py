@@ -26,6 +26,7 @@ VIEWS: dict[str, dict[str, str]] = {
         "best-duel": "winnow.storage.queries.objective.duels:comparisons",
         "certify": "winnow.storage.queries.objective.certify:comparisons",
     },
+    "outputs": {"best-mean": "winnow.storage.queries.campaign_views:outputs"},
     "rounds": {ANY: "winnow.storage.queries.campaign_views:rounds"},
     "curve": {ANY: "winnow.storage.queries.campaign_views:curve"},
     "eliminations": {"best-mean": "winnow.storage.queries.campaign_views:eliminations"},

@@ -37,6 +37,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
     """
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
     check_structured_outputs(spec)
+    _check_samples(checked)
     _check_devices(checked)
     _check_selector(checked)
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
@@ -68,6 +69,24 @@ def _check_devices(checked: ResolvedCampaign) -> None:
                 f"model '{model.name}' wants {wanted} devices (tensor_parallel_size x "
                 f"pipeline_parallel_size) and there are {len(devices)}; name more, or lower its model_args",
                 path="execution.devices",
+            )
+
+
+def _check_samples(checked: ResolvedCampaign) -> None:
+    """Refuse several texts that would all be the same, or are none."""
+    if checked.spec.samples is None:
+        return
+    if checked.spec.output_type != "generate":
+        raise SpecError(
+            f"nothing is sampled with output_type: {checked.spec.output_type}; leave samples out",
+            path="samples",
+        )
+    for each in checked.candidates:
+        if each.sampling.temperature == 0.0:
+            raise SpecError(
+                f"candidate '{each.name}' is greedy, and writes the same text each time; set a temperature "
+                "for it, exclude it, or leave samples out",
+                path="samples",
             )
 
 

@@ -28,6 +28,7 @@ from winnow.tasks.spec.execution import ExecutionSpec
 from winnow.tasks.spec.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.prompts import FieldNames, Name, PromptSpec
 from winnow.tasks.spec.reuse import Reuse
+from winnow.tasks.spec.samples import Samples
 from winnow.tasks.spec.spec_model import SpecModel
 
 
@@ -61,6 +62,7 @@ OutputType = Literal["generate", "multiple-choice", "perplexity"]
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
     "best-duel": (
+        "samples",
         "output_type",
         "choices",
         "target_delimiter",
@@ -70,8 +72,8 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "embedder",
         "prompt_type",
     ),
-    "certify": ("fresh_generations", "history", "holdout", "embedder", "prompt_type"),
-    "route": ("fresh_generations", "history", "holdout", "certify"),
+    "certify": ("samples", "fresh_generations", "history", "holdout", "embedder", "prompt_type"),
+    "route": ("samples", "fresh_generations", "history", "holdout", "certify"),
 }
 """Keys of the file that an objective has no use for."""
 
@@ -329,6 +331,9 @@ class CampaignSpec(SpecModel):
     target_delimiter: str | None = None
     """For multiple-choice: what stands between prompt and choice; None is a space, and nothing where a chat
     template ends the prompt."""
+    samples: Samples = None
+    """For best-mean: texts that a candidate writes for each example, and what their scores come to; a number
+    alone is that many, and the mean."""
     judge: JudgeSpec
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
@@ -363,6 +368,7 @@ class CampaignSpec(SpecModel):
         return entries
 
     @field_validator(
+        "samples",
         "output_type",
         "choices",
         "target_delimiter",
@@ -436,6 +442,8 @@ class CampaignSpec(SpecModel):
             identity["stopping"]["budget"] = self.own_budget
         for key in FOREIGN_KEYS[self.objective]:
             del identity[key]
+        if self.samples is None:
+            identity.pop("samples", None)
         # A campaign without guardrails is the same as before there were any.
         if not self.guardrails:
             del identity["guardrails"]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from hostile_answers import HOSTILE_ANSWERS
 
@@ -96,6 +97,21 @@ def start_tricky(model, settings):
     """A candidate that answers prompt number i with the i-th of `HOSTILE_ANSWERS`."""
     answers = list(HOSTILE_ANSWERS.values())
     return ScriptedEngine(lambda prompt: answers[int(prompt) % len(answers)])
+
+
+class WaveringEngine(ScriptedEngine):
+    """Answers as its function says for an even seed, and with x for an odd one."""
+
+    def generate(self, requests):
+        return [
+            replace(answer, text=answer.text if request.seed % 2 == 0 else "x")
+            for request, answer in zip(requests, super().generate(requests), strict=True)
+        ]
+
+
+def start_wavers(model, settings):
+    """Is right or wrong as the seed has it."""
+    return WaveringEngine(lambda prompt: letter(prompt, wrong_in=0))
 
 
 def start_knows(model, settings):
@@ -205,6 +221,7 @@ SCRIPTED = {
         "knows",
         "mumbles",
         "slips",
+        "wavers",
         "guesses",
         "grader",
     )
