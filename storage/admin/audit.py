@@ -64,6 +64,7 @@ class RecordedOutput:
     answer: str | None
     score: float | None
     no_answer: bool
+    preference: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +200,7 @@ def _outputs(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
             Output.answer,
             Output.score,
             Output.no_answer,
+            Output.preference,
             *_text_columns("reply", REPLY, SHOWN),
         )
         .join(Comparison, Comparison.id == Output.comparison_id)
@@ -287,7 +289,12 @@ def _output(row: Row[Any]) -> RecordedOutput:
     text = _text(row._mapping, "reply")
     assert text is not None
     return RecordedOutput(
-        number=row.number, text=text, answer=row.answer, score=row.score, no_answer=row.no_answer
+        number=row.number,
+        text=text,
+        answer=row.answer,
+        score=row.score,
+        no_answer=row.no_answer,
+        preference=row.preference,
     )
 
 

@@ -140,8 +140,9 @@ LEFT JOIN prompts p ON p.id = g.prompt_id
 
 OUTPUTS = """
 SELECT c.name AS campaign, r.number AS round, x.position, a.name AS candidate, e.key AS example,
-    o.number AS output, o.score, o.reason, o.answer, o.no_answer, x.outcome, p.text AS prompt, g.text,
-    g.reasoning, g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.engine
+    o.number AS output, o.score, o.reason, o.answer, o.no_answer, o.preference, x.outcome,
+    p.text AS prompt, g.text, g.reasoning, g.finish_reason, g.input_tokens, g.output_tokens,
+    g.seconds, g.engine
 FROM outputs o
 JOIN comparisons x ON x.id = o.comparison_id
 JOIN rounds r ON r.id = x.round_id

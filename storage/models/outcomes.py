@@ -82,6 +82,8 @@ class Output(Base):
     reason: Mapped[str | None] = mapped_column(String(64))
     """Why there is no score."""
     no_answer: Mapped[bool]
+    preference: Mapped[float | None]
+    """How much a judge that chooses among the texts likes it; NULL where none does."""
 
 
 class Judgment(Base):

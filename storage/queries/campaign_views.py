@@ -139,6 +139,7 @@ def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
             Output.reason,
             Output.answer,
             Output.no_answer,
+            Output.preference,
             Comparison.outcome,
             Prompt.text.label("prompt"),
             Generation.text,

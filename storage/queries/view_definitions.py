@@ -162,6 +162,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "reason": "Why there is no score.",
         "answer": "What the judge read.",
         "no_answer": "Whether the judge found no answer in it, however that is scored.",
+        "preference": "How much a judge that chooses among the texts likes it.",
         "outcome": "Of the whole comparison; NULL where there is none.",
         "prompt": "As rendered.",
         "text": "What the model wrote.",

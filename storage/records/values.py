@@ -167,6 +167,7 @@ class NewOutput:
     score: float | None = None
     reason: str | None = None
     no_answer: bool = False
+    preference: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

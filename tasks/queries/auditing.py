@@ -308,7 +308,13 @@ def _unlike_its_outputs(comparison: RecordedComparison, samples: SamplesSpec) ->
     if comparison.outcome is None:
         return None
     known = [
-        ScoredText(text=each.text.text, score=each.score, answer=each.answer, no_answer=each.no_answer)
+        ScoredText(
+            text=each.text.text,
+            score=each.score,
+            answer=each.answer,
+            no_answer=each.no_answer,
+            preference=each.preference,
+        )
         for each in comparison.outputs
         if each.score is not None
     ]

@@ -17,6 +17,8 @@ class ScoredText:
     answer: str | None = None
     """What the judge read from it; None where that is the whole text."""
     no_answer: bool = False
+    preference: float | None = None
+    """How much a judge that chooses likes it; of `best-of` alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ def reduced(samples: SamplesSpec, texts: Sequence[ScoredText]) -> Reduced:
     """What the texts come to as a spec says; their order decides nothing but which one is shown."""
     if samples.reduce == "majority":
         return _majority(texts)
+    if samples.reduce == "best-of":
+        return _best_of(texts)
     scores = [each.score for each in texts]
     told = f"{samples.reduce} of {', '.join(f'{score:g}' for score in scores)}"
     if samples.k is None:
@@ -57,6 +61,16 @@ def pass_at(k: int, scores: Sequence[float]) -> float:
     # The i-th lowest is the highest of the k in C(i - 1, k - 1) of the ways.
     weighted = (score * comb(i, k - 1) for i, score in enumerate(sorted(scores)))
     return min(1.0, fsum(weighted) / comb(n, k))
+
+
+def _best_of(texts: Sequence[ScoredText]) -> Reduced:
+    """The score of the text that is preferred; of several that are preferred alike, the mean of theirs."""
+    preferences = [-1.0 if each.preference is None else each.preference for each in texts]
+    most = max(preferences)
+    liked = [position for position, preference in enumerate(preferences) if preference == most]
+    score = min(1.0, fsum(texts[position].score for position in liked) / len(liked))
+    told = f"best of {', '.join(f'{preference:g}' for preference in preferences)}"
+    return Reduced(score=score, shown=liked[0], answer=told)
 
 
 def _majority(texts: Sequence[ScoredText]) -> Reduced:

@@ -71,7 +71,13 @@ def _found(
         detail = None if verdict.detail is None else storable(verdict.detail)
         return found | _standing(texts, verdicts, open_[0]) | {"reason": verdict.reason, "detail": detail}
     known = [
-        ScoredText(text=text.text, score=score, answer=verdict.answer, no_answer=verdict.no_answer)
+        ScoredText(
+            text=text.text,
+            score=score,
+            answer=verdict.answer,
+            no_answer=verdict.no_answer,
+            preference=verdict.preference,
+        )
         for text, verdict in zip(texts, verdicts, strict=True)
         if (score := verdict.score) is not None
     ]
@@ -94,6 +100,7 @@ def _outputs(answers: Answers, verdicts: Sequence[Verdict]) -> list[NewOutput]:
             score=verdict.score,
             reason=verdict.reason,
             no_answer=verdict.no_answer,
+            preference=verdict.preference,
         )
         for number, (text, verdict) in enumerate(zip(answers, verdicts, strict=True))
         if isinstance(text, StoredText)

@@ -24,6 +24,9 @@ from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.campaign import CampaignSpec, DatasetSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
+BEST_OF = "best-of"
+"""A judge that chooses, and a way to reduce texts that needs one."""
+
 
 def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> ResolvedCampaign:
     """Read and check all that a campaign refers to; nothing is written.
@@ -73,7 +76,14 @@ def _check_devices(checked: ResolvedCampaign) -> None:
 
 
 def _check_samples(checked: ResolvedCampaign) -> None:
-    """Refuse several texts that would all be the same, or are none."""
+    """Refuse several texts that would all be the same, or are none, and a choice among them by nobody."""
+    chooses = checked.spec.judge.type == BEST_OF
+    if chooses != (checked.spec.samples is not None and checked.spec.samples.reduce == BEST_OF):
+        raise SpecError(
+            f"judge {BEST_OF} and samples: {{reduce: {BEST_OF}}} go together, the one chooses among the "
+            "texts of the other; set both or neither",
+            path="judge.type" if chooses else "samples",
+        )
     if checked.spec.samples is None:
         return
     if checked.spec.output_type != "generate":

@@ -23,7 +23,8 @@ _HARMLESS = """
     runner task tokenizer_mode tokenizer_revision
 """
 HARMLESS_TEXTS = frozenset(_HARMLESS.split())
-"""Arguments of an engine whose text chooses among what is built in. Any other may name code or a file."""
+"""Arguments of an engine whose text chooses among what is built in. Any other may name code or a file, and so
+may any list or mapping."""
 
 RAYS_OWN = frozenset({"auto", "local"})
 
@@ -119,7 +120,7 @@ def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator
             revision = "" if model.get("revision") is None else f" at revision {model['revision']!a}"
             text = f"run the code that comes with the model {which!a}{revision}"
             yield Permission(text=text, keys=(key,))
-        elif isinstance(value, str) and name not in HARMLESS_TEXTS:
+        elif isinstance(value, Mapping | list) or (isinstance(value, str) and name not in HARMLESS_TEXTS):
             text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
             yield Permission(text=text, keys=(key,))
 

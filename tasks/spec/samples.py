@@ -12,8 +12,9 @@ class SamplesSpec(SpecModel):
 
     n: int = Field(ge=2, le=100)
     """Texts, each drawn with a seed of its own."""
-    reduce: Annotated[str, Field(pattern=r"^(mean|majority|pass@[1-9][0-9]{0,2})$")] = "mean"
-    """mean of the scores; score of the answer that most texts give; pass@K: of K texts, the best."""
+    reduce: Annotated[str, Field(pattern=r"^(mean|majority|best-of|pass@[1-9][0-9]{0,2})$")] = "mean"
+    """mean of the scores; score of the answer that most texts give; pass@K: of K texts, the best; best-of:
+    score of the text that judge best-of prefers."""
 
     @model_validator(mode="after")
     def _has_enough(self) -> Self:

@@ -88,6 +88,11 @@ def start_compares(model, settings):
     return ScriptedEngine(compare)
 
 
+def start_likes(model, settings):
+    """A judge of single outputs that likes all but x."""
+    return ScriptedEngine(lambda prompt: f"[[{'no' if quoted(prompt, 'output') == 'x' else 'yes'}]]")
+
+
 def start_honest(model, settings):
     """A candidate without guile; its answers differ from prompt to prompt."""
     return ScriptedEngine(lambda prompt: f"honest work on {prompt}")
@@ -192,12 +197,15 @@ def read_and_judge(prompt: str) -> str:
 
 def compare(prompt: str) -> str:
     """Whether the output is one of the lines of the reference, in a few words and a verdict."""
-    quoted = {
-        name: re.search(rf"<<< ([0-9a-f]{{16}}) {name}[^>]*>>>\n(.*?)\n<<< \1 end of ", prompt, re.DOTALL)
-        for name in ("reference", "output")
-    }
-    reference, output = (found.group(2) for found in quoted.values())
+    reference, output = (quoted(prompt, name) for name in ("reference", "output"))
     return f"It says {output!r}. [[{'yes' if output in reference.splitlines() else 'no'}]]"
+
+
+def quoted(prompt: str, name: str) -> str:
+    """What a judge is shown of this name."""
+    return re.search(rf"<<< ([0-9a-f]{{16}}) {name}[^>]*>>>\n(.*?)\n<<< \1 end of ", prompt, re.DOTALL).group(
+        2
+    )
 
 
 def vowel_share(text: str) -> float:
@@ -216,6 +224,7 @@ SCRIPTED = {
         "partial",
         "reader",
         "compares",
+        "likes",
         "honest",
         "tricky",
         "knows",

@@ -85,6 +85,19 @@ def test_the_answer_of_most_texts_is_scored(answers, said, expected):
     assert found.score == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("preferences", "shown", "expected"),
+    [((0.1, 0.9, 0.5), 1, 0.0), ((0.7, 0.7, 0.5), 0, 0.5), ((0, 0, 0), 0, 2 / 3)],
+)
+def test_the_text_that_is_liked_best_is_scored(preferences, shown, expected):
+    made = [
+        ScoredText(text="t", score=score, preference=liked)
+        for score, liked in zip((1.0, 0.0, 1.0), preferences, strict=True)
+    ]
+    found = reduced(SamplesSpec(n=3, reduce="best-of"), made)
+    assert (found.shown, found.score) == (shown, pytest.approx(expected))
+
+
 def test_without_an_answer_read_whole_texts_are_counted():
     made = [ScoredText(text=text, score=float(text == "y")) for text in ("x", " y", "y ", "z")]
     made[1:3] = [ScoredText(text=each.text, score=1.0) for each in made[1:3]]

@@ -21,6 +21,8 @@ from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
 
 PAIRS, N = 32, 3
+PARTS = [{"type": "exact"}, {"type": "json-schema", "schema": {}}]
+BEST_OF = {"type": "best-of", "judges": PARTS}
 REFUSED = GenerationFailure(reason="refused", detail="not this one")
 
 
@@ -175,10 +177,38 @@ def test_the_calls_of_a_judge_are_checked_for_each_text(tmp_path, database):
     assert any("wants a call that is not stored" in each for each in wrong(database))
 
 
+def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_target(tmp_path, database):
+    chooser = {
+        "type": "llm",
+        "rubric": "Is it a letter that you like?",
+        "scale": "yes/no",
+        "read": "text",
+        "models": [{"name": "judge", "provider": "likes", "model": str(tmp_path / "judge")}],
+    }
+    judge = {"type": "best-of", "judges": [{"type": "exact"}, chooser]}
+    run_campaign(database, written(tmp_path, samples={"n": N, "reduce": "best-of"}, judge=judge))
+    of_pairs = rows(
+        tmp_path,
+        "SELECT c.outcome, max(o.score), max(o.preference), min(o.preference), g.text FROM comparisons c "
+        "JOIN outputs o ON o.comparison_id = c.id JOIN generations g ON g.id = c.generation_a_id "
+        "GROUP BY c.id",
+    )
+    assert all(outcome == best == liked == (text != "x") for outcome, best, liked, _, text in of_pairs)
+    assert {(liked, disliked) for _, _, liked, disliked, _ in of_pairs} >= {(1.0, 0.0), (1.0, 1.0)}
+    assert rows(tmp_path, "SELECT count(*) FROM judgments") == [(PAIRS * N,)]
+    shown = rows(tmp_path, "SELECT text FROM prompts WHERE text LIKE '%letter that you like%'")
+    assert shown
+    assert not any("reference" in text for (text,) in shown)
+    assert wrong(database) == []
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"generate_configs": [{"name": "greedy"}]}, "samples: candidate 'one/plain/greedy' is greedy"),
+        ({"samples": {"n": 4, "reduce": "best-of"}}, "samples: judge best-of and samples: {reduce: best-of}"),
+        ({"judge": BEST_OF}, "judge.type: judge best-of and samples: {reduce: best-of} go together"),
+        ({"judge": BEST_OF | {"judges": PARTS[:1]}}, "judge.judges: must be two, one that scores and one"),
         ({"samples": 0}, "samples.n: input should be greater than or equal to 2"),
         ({"samples": 101}, "samples.n: input should be less than or equal to 100"),
         ({"samples": {"n": 4, "reduce": "median"}}, "samples.reduce: string should match pattern"),

@@ -384,6 +384,7 @@ def upgrade() -> None:
         sa.Column("score", sa.Float(), nullable=True),
         sa.Column("reason", sa.String(length=64), nullable=True),
         sa.Column("no_answer", sa.Boolean(), nullable=False),
+        sa.Column("preference", sa.Float(), nullable=True),
         sa.CheckConstraint("score BETWEEN 0 AND 1", name=op.f("ck_outputs_score_range")),
         sa.CheckConstraint("(score IS NULL) = (reason IS NOT NULL)", name=op.f("ck_outputs_score_or_reason")),
         sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_outputs_comparison_id"),

@@ -12,7 +12,20 @@ from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, describe, judge_names
 
 BUILT_IN = (
-    *("all", "any", "bleu", "choice", "chrf", "contains", "exact", "f1", "json-schema", "llm", "math"),
+    *(
+        "all",
+        "any",
+        "best-of",
+        "bleu",
+        "choice",
+        "chrf",
+        "contains",
+        "exact",
+        "f1",
+        "json-schema",
+        "llm",
+        "math",
+    ),
     *("normalised", "numeric", "python", "regex", "rouge", "squad", "ter", "weighted"),
 )
 MODULES = {"combination", "isolated.json_schema", "isolated.rouge", "rules.numeric", "rules.regex"}
