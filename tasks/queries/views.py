@@ -26,6 +26,8 @@ VIEWS: dict[str, dict[str, str]] = {
         "best-duel": "winnow.storage.queries.objective.duels:comparisons",
         "certify": "winnow.storage.queries.objective.certify:comparisons",
     },
+    "pareto": {"best-mean": "winnow.tasks.queries.pareto:pareto"},
+    "tags": {"best-mean": "winnow.tasks.queries.tags:tags"},
     "outputs": {"best-mean": "winnow.storage.queries.campaign_views:outputs"},
     "rounds": {ANY: "winnow.storage.queries.campaign_views:rounds"},
     "curve": {ANY: "winnow.storage.queries.campaign_views:curve"},

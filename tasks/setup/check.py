@@ -18,12 +18,15 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.queries.tags import values_of
 from winnow.tasks.setup.output_types import check_output_type
 from winnow.tasks.setup.structured_outputs import check_structured_outputs
 from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.campaign import CampaignSpec, DatasetSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
+MOST_VALUES = 100
+"""Of a tag; more are too many to read."""
 BEST_OF = "best-of"
 """A judge that chooses, and a way to reduce texts that needs one."""
 
@@ -41,6 +44,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
     check_structured_outputs(spec)
     _check_samples(checked)
+    _check_tags(checked)
     _check_devices(checked)
     _check_selector(checked)
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
@@ -97,6 +101,22 @@ def _check_samples(checked: ResolvedCampaign) -> None:
                 f"candidate '{each.name}' is greedy, and writes the same text each time; set a temperature "
                 "for it, exclude it, or leave samples out",
                 path="samples",
+            )
+
+
+def _check_tags(checked: ResolvedCampaign) -> None:
+    """Refuse a tag that no example has, or that says something else of nearly every one."""
+    examples = checked.dataset.examples
+    known = sorted({name for example in examples for name in example.fields})
+    for index, tag in enumerate(checked.spec.tags):
+        if tag not in known:
+            raise SpecError(unknown_name("field", tag, known), path=f"tags[{index}]")
+        values = {value for example in examples for value in values_of(example.fields, tag)}
+        if len(values) > MOST_VALUES:
+            raise SpecError(
+                f"{tag} has {len(values)} different values, and a tag may have {MOST_VALUES}; tag by a field "
+                "that groups examples",
+                path=f"tags[{index}]",
             )
 
 

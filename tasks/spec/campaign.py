@@ -1,7 +1,7 @@
 """What a campaign is: the fields of its YAML file, what each may hold, and which of them are its identity.
 
 Identity fields are frozen at the first run. Everything under `execution`, the storage URL, the
-budget and `reuse` may change from one run to the next: they never change what an outcome means.
+budget, `reuse` and `tags` may change from one run to the next: they never change what an outcome means.
 """
 
 import math
@@ -63,6 +63,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
     "best-duel": (
         "samples",
+        "tags",
         "output_type",
         "choices",
         "target_delimiter",
@@ -72,10 +73,14 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "embedder",
         "prompt_type",
     ),
-    "certify": ("samples", "fresh_generations", "history", "holdout", "embedder", "prompt_type"),
-    "route": ("samples", "fresh_generations", "history", "holdout", "certify"),
+    "certify": ("samples", "tags", "fresh_generations", "history", "holdout", "embedder", "prompt_type"),
+    "route": ("samples", "tags", "fresh_generations", "history", "holdout", "certify"),
 }
 """Keys of the file that an objective has no use for."""
+
+
+NO_IDENTITY = {"storage", "execution", "reuse", "tags"}
+"""Keys that may change from one run to the next; the budget may as well."""
 
 
 class ReasoningSpec(SpecModel):
@@ -355,6 +360,8 @@ class CampaignSpec(SpecModel):
     nobody."""
     reuse: Reuse = "all"
     """Which texts of earlier campaigns are used in the place of new ones; see `tasks.campaign.reuse`."""
+    tags: list[Annotated[str, Field(min_length=1)]] = []
+    """For best-mean: fields of an example by whose values reports break scores down."""
     execution: ExecutionSpec = ExecutionSpec()
 
     @field_validator("models", "prompts", "guardrails", "generate_configs")
@@ -369,6 +376,7 @@ class CampaignSpec(SpecModel):
 
     @field_validator(
         "samples",
+        "tags",
         "output_type",
         "choices",
         "target_delimiter",
@@ -436,12 +444,12 @@ class CampaignSpec(SpecModel):
         To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
         raised in sight of the losses would change the bets that were made.
         """
-        identity, _ = without_servers(self.model_dump(mode="json", exclude={"storage", "execution", "reuse"}))
+        identity, _ = without_servers(self.model_dump(mode="json", exclude=NO_IDENTITY))
         del identity["stopping"]["budget"]
         if self.objective == "certify":
             identity["stopping"]["budget"] = self.own_budget
         for key in FOREIGN_KEYS[self.objective]:
-            del identity[key]
+            identity.pop(key, None)
         if self.samples is None:
             identity.pop("samples", None)
         # A campaign without guardrails is the same as before there were any.
@@ -462,6 +470,7 @@ class CampaignSpec(SpecModel):
             "budget": self.stopping.stored_budget,
             "reuse": self.model_dump(mode="json", include={"reuse"})["reuse"],
             "execution": self.execution.model_dump(mode="json"),
+            **({"tags": self.tags} if self.tags else {}),
             **({"servers": servers} if servers else {}),
         }
 
@@ -478,5 +487,6 @@ def stored_values(identity: Mapping[str, Any], execution: Mapping[str, Any], sto
         "stopping": {**identity["stopping"], "budget": execution["budget"]},
         "reuse": execution["reuse"],
         "execution": execution["execution"],
+        **({"tags": execution["tags"]} if "tags" in execution else {}),
         "storage": storage,
     }
