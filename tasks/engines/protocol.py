@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import permutations
 from math import isfinite
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, get_args, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat.messages import Message, Prompt
 from winnow.tasks.engines.chat.reasoning import Reasoning
 
@@ -109,7 +110,7 @@ class Sampling:
         self._check_choices()
         self._check_rare()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Its fields as JSON values; those from `min_p` on only where they are set."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
@@ -119,7 +120,7 @@ class Sampling:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: JsonView) -> Self:
         """Read what `as_json` wrote; raises `TypeError` or `ValueError` for anything else."""
         given = dict(values)
         for name in ("stop", "choices", "stop_token_ids"):

@@ -4,16 +4,14 @@ Quality is what the campaign proves or estimates; cost and time are plain means 
 their standard deviations. Nothing of the latter two is certified, and no selector is told of them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import JsonView, Row
 from winnow.storage.queries.campaign_views import leaderboard
 from winnow.storage.queries.rates import CandidateTexts, texts_by_candidate
 from winnow.storage.records.values import CampaignRecord
-
-Row = dict[str, Any]
 
 TEXTS = 1_000
 """Texts that a price is of."""
@@ -42,7 +40,7 @@ def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
     return [{**row, "pareto": _is_unbeaten(row, rows, by)} for row in rows]
 
 
-def _row(row: Row, texts: CandidateTexts, execution: Mapping[str, Any]) -> Row:
+def _row(row: Row, texts: CandidateTexts, execution: JsonView) -> Row:
     cost, cost_sd = _cost(texts, execution)
     return {
         **{name: row[name] for name in ("candidate", "status", "estimate", "lower", "upper")},
@@ -56,7 +54,7 @@ def _row(row: Row, texts: CandidateTexts, execution: Mapping[str, Any]) -> Row:
     }
 
 
-def _cost(texts: CandidateTexts, execution: Mapping[str, Any]) -> tuple[float | None, float | None]:
+def _cost(texts: CandidateTexts, execution: JsonView) -> tuple[float | None, float | None]:
     """Mean price of a thousand texts, and the standard deviation of one times a thousand."""
     price, hourly = execution.get("prices", {}).get(texts.model), execution.get("price_per_hour")
     if price is None and hourly is None:

@@ -7,17 +7,15 @@ selector chose in sight of scores; and of many groups some look bad by chance. S
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import JsonView, Row
 from winnow.storage.models import Comparison
 from winnow.storage.queries.campaign_views import scored_pairs
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.values import CampaignRecord
-
-Row = dict[str, Any]
 
 NO_TAG = "none"
 """What an example is tagged with that lacks the field."""
@@ -71,7 +69,7 @@ def tags(session: Session, campaign: CampaignRecord) -> list[Row]:
     ]
 
 
-def values_of(fields: Mapping[str, Any], tag: str) -> list[str]:
+def values_of(fields: JsonView, tag: str) -> list[str]:
     """What an example is tagged with: the field's value, or each of a list, once."""
     value = fields.get(tag)
     several = value if isinstance(value, list) else [value]

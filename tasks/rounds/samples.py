@@ -1,8 +1,8 @@
 """Scoring pairs of which a candidate wrote several texts: each is judged, and the pair gets one score."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import NewComparison, NewOutput, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
@@ -53,12 +53,10 @@ def _shown(
     return known if len(known) == len(samples) else []
 
 
-def _found(
-    samples: SamplesSpec, asked: AskedJudge, answers: Answers, shown: Sequence[Sample]
-) -> Mapping[str, Any]:
+def _found(samples: SamplesSpec, asked: AskedJudge, answers: Answers, shown: Sequence[Sample]) -> JsonObject:
     """What becomes of a pair: the fields of its comparison that follow from its texts."""
     verdicts = [asked.judge.judge(each) for each in shown] or [NOT_JUDGED] * len(answers)
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "outputs": _outputs(answers, verdicts),
         "judgments": [each for verdict in verdicts for each in asked.judgments(verdict.replies)],
     }
@@ -86,7 +84,7 @@ def _found(
     return found | standing | {"outcome": one.score, "answer": storable(one.answer)}
 
 
-def _standing(texts: Sequence[StoredText], verdicts: Sequence[Verdict], shown: int) -> dict[str, Any]:
+def _standing(texts: Sequence[StoredText], verdicts: Sequence[Verdict], shown: int) -> JsonObject:
     """Of the text that stands for its pair."""
     return {"generation_a_id": texts[shown].id, "no_answer": verdicts[shown].no_answer}
 

@@ -1,7 +1,7 @@
 """How text is sampled, as a campaign's file states it."""
 
 import json
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Self, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import Structure, StructureKind
 from winnow.tasks.spec.prompts import Name
 from winnow.tasks.spec.spec_model import SpecModel
@@ -82,11 +83,9 @@ class GenerateConfig(SpecModel):
     structured_output: StructuredOutput | None = None
 
     @model_serializer(mode="wrap")
-    def _without_defaults(
-        self, write: SerializerFunctionWrapHandler, info: SerializationInfo
-    ) -> dict[str, Any]:
+    def _without_defaults(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> JsonObject:
         """Leave out what is rarely set: without it, a campaign is the same as before there was such a key."""
-        written: dict[str, Any] = write(self)
+        written: JsonObject = write(self)
         if info.exclude_unset:
             return written
         fields = GenerateConfig.model_fields
@@ -96,7 +95,7 @@ class GenerateConfig(SpecModel):
             if key not in RARE or getattr(self, key) != fields[key].default
         }
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> JsonObject:
         """What the file sets, under the keys of a `GenerateConfig`."""
         return {key: getattr(self, key) for key in self.model_fields_set & GenerateConfig.model_fields.keys()}
 

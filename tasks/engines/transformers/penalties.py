@@ -1,19 +1,16 @@
 """What is done to the logits of the next token before one is drawn, as in vLLM. V: size of the vocabulary."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.tasks.engines.protocol import Sampling
 
-Row = NDArray[np.floating[Any]]
+Row = NDArray[np.floating]
 
 
-def shifted_logits(
-    logits: Row, sampling: Sampling, prompt: NDArray[np.integer[Any]], text: Sequence[int]
-) -> Row:
+def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer], text: Sequence[int]) -> Row:
     """The logits with their bias and the penalties for what was said already.
 
     Args:
