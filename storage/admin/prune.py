@@ -23,6 +23,7 @@ from winnow.storage.models import (
     Generation,
     Judgment,
     Lease,
+    Metric,
     ModelLoad,
     Output,
     Pin,
@@ -145,7 +146,8 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     candidates = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
     comparisons = select(Comparison.id).where(Comparison.round_id.in_(rounds))
     session.execute(delete(Judgment).where(Judgment.comparison_id.in_(comparisons)))
-    session.execute(delete(Output).where(Output.comparison_id.in_(comparisons)))
+    for part in (Output, Metric):
+        session.execute(delete(part).where(part.comparison_id.in_(comparisons)))
     session.execute(delete(Comparison).where(Comparison.round_id.in_(rounds)))
     session.execute(delete(Pin).where(Pin.round_id.in_(rounds)))
     # Whatever uses a text now is of another campaign.

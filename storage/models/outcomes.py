@@ -86,6 +86,23 @@ class Output(Base):
     """How much a judge that chooses among the texts likes it; NULL where none does."""
 
 
+class Metric(Base):
+    """What one more judge says of the texts of a comparison; nothing is decided by it."""
+
+    __tablename__ = "metrics"
+    __table_args__ = (
+        CheckConstraint("score BETWEEN 0 AND 1", name="score_range"),
+        CheckConstraint("(score IS NULL) = (reason IS NOT NULL)", name="score_or_reason"),
+    )
+
+    comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    """As the campaign calls it."""
+    score: Mapped[float | None]
+    reason: Mapped[str | None] = mapped_column(String(64))
+    """Why there is no score."""
+
+
 class Judgment(Base):
     """One call of a model judge behind a comparison."""
 

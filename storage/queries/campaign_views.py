@@ -17,6 +17,7 @@ from winnow.storage.models import (
     Decision,
     Example,
     Generation,
+    Metric,
     Output,
     Prompt,
     Round,
@@ -124,6 +125,25 @@ def scored_pairs(
     if candidate is not None:
         rows = rows.where(Candidate.name == candidate)
     return stream(session, rows)
+
+
+def metrics(session: Session, campaign_id: int) -> list[Row]:
+    """What further judges said: one row per metric and candidate, metrics by name, candidates in order."""
+    rows = session.execute(
+        select(
+            Metric.name.label("metric"),
+            Candidate.name.label("candidate"),
+            func.count(Metric.score).label("scored"),
+            (func.count() - func.count(Metric.score)).label("unscored"),
+            func.avg(Metric.score).label("mean"),
+        )
+        .join(Comparison, Comparison.id == Metric.comparison_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Metric.name, Candidate.id, Candidate.name, Candidate.position)
+        .order_by(Metric.name, Candidate.position)
+    )
+    return [dict(row) for row in rows.mappings()]
 
 
 def outputs(session: Session, campaign_id: int) -> Iterator[Row]:

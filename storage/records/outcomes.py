@@ -15,6 +15,7 @@ from winnow.storage.models import (
     Comparison,
     Decision,
     Judgment,
+    Metric,
     Output,
     Round,
     table_of,
@@ -30,7 +31,7 @@ from winnow.storage.records.values import (
     NewOutput,
 )
 
-OF_ITS_OWN = ("judgments", "outputs")
+OF_ITS_OWN = ("judgments", "outputs", "metrics")
 """Fields of a comparison that are rows of other tables."""
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name not in OF_ITS_OWN)
 BY_THE_BEST = ("best", "top", "tied", "not-better")
@@ -110,8 +111,8 @@ def _opened_again(decision: DecisionRecord) -> DecisionRecord:
 
 
 def _add_parts(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
-    """Add the judgments and the several outputs of comparisons, where there are any."""
-    if not any(comparison.judgments or comparison.outputs for comparison in comparisons):
+    """Add the judgments, the several outputs and the metrics of comparisons, where there are any."""
+    if not any(each.judgments or each.outputs or each.metrics for each in comparisons):
         return
     ids = {
         position: id_
@@ -131,3 +132,9 @@ def _add_parts(connection: Connection, round_id: int, comparisons: Sequence[NewC
         for output in comparison.outputs
     )
     insert_rows(connection, table_of(Output), ("comparison_id", *OUTPUT_FIELDS), outputs)
+    metrics = (
+        (ids[comparison.position], metric.name, metric.score, metric.reason)
+        for comparison in comparisons
+        for metric in comparison.metrics
+    )
+    insert_rows(connection, table_of(Metric), ("comparison_id", "name", "score", "reason"), metrics)

@@ -173,6 +173,15 @@ class NewOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewMetric:
+    """What one more judge says of a comparison that is about to be stored: a score, or why there is none."""
+
+    name: str
+    score: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewComparison:
     """One scored pair that is about to be stored: an outcome, or the reason there is none."""
 
@@ -196,6 +205,7 @@ class NewComparison:
     judgments: Sequence[NewJudgment] = ()
     outputs: Sequence[NewOutput] = ()
     """Where the outcome is of several texts: those that could be made."""
+    metrics: Sequence[NewMetric] = ()
 
     @property
     def is_answered(self) -> bool:

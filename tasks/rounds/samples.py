@@ -10,6 +10,7 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.metrics import metrics_of
 from winnow.tasks.rounds.reducers import ScoredText, reduced
 from winnow.tasks.rounds.score import sample_of
 from winnow.tasks.spec.samples import SamplesSpec
@@ -38,6 +39,7 @@ def score_samples(
             candidate_a_id=campaign.candidate_ids[arm],
             example_id=campaign.example_ids[example],
             judge=campaign.judge_id,
+            metrics=metrics_of(campaign.checked.metrics, shown[position]),
             **_found(samples, asked, [texts[place] for place in places[position]], shown[position]),
         )
         for position, (arm, example) in enumerate(pairs)

@@ -64,6 +64,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
     "best-duel": (
         "samples",
+        "metrics",
         "tags",
         "output_type",
         "choices",
@@ -74,8 +75,17 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "embedder",
         "prompt_type",
     ),
-    "certify": ("samples", "tags", "fresh_generations", "history", "holdout", "embedder", "prompt_type"),
-    "route": ("samples", "tags", "fresh_generations", "history", "holdout", "certify"),
+    "certify": (
+        "samples",
+        "metrics",
+        "tags",
+        "fresh_generations",
+        "history",
+        "holdout",
+        "embedder",
+        "prompt_type",
+    ),
+    "route": ("samples", "metrics", "tags", "fresh_generations", "history", "holdout", "certify"),
 }
 """Keys of the file that an objective has no use for."""
 
@@ -203,6 +213,13 @@ class JudgeSpec(BaseModel):
     def params(self) -> JsonObject:
         """The judge's own parameters."""
         return dict(self.model_extra or {})
+
+
+class MetricSpec(SpecModel):
+    """One more judge, whose values are reported and decide nothing."""
+
+    name: Name
+    judge: JudgeSpec
 
 
 class SelectorSpec(SpecModel):
@@ -341,6 +358,8 @@ class CampaignSpec(SpecModel):
     """For best-mean: texts that a candidate writes for each example, and what their scores come to; a number
     alone is that many, and the mean."""
     judge: JudgeSpec
+    metrics: list[MetricSpec] = []
+    """For best-mean: judges that ask no model, whose means are reported beside the score."""
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
     """For route."""
@@ -365,7 +384,7 @@ class CampaignSpec(SpecModel):
     """For best-mean: fields of an example by whose values reports break scores down."""
     execution: ExecutionSpec = ExecutionSpec()
 
-    @field_validator("models", "prompts", "guardrails", "generate_configs")
+    @field_validator("models", "prompts", "guardrails", "generate_configs", "metrics")
     @classmethod
     def _unique_names(cls, entries: list[Any]) -> list[Any]:
         seen: set[str] = set()
@@ -377,6 +396,7 @@ class CampaignSpec(SpecModel):
 
     @field_validator(
         "samples",
+        "metrics",
         "tags",
         "output_type",
         "choices",
@@ -451,8 +471,9 @@ class CampaignSpec(SpecModel):
             identity["stopping"]["budget"] = self.own_budget
         for key in FOREIGN_KEYS[self.objective]:
             identity.pop(key, None)
-        if self.samples is None:
-            identity.pop("samples", None)
+        for key in ("samples", "metrics"):
+            if not getattr(self, key):
+                identity.pop(key, None)
         # A campaign without guardrails is the same as before there were any.
         if not self.guardrails:
             del identity["guardrails"]

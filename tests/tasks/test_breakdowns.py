@@ -7,17 +7,19 @@ import statistics
 import pytest
 import yaml
 from scripted_engines import SCRIPTED
-from stepwise_campaigns import run_campaign, write_campaign
+from stepwise_campaigns import prune, run_campaign, write_campaign
 from stored_campaigns import new_database
 
 from winnow.flows.reports.html.sections import common
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
+from winnow.tasks.queries import breakdowns
+from winnow.tasks.queries.breakdowns import tags, values_of, wilson
 from winnow.tasks.queries.pareto import pareto
-from winnow.tasks.queries.tags import tags, values_of, wilson
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.campaign import CampaignSpec
 
 N_EXAMPLES = 8
@@ -190,3 +192,80 @@ def test_without_prices_tokens_stand_for_the_cost(asked):
     assert {row["candidate"]: row["pareto"] for row in rows} == {
         row["candidate"]: row["candidate"].startswith("one") for row in rows
     }
+
+
+JUDGING = {"name": "j", "model": "judge"}
+METRICS = [
+    {"name": "json", "judge": {"type": "json-schema", "schema": {}, "no_answer": "unscored"}},
+    {"name": "again", "judge": {"type": "contains"}},
+]
+
+
+def test_further_judges_are_reported_and_decide_nothing(asked):
+    rows = asked(breakdowns.metrics, metrics=METRICS)
+    assert [row["metric"] for row in rows] == ["again"] * 4 + ["json"] * 4
+    board = {row["candidate"]: row["estimate"] for row in asked.again(pareto)}
+    again = [row for row in rows if row["metric"] == "again"]
+    assert {row["candidate"]: row["mean"] for row in again} == board
+    assert all((row["lower"], row["upper"]) == wilson(row["mean"], N_EXAMPLES) for row in again)
+    # Letters are no JSON.
+    assert {(row["scored"], row["unscored"], row["mean"]) for row in rows if row["metric"] == "json"} == {
+        (0, N_EXAMPLES, None)
+    }
+    assert len(asked.again(common.metrics).table) == 8
+    prune(asked.database, "tagged")
+    with asked.database.reading() as session:
+        assert session.connection().exec_driver_sql("SELECT count(*) FROM metrics").scalar() == 0
+
+
+def test_of_several_texts_the_mean_of_a_metric_counts(asked, monkeypatch):
+    monkeypatch.setitem(PROVIDERS, "guesses", SCRIPTED["wavers"])
+    ways = [{"name": "warm", "temperature": 1.0}]
+    changes = {"samples": {"n": 3, "reduce": "pass@3"}, "metrics": METRICS[1:], "generate_configs": ways}
+    rows = asked(breakdowns.metrics, **changes)
+    with asked.database.reading() as session:
+        means = session.connection().exec_driver_sql(
+            "SELECT k.name, avg(o.score) FROM outputs o JOIN comparisons c ON c.id = o.comparison_id "
+            "JOIN candidates k ON k.id = c.candidate_a_id GROUP BY k.name"
+        )
+        assert {row["candidate"]: row["mean"] for row in rows} == pytest.approx(dict(means.all()))
+    assert any(0.0 < row["mean"] < 1.0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ([METRICS[1], METRICS[1]], "metrics: the name 'again' is used twice"),
+        ([{"name": "m", "judge": {"type": "exakt"}}], "metrics[0].judge.type: unknown judge 'exakt'"),
+        ([{"name": "m", "judge": {"type": "acc"}}], "metrics[0].judge.type: judge acc reads log-likelihoods"),
+        ([{"name": "m", "judge": {"type": "exact", "cas": 1}}], "metrics[0].judge.cas: "),
+        (
+            [
+                {
+                    "name": "m",
+                    "judge": {"type": "llm", "rubric": "?", "scale": "yes/no", "model": JUDGING},
+                }
+            ],
+            "metrics[0].judge.type: judge llm asks a model, and metrics are for judges that ask none",
+        ),
+    ],
+)
+def test_a_metric_that_cannot_be_made_is_refused_where_it_stands(tmp_path, monkeypatch, metrics, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(str(written(tmp_path, metrics=metrics)))
+    assert said in str(caught.value)
+
+
+def test_metrics_are_part_of_what_a_campaign_is_and_their_functions_have_to_be_allowed(tmp_path):
+    def spec(metrics):
+        return CampaignSpec.model_validate(yaml.safe_load(written(tmp_path, metrics=metrics).read_text()))
+
+    assert "metrics" not in spec(None).identity()
+    found = spec(METRICS)
+    assert CampaignSpec.from_stored(found.identity(), found.execution_fields(), found.storage) == found
+    checked = check_campaign_file(str(written(tmp_path, metrics=METRICS)))
+    assert set(checked.identity()["metric_code"]) == {"json", "again"}
+    own = spec([{"name": "mine", "judge": {"type": "python", "path": "judge.py:score"}}])
+    [permission] = [each for each in permissions(own, tmp_path) if "Python file" in each.text]
+    assert permission.keys == ("metrics[0].judge.path",)

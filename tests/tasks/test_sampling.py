@@ -61,10 +61,10 @@ def test_a_named_way_of_sampling_can_switch_off_what_its_model_sets(campaign_fil
 @pytest.mark.parametrize(
     ("added", "said"),
     [
-        ("min_p: 1.5", "generate_configs[1].min_p: input should be less to 1"),
+        ("min_p: 1.5", "generate_configs[1].min_p: input should be less"),
         (
             "presence_penalty: 3",
-            "generate_configs[1].presence_penalty: input should be less to 2",
+            "generate_configs[1].presence_penalty: input should be less",
         ),
         ("repetition_penalty: 0", "generate_configs[1].repetition_penalty: input should be greater than 0"),
         ("logit_bias: {-1: 1}", "generate_configs[1].logit_bias"),

@@ -34,6 +34,7 @@ TABLES = (
     "pins",
     "comparisons",
     "outputs",
+    "metrics",
     "judgments",
 )
 
@@ -390,6 +391,17 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_outputs_comparison_id"),
         sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_outputs_generation_id"),
         sa.PrimaryKeyConstraint("comparison_id", "number", name="pk_outputs"),
+    )
+    op.create_table(
+        "metrics",
+        sa.Column("comparison_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(length=100), nullable=False),
+        sa.Column("score", sa.Float(), nullable=True),
+        sa.Column("reason", sa.String(length=64), nullable=True),
+        sa.CheckConstraint("score BETWEEN 0 AND 1", name=op.f("ck_metrics_score_range")),
+        sa.CheckConstraint("(score IS NULL) = (reason IS NOT NULL)", name=op.f("ck_metrics_score_or_reason")),
+        sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_metrics_comparison_id"),
+        sa.PrimaryKeyConstraint("comparison_id", "name", name="pk_metrics"),
     )
     op.create_table(
         "judgments",

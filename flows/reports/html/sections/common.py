@@ -133,6 +133,31 @@ def _cost(row: Row) -> str:
     return "" if row["cost"] is None else f"{row['cost']:.4g} ± {row['cost_sd']:.2g}"
 
 
+def metrics(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """What further judges said of each candidate."""
+    found = list(ask(session, campaign, "metrics"))
+    if not found:
+        return None
+    rows, cut = first_of(found, "metrics")
+    return SpecModel(
+        name="metrics",
+        title="Metrics",
+        note="Means of what further judges said of the texts that were asked for, with Wilson's interval at "
+        f"95%. Plain intervals of single means, not certified; nothing was decided by them.{cut}",
+        table=[
+            {
+                "metric": row["metric"],
+                "candidate": row["candidate"],
+                "scored": row["scored"],
+                "unscored": row["unscored"],
+                "mean": row["mean"],
+                "interval": "" if row["lower"] is None else f"{row['lower']:.3f} to {row['upper']:.3f}",
+            }
+            for row in rows
+        ],
+    )
+
+
 def tags(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     """The best candidate's mean by tag."""
     decision = outcome_records.latest_decision(session, campaign.id)

@@ -1,4 +1,4 @@
-"""Mean scores by tag: what an example's fields say of it, such as its subject or its language.
+"""Plain means beside the answer: of scores by tag, what an example's fields say of it, and of metrics.
 
 The intervals are plain ones of single means. Which examples a candidate was asked, and of how many, the
 selector chose in sight of scores; and of many groups some look bad by chance. So none of it is certified.
@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView, Row
 from winnow.storage.models import Comparison
+from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.campaign_views import scored_pairs
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.campaigns import candidate_names
@@ -69,6 +70,11 @@ def tags(session: Session, campaign: CampaignRecord) -> list[Row]:
     ]
 
 
+def metrics(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The mean of each metric for each candidate, with a plain interval as of tags; nothing is certified."""
+    return [{**row, **_interval(row["mean"], row["scored"])} for row in metric_means(session, campaign.id)]
+
+
 def values_of(fields: JsonView, tag: str) -> list[str]:
     """What an example is tagged with: the field's value, or each of a list, once."""
     value = fields.get(tag)
@@ -94,11 +100,13 @@ def _count(tally: _Tally, outcome: float | None) -> None:
 
 def _told(tally: _Tally) -> Row:
     counts = {"scored": tally.scored, "unscored": tally.unscored}
-    if not tally.scored:
-        return {**counts, "mean": None, "lower": None, "upper": None}
-    mean = min(1.0, tally.total / tally.scored)
-    lower, upper = wilson(mean, tally.scored)
-    return {**counts, "mean": mean, "lower": lower, "upper": upper}
+    mean = min(1.0, tally.total / tally.scored) if tally.scored else None
+    return {**counts, "mean": mean, **_interval(mean, tally.scored)}
+
+
+def _interval(mean: float | None, n: int) -> Row:
+    lower, upper = (None, None) if mean is None else wilson(mean, n)
+    return {"lower": lower, "upper": upper}
 
 
 def _worst(found: Mapping[tuple[str, str, str], _Tally]) -> dict[tuple[str, str], str]:
