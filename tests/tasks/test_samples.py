@@ -13,10 +13,12 @@ from stored_campaigns import new_database
 from winnow.storage.admin.maintenance import problems
 from winnow.storage.queries import campaign_views, costs, reuse, unscored
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.block import block_lines
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.auditing import findings
+from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
 
@@ -237,3 +239,16 @@ def test_one_text_is_the_campaign_without_the_key_and_several_are_another_one(tm
     assert again == spec(4)
     checked = check_campaign_file(str(written(tmp_path, samples=4)))
     assert "at most 32 of them are run, 32 a round, each of 4 texts (mean)" in checked.size
+
+
+def test_the_answer_says_what_a_score_is(tmp_path, database):
+    run_campaign(database, written(tmp_path, samples={"n": 4, "reduce": "pass@2"}))
+    run_campaign(database, write_campaign(tmp_path, "plain"))
+    with database.reading() as session:
+        statuses = {
+            name: campaign_status(session, campaign_records.get_campaign(session, name))
+            for name in ("several", "plain")
+        }
+    lines = {name: dict(block_lines(each.answer, each.totals)) for name, each in statuses.items()}
+    assert lines["several"]["score"] == "of an example: pass@2 of 4 texts, as they were drawn"
+    assert "score" not in lines["plain"]
