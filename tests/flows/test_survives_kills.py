@@ -87,18 +87,19 @@ def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_pat
 
 def test_killed_amid_the_several_texts_of_a_pair_ends_as_uninterrupted(forks, tmp_path):
     histories = []
-    for name, kill in (("whole", None), ("killed", AFTER)):
+    for name, kills in (("whole", [None]), ("killed", [Kill(commit=4, after=True), None])):
         folder = tmp_path / name
         folder.mkdir()
         spec = processes.write_campaign(folder, budget=processes.BATCH_SIZE)
         spec.write_text(spec.read_text() + "samples: {n: 2, reduce: pass@2}\n")
         storage = processes.store(spec)
-        if kill is None:
-            process = processes.start(forks, folder, storage)
+        for kill in kills:
+            stored_before = processes.stored_texts(folder)
+            process = processes.start(forks, folder, storage, kill)
             process.join(PATIENCE_S)
-            assert process.exitcode == 0
-        else:
-            assert killed_again_and_again(forks, folder, storage, lambda _: AFTER) >= 4
+            assert_nothing_is_made_twice(folder, stored_before)
+            assert process.exitcode == (0 if kill is None else -9)
+        assert bool(stored_before) == (name == "killed")  # it was killed amid its texts
         outputs = processes.rows(
             folder,
             "SELECT o.comparison_id, o.number, g.key, o.score FROM outputs o "
