@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.models import Comparison, Dataset, Example, Generation, Judgment, Prompt, Round
+from winnow.storage.models import Comparison, Dataset, Example, Generation, Judgment, Output, Prompt, Round
 from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
 from winnow.storage.records import stream_batches
 
@@ -56,6 +56,18 @@ class RecordedJudgment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedOutput:
+    """One of several texts that an outcome is of."""
+
+    number: int
+    text: RecordedText
+    answer: str | None
+    score: float | None
+    no_answer: bool
+    preference: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedComparison:
     """A comparison beside the plan of its round; `sides` are one for a score and two for a duel."""
 
@@ -72,16 +84,21 @@ class RecordedComparison:
     example: RecordedExample | None
     texts: Sequence[RecordedText | None]
     """By side."""
-    is_scored: bool
-    """Whether it has an outcome."""
+    outcome: float | None
     judgments: Sequence[RecordedJudgment] = field(default=())
+    outputs: Sequence[RecordedOutput] = field(default=())
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether it has an outcome."""
+        return self.outcome is not None
 
 
 def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[RecordedComparison]:
     """All comparisons of a campaign in planned order, with their judgments."""
     offsets = _offsets(session, campaign_id)
-    judgments = groupby(_judgments(session, campaign_id), key=lambda row: row.comparison_id)
-    next_judgments = next(judgments, None)
+    judgments = _Parts(_judgments(session, campaign_id))
+    outputs = _Parts(_outputs(session, campaign_id))
     number, arms, examples = None, [], []
     for row in _comparisons(session, campaign_id):
         if row.number != number:
@@ -89,10 +106,6 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
             arms, examples = session.execute(
                 select(Round.arms, Round.examples).where(Round.id == row.round_id)
             ).one()
-        own: Sequence[RecordedJudgment] = ()
-        if next_judgments is not None and next_judgments[0] == row.id:
-            own = [_judgment(each) for each in next_judgments[1]]
-            next_judgments = next(judgments, None)
         is_planned = row.position < len(arms)
         yield _comparison(
             row,
@@ -100,8 +113,25 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
             arms=_as_list(arms[row.position]) if is_planned else (),
             example=examples[row.position] if is_planned else None,
             offsets=offsets,
-            judgments=own,
+            judgments=[_judgment(each) for each in judgments.of(row.id)],
+            outputs=[_output(each) for each in outputs.of(row.id)],
         )
+
+
+class _Parts:
+    """Rows that belong to comparisons and come in the same order as these, a comparison's at a time."""
+
+    def __init__(self, rows: Iterator[Row[Any]]) -> None:
+        self._groups = groupby(rows, key=lambda row: row.comparison_id)
+        self._next = next(self._groups, None)
+
+    def of(self, comparison_id: int) -> Sequence[Row[Any]]:
+        """The rows of a comparison, which comes after those that were asked for before."""
+        if self._next is None or self._next[0] != comparison_id:
+            return ()
+        rows = list(self._next[1])
+        self._next = next(self._groups, None)
+        return rows
 
 
 def _comparisons(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
@@ -162,6 +192,27 @@ def _judgments(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
     return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
 
 
+def _outputs(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
+    rows = (
+        select(
+            Output.comparison_id,
+            Output.number,
+            Output.answer,
+            Output.score,
+            Output.no_answer,
+            Output.preference,
+            *_text_columns("reply", REPLY, SHOWN),
+        )
+        .join(Comparison, Comparison.id == Output.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(REPLY, REPLY.id == Output.generation_id)
+        .join(SHOWN, SHOWN.id == REPLY.prompt_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position, Output.number)
+    )
+    return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
+
+
 def _text_columns(side: str, generation: type[Generation], prompt: type[Prompt]) -> list[Any]:
     columns = {
         "request_key": func.coalesce(generation.request_key, generation.key),
@@ -181,6 +232,7 @@ def _comparison(
     example: int | None,
     offsets: Mapping[int, int],
     judgments: Sequence[RecordedJudgment],
+    outputs: Sequence[RecordedOutput],
 ) -> RecordedComparison:
     sides = ("a",) if row.candidate_b_id is None else ("a", "b")
     values = row._mapping
@@ -197,8 +249,9 @@ def _comparison(
         ],
         example=_example(row, offsets),
         texts=[_text(values, side) for side in sides],
-        is_scored=row.outcome is not None,
+        outcome=row.outcome,
         judgments=judgments,
+        outputs=outputs,
     )
 
 
@@ -229,6 +282,19 @@ def _judgment(row: Row[Any]) -> RecordedJudgment:
         attempt=row.attempt,
         reason=row.reason,
         reply=_text(row._mapping, "reply"),
+    )
+
+
+def _output(row: Row[Any]) -> RecordedOutput:
+    text = _text(row._mapping, "reply")
+    assert text is not None
+    return RecordedOutput(
+        number=row.number,
+        text=text,
+        answer=row.answer,
+        score=row.score,
+        no_answer=row.no_answer,
+        preference=row.preference,
     )
 
 

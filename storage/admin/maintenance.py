@@ -91,7 +91,7 @@ def _bytes_by_table(session: Session) -> dict[str, int]:
 def _wrong_stats(session: Session) -> list[str]:
     """Candidates whose stats are not what their comparisons add up to."""
     counted = text(f"""
-        SELECT candidate_id, coalesce(reason, ''), count(*) FROM ({SIDES}) s
+        SELECT candidate_id, coalesce(reason, ''), sum(counted) FROM ({SIDES}) s
         GROUP BY candidate_id, coalesce(reason, '')
     """)
     rows = {(candidate, reason): count for candidate, reason, count in session.execute(counted)}

@@ -23,7 +23,9 @@ from winnow.storage.models import (
     Generation,
     Judgment,
     Lease,
+    Metric,
     ModelLoad,
+    Output,
     Pin,
     Prompt,
     Round,
@@ -35,6 +37,7 @@ from winnow.storage.records.values import LeaseRecord
 _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
     "judgments": ("generation_id",),
+    "outputs": ("generation_id",),
     "decisions": ("best_candidate_id",),
     "generations": ("prompt_id", "canary_id"),
     "pins": ("generation_id",),
@@ -143,6 +146,8 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     candidates = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
     comparisons = select(Comparison.id).where(Comparison.round_id.in_(rounds))
     session.execute(delete(Judgment).where(Judgment.comparison_id.in_(comparisons)))
+    for part in (Output, Metric):
+        session.execute(delete(part).where(part.comparison_id.in_(comparisons)))
     session.execute(delete(Comparison).where(Comparison.round_id.in_(rounds)))
     session.execute(delete(Pin).where(Pin.round_id.in_(rounds)))
     # Whatever uses a text now is of another campaign.
@@ -170,14 +175,21 @@ Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
 
 
 def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
-    """Whether a comparison, a judgment or a pin of these rounds is of a text."""
-    played = aliased(Comparison)
+    """Whether a comparison, one of its outputs or judgments, or a pin of these rounds is of a text."""
+    played, of_several = aliased(Comparison), aliased(Comparison)
     compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
     return or_(
         exists().where(compares, by(Comparison.round_id)).correlate(Generation),
         exists()
         .where(
             Judgment.generation_id == Generation.id, played.id == Judgment.comparison_id, by(played.round_id)
+        )
+        .correlate(Generation),
+        exists()
+        .where(
+            Output.generation_id == Generation.id,
+            of_several.id == Output.comparison_id,
+            by(of_several.round_id),
         )
         .correlate(Generation),
         exists().where(Pin.generation_id == Generation.id, by(Pin.round_id)).correlate(Generation),

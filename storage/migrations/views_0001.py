@@ -138,12 +138,31 @@ LEFT JOIN generations g ON g.id = m.generation_id
 LEFT JOIN prompts p ON p.id = g.prompt_id
 """
 
+OUTPUTS = """
+SELECT c.name AS campaign, r.number AS round, x.position, a.name AS candidate, e.key AS example,
+    o.number AS output, o.score, o.reason, o.answer, o.no_answer, o.preference, x.outcome,
+    p.text AS prompt, g.text, g.reasoning, g.finish_reason, g.input_tokens, g.output_tokens,
+    g.seconds, g.engine
+FROM outputs o
+JOIN comparisons x ON x.id = o.comparison_id
+JOIN rounds r ON r.id = x.round_id
+JOIN campaigns c ON c.id = r.campaign_id
+JOIN candidates a ON a.id = x.candidate_a_id
+JOIN examples e ON e.id = x.example_id
+JOIN generations g ON g.id = o.generation_id
+JOIN prompts p ON p.id = g.prompt_id
+"""
+
 USED = """
     SELECT r.campaign_id, 'candidate' AS role, k.name, x.generation_a_id AS generation_id
     FROM comparisons x JOIN rounds r ON r.id = x.round_id JOIN candidates k ON k.id = x.candidate_a_id
     UNION
     SELECT r.campaign_id, 'candidate', k.name, x.generation_b_id
     FROM comparisons x JOIN rounds r ON r.id = x.round_id JOIN candidates k ON k.id = x.candidate_b_id
+    UNION
+    SELECT r.campaign_id, 'candidate', k.name, o.generation_id
+    FROM outputs o JOIN comparisons x ON x.id = o.comparison_id JOIN rounds r ON r.id = x.round_id
+    JOIN candidates k ON k.id = x.candidate_a_id
     UNION
     SELECT r.campaign_id, 'judge', m.judge, m.generation_id
     FROM judgments m JOIN comparisons x ON x.id = m.comparison_id JOIN rounds r ON r.id = x.round_id
@@ -182,6 +201,7 @@ def _views(element: str, word: str, claim: str, false: str) -> dict[str, str]:
         "v_head_to_head": HEAD_TO_HEAD,
         "v_coverage": COVERAGE,
         "v_judgments": JUDGMENTS,
+        "v_outputs": OUTPUTS,
         "v_costs": COSTS,
         "v_reuse": REUSE,
     }

@@ -9,7 +9,7 @@ moment a comparison was made with it.
 from winnow.storage.models.base import Base, table_of
 from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoad, Round
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
-from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment
+from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
@@ -28,7 +28,9 @@ __all__ = [
     "Judgment",
     "Label",
     "Lease",
+    "Metric",
     "ModelLoad",
+    "Output",
     "Pin",
     "Prompt",
     "Round",

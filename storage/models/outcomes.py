@@ -63,6 +63,46 @@ class Comparison(Base):
     """Share of these examples whose loss is not known; NULL where none belong to it."""
 
 
+class Output(Base):
+    """One of several texts whose scores come to a comparison's outcome; a comparison of one text has none."""
+
+    __tablename__ = "outputs"
+    __table_args__ = (
+        CheckConstraint("score BETWEEN 0 AND 1", name="score_range"),
+        CheckConstraint("(score IS NULL) = (reason IS NOT NULL)", name="score_or_reason"),
+    )
+
+    comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    """From 0; of a text that could not be made there is no row."""
+    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"))
+    answer: Mapped[str | None] = mapped_column(AnyText)
+    """What the judge read from it."""
+    score: Mapped[float | None]
+    reason: Mapped[str | None] = mapped_column(String(64))
+    """Why there is no score."""
+    no_answer: Mapped[bool]
+    preference: Mapped[float | None]
+    """How much a judge that chooses among the texts likes it; NULL where none does."""
+
+
+class Metric(Base):
+    """What one more judge says of the texts of a comparison; nothing is decided by it."""
+
+    __tablename__ = "metrics"
+    __table_args__ = (
+        CheckConstraint("score BETWEEN 0 AND 1", name="score_range"),
+        CheckConstraint("(score IS NULL) = (reason IS NOT NULL)", name="score_or_reason"),
+    )
+
+    comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    """As the campaign calls it."""
+    score: Mapped[float | None]
+    reason: Mapped[str | None] = mapped_column(String(64))
+    """Why there is no score."""
+
+
 class Judgment(Base):
     """One call of a model judge behind a comparison."""
 
@@ -153,7 +193,7 @@ class CandidateStats(Base):
     """The lowest of these outcomes, and the highest; NULL where there is none."""
     highest: Mapped[float | None]
     texts: Mapped[int]
-    """How many of them have the candidate's text."""
+    """How many texts of the candidate they have: one each, or several (see `Output`)."""
     no_answer: Mapped[int]
     """How many of these texts hold no answer."""
     truncated: Mapped[int]

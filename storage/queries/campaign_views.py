@@ -17,6 +17,8 @@ from winnow.storage.models import (
     Decision,
     Example,
     Generation,
+    Metric,
+    Output,
     Prompt,
     Round,
 )
@@ -122,6 +124,58 @@ def scored_pairs(
     )
     if candidate is not None:
         rows = rows.where(Candidate.name == candidate)
+    return stream(session, rows)
+
+
+def metrics(session: Session, campaign_id: int) -> list[Row]:
+    """What further judges said: one row per metric and candidate, metrics by name, candidates in order."""
+    rows = session.execute(
+        select(
+            Metric.name.label("metric"),
+            Candidate.name.label("candidate"),
+            func.count(Metric.score).label("scored"),
+            (func.count() - func.count(Metric.score)).label("unscored"),
+            func.avg(Metric.score).label("mean"),
+        )
+        .join(Comparison, Comparison.id == Metric.comparison_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Metric.name, Candidate.id, Candidate.name, Candidate.position)
+        .order_by(Metric.name, Candidate.position)
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
+    """Each of several texts of a comparison, with its own score, in the order they were planned."""
+    rows = (
+        select(
+            Round.number.label("round"),
+            Comparison.position,
+            Candidate.name.label("candidate"),
+            Example.key.label("example"),
+            Output.number.label("output"),
+            Output.score,
+            Output.reason,
+            Output.answer,
+            Output.no_answer,
+            Output.preference,
+            Comparison.outcome,
+            Prompt.text.label("prompt"),
+            Generation.text,
+            Generation.finish_reason,
+            Generation.output_tokens,
+            Generation.seconds,
+        )
+        .join(Comparison, Comparison.id == Output.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Example, Example.id == Comparison.example_id)
+        .join(Generation, Generation.id == Output.generation_id)
+        .join(Prompt, Prompt.id == Generation.prompt_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, Comparison.position, Output.number)
+    )
     return stream(session, rows)
 
 

@@ -4,7 +4,7 @@ from sqlalchemy import func, select, union_all
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Candidate, Comparison, Generation, Round
+from winnow.storage.models import Candidate, Comparison, Generation, Output, Round
 from winnow.storage.records.loads import loads_by_model
 
 NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
@@ -28,7 +28,13 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
             (Comparison.generation_b_id, Comparison.candidate_b_id),
         )
     )
-    shown = union_all(*sides).subquery()
+    others = (
+        select(Output.generation_id, Comparison.candidate_a_id)
+        .join(Comparison, Comparison.id == Output.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+    shown = union_all(*sides, others).subquery()
     owners = (
         select(shown.c.generation_id, func.min(shown.c.candidate_id).label("candidate_id"))
         .where(shown.c.generation_id.is_not(None))

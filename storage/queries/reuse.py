@@ -16,7 +16,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Campaign, Candidate, Comparison, Generation, Judgment, Round
+from winnow.storage.models import Campaign, Candidate, Comparison, Generation, Judgment, Output, Round
 
 CANDIDATE, JUDGE = "candidate", "judge"
 
@@ -68,6 +68,7 @@ def _taken(campaign_id: int) -> CompoundSelect[tuple[int, int, str]]:
     return union_all(
         _shown(campaign_id, Comparison.generation_a_id, Comparison.candidate_a_id),
         _shown(campaign_id, Comparison.generation_b_id, Comparison.candidate_b_id),
+        _shown_beside(campaign_id),
         _replied(campaign_id),
     )
 
@@ -84,6 +85,21 @@ def _shown(
         .join(Round, Round.id == Comparison.round_id)
         .join(Candidate, Candidate.id == candidate_id)
         .join(Generation, Generation.id == generation_id)
+        .outerjoin(paid, paid.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id, paid.campaign_id.is_distinct_from(campaign_id))
+    )
+
+
+def _shown_beside(campaign_id: int) -> Select[tuple[int, int, str]]:
+    """The same of comparisons of several texts."""
+    paid = aliased(Round)
+    return (
+        select(Generation.id.label("generation_id"), Candidate.position, cast(null(), String).label("judge"))
+        .select_from(Output)
+        .join(Comparison, Comparison.id == Output.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Generation, Generation.id == Output.generation_id)
         .outerjoin(paid, paid.id == Generation.round_id)
         .where(Round.campaign_id == campaign_id, paid.campaign_id.is_distinct_from(campaign_id))
     )

@@ -66,9 +66,9 @@ def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
 def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
     """How many of each candidate's comparisons have its text, by position."""
     rows = session.execute(
-        select(func.coalesce(func.sum(CandidateStats.texts), 0))
+        select(func.count(Comparison.generation_a_id))
         .select_from(Candidate)
-        .outerjoin(CandidateStats, CandidateStats.candidate_id == Candidate.id)
+        .outerjoin(Comparison, Comparison.candidate_a_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id, Candidate.position)
         .order_by(Candidate.position)

@@ -20,7 +20,7 @@ class Counts:
     """The lowest outcome of a comparison, as its candidate sees it, and the highest."""
     highest: float | None
     texts: int
-    """Comparisons whose judge was shown a text."""
+    """Texts of candidates that a judge was shown."""
     no_answer: int
     """Texts that hold no answer."""
     truncated: int

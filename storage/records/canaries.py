@@ -8,7 +8,17 @@ from sqlalchemy import Select, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.bulk import insert_row
-from winnow.storage.models import Campaign, Canary, Comparison, Generation, Judgment, Pin, Round, table_of
+from winnow.storage.models import (
+    Campaign,
+    Canary,
+    Comparison,
+    Generation,
+    Judgment,
+    Output,
+    Pin,
+    Round,
+    table_of,
+)
 from winnow.storage.records.values import CanaryRecord, NewCanary
 
 REFERENCES = ("first", "changed")
@@ -60,7 +70,7 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
     up.
     """
     is_certified = session.scalar(select(Campaign.objective).where(Campaign.id == campaign_id)) == "certify"
-    of_both = (_paid_for, _taken_up) if is_certified else (_compared, _judged)
+    of_both = (_paid_for, _taken_up) if is_certified else (_compared, _compared_beside, _judged)
     used = union(*(texts(campaign_id) for texts in of_both)).subquery()
     query = (
         select(func.count(distinct(Generation.id)))
@@ -103,6 +113,16 @@ def _compared(campaign_id: int) -> Select[tuple[int]]:
             Comparison,
             or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id),
         )
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
+def _compared_beside(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Generation.id)
+        .join(Output, Output.generation_id == Generation.id)
+        .join(Comparison, Comparison.id == Output.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
     )

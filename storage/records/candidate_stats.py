@@ -19,20 +19,25 @@ from winnow.storage.records.values import NewComparison, NewDecision
 
 SIDES = """
     SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome,
-        reason, detail, no_answer
+        reason, detail, no_answer, 1 AS counted
     FROM comparisons
     UNION ALL
-    SELECT round_id, candidate_b_id, generation_b_id, 1 - outcome, reason, detail, no_answer
+    SELECT round_id, candidate_b_id, generation_b_id, 1 - outcome, reason, detail, no_answer, 1
     FROM comparisons WHERE candidate_b_id IS NOT NULL
+    UNION ALL
+    SELECT x.round_id, x.candidate_a_id, o.generation_id, NULL, x.reason, x.detail, o.no_answer, 0
+    FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
+    WHERE x.generation_a_id IS NULL OR x.generation_a_id <> o.generation_id
 """
-"""Comparisons as seen by each candidate in them: one row for a score, two for a duel."""
+"""Comparisons as seen by each candidate in them: one row for a score, two for a duel. A comparison of several
+texts has one more for each that is not its first, which counts for nothing but its text."""
 
 _ADD_ROUND = f"""
     INSERT INTO candidate_stats
         (candidate_id, reason, comparisons, outcome_sum, lowest, highest, texts, no_answer, truncated,
         input_tokens, output_tokens, seconds, detail)
-    SELECT s.candidate_id, coalesce(s.reason, ''), count(*), coalesce(sum(s.outcome), 0), min(s.outcome),
-        max(s.outcome), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
+    SELECT s.candidate_id, coalesce(s.reason, ''), sum(s.counted), coalesce(sum(s.outcome), 0),
+        min(s.outcome), max(s.outcome), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
         sum(CASE WHEN g.finish_reason = 'length' THEN 1 ELSE 0 END),
         coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
         min(s.detail)

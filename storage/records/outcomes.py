@@ -15,6 +15,8 @@ from winnow.storage.models import (
     Comparison,
     Decision,
     Judgment,
+    Metric,
+    Output,
     Round,
     table_of,
 )
@@ -26,14 +28,19 @@ from winnow.storage.records.values import (
     NewComparison,
     NewDecision,
     NewJudgment,
+    NewOutput,
 )
 
-COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name != "judgments")
+OF_ITS_OWN = ("judgments", "outputs", "metrics")
+"""Fields of a comparison that are rows of other tables."""
+COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name not in OF_ITS_OWN)
 BY_THE_BEST = ("best", "top", "tied", "not-better")
 """Statuses of a decision that compare a candidate with the best one."""
 JUDGMENT_FIELDS = tuple(field.name for field in fields(NewJudgment))
+OUTPUT_FIELDS = tuple(field.name for field in fields(NewOutput))
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
 _judgment_fields = attrgetter(*JUDGMENT_FIELDS)
+_output_fields = attrgetter(*OUTPUT_FIELDS)
 
 
 def add_outcomes(
@@ -51,7 +58,7 @@ def add_outcomes(
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
     insert_rows(connection, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
-    _add_judgments(connection, round_id, comparisons)
+    _add_parts(connection, round_id, comparisons)
     unpin_recorded(connection, round_id)
     add_to_stats(connection, round_id)
     decide(connection, round_id, comparisons, decision, now)
@@ -103,8 +110,9 @@ def _opened_again(decision: DecisionRecord) -> DecisionRecord:
     )
 
 
-def _add_judgments(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
-    if not any(comparison.judgments for comparison in comparisons):
+def _add_parts(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
+    """Add the judgments, the several outputs and the metrics of comparisons, where there are any."""
+    if not any(each.judgments or each.outputs or each.metrics for each in comparisons):
         return
     ids = {
         position: id_
@@ -118,3 +126,15 @@ def _add_judgments(connection: Connection, round_id: int, comparisons: Sequence[
         for number, judgment in enumerate(comparison.judgments)
     )
     insert_rows(connection, table_of(Judgment), ("comparison_id", "number", *JUDGMENT_FIELDS), rows)
+    outputs = (
+        (ids[comparison.position], *_output_fields(output))
+        for comparison in comparisons
+        for output in comparison.outputs
+    )
+    insert_rows(connection, table_of(Output), ("comparison_id", *OUTPUT_FIELDS), outputs)
+    metrics = (
+        (ids[comparison.position], metric.name, metric.score, metric.reason)
+        for comparison in comparisons
+        for metric in comparison.metrics
+    )
+    insert_rows(connection, table_of(Metric), ("comparison_id", "name", "score", "reason"), metrics)

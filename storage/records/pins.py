@@ -31,8 +31,8 @@ def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) ->
 
 
 def unpin_recorded(connection: Connection, round_id: int) -> None:
-    """Let go of what the comparisons and judgments of a round, which have just been stored, hold by now."""
-    run(connection, _UNPIN, (round_id,) * 4)
+    """Let go of what the comparisons of a round, just stored, hold by now with their parts."""
+    run(connection, _UNPIN, (round_id,) * 5)
 
 
 _PIN = """
@@ -49,6 +49,8 @@ _UNPIN = """
         SELECT generation_a_id FROM comparisons WHERE round_id = ?
         UNION ALL SELECT generation_b_id FROM comparisons WHERE round_id = ?
         UNION ALL SELECT m.generation_id FROM judgments m JOIN comparisons x ON x.id = m.comparison_id
+        WHERE x.round_id = ?
+        UNION ALL SELECT o.generation_id FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
         WHERE x.round_id = ?
     )
 """

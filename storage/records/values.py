@@ -160,6 +160,28 @@ class NewJudgment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewOutput:
+    """One of several texts of a comparison that is about to be stored: its score, or why there is none."""
+
+    number: int
+    generation_id: int
+    answer: str | None = None
+    score: float | None = None
+    reason: str | None = None
+    no_answer: bool = False
+    preference: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMetric:
+    """What one more judge says of a comparison that is about to be stored: a score, or why there is none."""
+
+    name: str
+    score: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewComparison:
     """One scored pair that is about to be stored: an outcome, or the reason there is none."""
 
@@ -181,6 +203,9 @@ class NewComparison:
     unlabelled_loss: float | None = None
     unlabelled_missing: float | None = None
     judgments: Sequence[NewJudgment] = ()
+    outputs: Sequence[NewOutput] = ()
+    """Where the outcome is of several texts: those that could be made."""
+    metrics: Sequence[NewMetric] = ()
 
     @property
     def is_answered(self) -> bool:

@@ -17,7 +17,15 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
         answer: The answer as it stands.
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
-    return [*answer_lines(answer), ("cost", cost(answer, totals))]
+    return [*answer_lines(answer), *_score_lines(answer), ("cost", cost(answer, totals))]
+
+
+def _score_lines(answer: Answer) -> list[Line]:
+    """What a score is, where it is not that of one text."""
+    if answer.samples is None:
+        return []
+    n, reducer = answer.samples
+    return [("score", f"of an example: {reducer} of {n} texts, as they were drawn")]
 
 
 def cost(answer: Answer, totals: JsonView) -> str:

@@ -100,6 +100,7 @@ def answer_of(
         baseline=baseline,
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
+        samples=_samples(campaign),
         judges=_judges(campaign),
         judged_in_part=campaign.spec.get("judge", {}).get("type") != LLM,
         stored_texts=_stored_texts(session, campaign),
@@ -339,3 +340,8 @@ def _unscored(
         for name, each, row in zip(names, decision.status, rows, strict=True)
         if each in statuses
     )
+
+
+def _samples(campaign: CampaignRecord) -> tuple[int, str] | None:
+    samples = campaign.spec.get("samples")
+    return None if samples is None else (samples["n"], samples["reduce"])

@@ -117,6 +117,8 @@ class Answer:
     """The models that score outputs; empty where none does."""
     judged_in_part: bool = False
     """Whether rules, too, have a part in the scores that these models give."""
+    samples: tuple[int, str] | None = None
+    """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
     stored_texts: tuple[int, int] | None = None
     """Of a campaign that makes no text: how many comparisons had a stored one, and how many there were."""
     servers: tuple[CanaryChange, ...] = ()

@@ -84,18 +84,14 @@ def request_content(
         "chat": model.chat,
         "chat_template_args": dict(model.chat_template_args),
         "prompt": prompt,  # a list of messages is another prompt than the text that it is stored as
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "max_tokens": sampling.max_tokens,
-        "stop": list(sampling.stop),
         "replicate": replicate,
+        **sampling.as_json(),
     }
     if model.reasoning is not None:
         content["reasoning"] = list(model.reasoning)
     # Absent where there are none, as they are in the keys of most texts.
-    given = {"choices": list(sampling.choices), "continuations": list(continuations)}
-    return content | {name: texts for name, texts in given.items() if texts}
+    content["continuations"] = list(continuations)
+    return {key: value for key, value in content.items() if value or key not in ("choices", "continuations")}
 
 
 def generation_key(content: Mapping[str, object], seed: int) -> str:

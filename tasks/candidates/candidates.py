@@ -3,14 +3,16 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import NamedTuple, Self
 
-from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
-from winnow.tasks.candidates.model_refs import model_ref, sampling_of
+from winnow.tasks.candidates.model_refs import model_ref
 from winnow.tasks.candidates.prompts import GUARDED, PromptTemplate, as_record
+from winnow.tasks.candidates.sampling import sampling_of
 from winnow.tasks.candidates.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.candidates.templates import Template, compile_template
 from winnow.tasks.data.datasets import Dataset
@@ -19,14 +21,8 @@ from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import (
-    CampaignSpec,
-    Exclusion,
-    GenerateConfig,
-    GuardrailSpec,
-    ModelSpec,
-    NamedGenerateConfig,
-)
+from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec, ModelSpec
+from winnow.tasks.spec.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.suggestions import unknown_name
 
 MOST_CANDIDATES = 1_000_000
@@ -84,7 +80,7 @@ class Candidate:
             name=self.name,
             model={**model, "fingerprint": self.fingerprint},
             prompt=prompt,
-            sampling=asdict(self.sampling),
+            sampling=self.sampling.as_json(),
         )
 
 
@@ -116,15 +112,12 @@ class StoredCandidate:
             model["reasoning"] = Reasoning(*reasoning)
         prompt = dict(record.prompt)
         guardrail = prompt.pop("guardrail", None)
-        sampling: JsonObject = {
-            key: tuple(each) if isinstance(each, list) else each for key, each in record.sampling.items()
-        }
         return cls(
             model=ModelRef(**model),
             fingerprint=fingerprint,
             template=PromptTemplate.from_record(prompt, fields),
             guardrail=None if guardrail is None else compile_template(guardrail["template"], [GUARDED]),
-            sampling=Sampling(**sampling),
+            sampling=Sampling.from_json(record.sampling),
         )
 
     def prompt(self, fields: JsonView, key: str) -> Prompt:
@@ -168,7 +161,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
             template=template,
             prompt_record=as_record(prompt, template.few_shot),
             guardrail=guardrail_template,
-            sampling=sampling_of(merged, ref.provider, _temperature_place(spec, model, config)),
+            sampling=sampling_of(merged, model, partial(_place_of, spec, model, config)),
         )
         for model, ref, fingerprint in zip(spec.models, models, fingerprints, strict=True)
         for prompt, template in zip(spec.prompts, templates, strict=True)
@@ -259,16 +252,15 @@ def _generate_configs(
         return [(None, model.generate_config)]
     merged: list[tuple[NamedGenerateConfig | None, GenerateConfig]] = []
     for named in spec.generate_configs:
-        given = named.model_dump(exclude_unset=True, exclude={"name"})
-        merged.append((named, model.generate_config.model_copy(update=given)))
+        merged.append((named, model.generate_config.model_copy(update=named.given())))
     return merged
 
 
-def _temperature_place(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig | None) -> str:
-    """Where the temperature of a candidate is set."""
-    if named is not None and "temperature" in named.model_fields_set:
-        return f"generate_configs[{spec.generate_configs.index(named)}].temperature"
-    return f"models[{spec.models.index(model)}].generate_config.temperature"
+def _place_of(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig | None, key: str) -> str:
+    """Where a key of a candidate's sampling is set."""
+    if named is not None and key in named.model_fields_set:
+        return f"generate_configs[{spec.generate_configs.index(named)}].{key}"
+    return f"models[{spec.models.index(model)}].generate_config.{key}"
 
 
 def _matches(rule: Exclusion, candidate: Candidate) -> bool:

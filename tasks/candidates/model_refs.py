@@ -7,17 +7,14 @@ from winnow.tasks.engines.adapters import adapter_rank
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.chat.template_files import own_template
 from winnow.tasks.engines.errors import one_sentence
-from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec
+from winnow.tasks.spec.campaign import ModelSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
 """Models of OpenAI's own server that do not chat, and those that were trained further from them."""
-
-HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
-"""Provider -> the temperature above which it refuses every request."""
 
 
 def model_ref(model: ModelSpec, place: str) -> ModelRef:
@@ -123,29 +120,3 @@ def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
             "choose a checkpoint trained to chat",
             path=f"{place}.chat",
         )
-
-
-def sampling_of(config: GenerateConfig, provider: str, place: str) -> Sampling:
-    """How text is sampled, as an engine takes it.
-
-    Args:
-        config: As in the spec.
-        provider: Of the model that is to be sampled from.
-        place: Where the temperature stands in the spec.
-
-    Raises:
-        SpecError: If the provider would refuse every request.
-    """
-    highest = HIGHEST_TEMPERATURE.get(provider, config.temperature)
-    if config.temperature > highest:
-        raise SpecError(
-            f"provider {provider} takes temperatures up to {highest:g}, got {config.temperature:g}; lower it",
-            path=place,
-        )
-    return Sampling(
-        temperature=config.temperature,
-        top_p=config.top_p,
-        top_k=config.top_k,
-        max_tokens=config.max_tokens,
-        stop=tuple(config.stop_seqs),
-    )

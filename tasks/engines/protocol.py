@@ -1,15 +1,17 @@
 """What an engine is asked and what it answers. Plain values: importing this loads no model library."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import permutations
 from math import isfinite
-from typing import Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat.messages import Message, Prompt
 from winnow.tasks.engines.chat.reasoning import Reasoning
 
 JsonScalar = str | int | float | bool | None
+JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"
 
 SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
 TOKEN_LIMIT = 2**26  # beyond any context window; a database adds up 32 of them, of canaries, in 32 bits
@@ -27,8 +29,8 @@ class ModelRef:
     """Folder of a saved checkpoint, or its id on the Hugging Face hub; or what a server calls it."""
     revision: str | None = None
     """Commit, tag or branch on the hub; None means the default branch."""
-    model_args: Mapping[str, JsonScalar] = field(default_factory=dict)
-    """Passed on to the engine, such as `dtype` and `max_model_len`."""
+    model_args: Mapping[str, JsonTree] = field(default_factory=dict)
+    """Passed on to the engine, such as `dtype` and `max_model_len`; lists and mappings too."""
     chat: bool = False
     """Whether a prompt is sent as messages through a chat template; a text is the one message of a user."""
     chat_template: str | None = None
@@ -47,9 +49,24 @@ class ModelRef:
     """How what it thinks is told apart from its answers; None takes them whole. Engines ignore it."""
 
 
+StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
+
+
+class Structure(NamedTuple):
+    """What a text must be as a whole; the engine offers the model no token that leads elsewhere."""
+
+    kind: StructureKind
+    value: str
+    """The pattern or the grammar; the choices (a list) or the schema as JSON."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are drawn."""
+    """How tokens are drawn.
+
+    A token's logit gets its bias, then the penalties for repetition, frequency and presence, and is divided
+    by the temperature; then `min_p`, `top_k` and `top_p` leave tokens out, in this order. So does vLLM.
+    """
 
     temperature: float = 0.0
     """0 is greedy decoding."""
@@ -62,8 +79,22 @@ class Sampling:
     stop: tuple[str, ...] = ()
     """A text ends before the first of these that is complete; on a tie, the first in this order."""
     choices: tuple[str, ...] = ()
-    """The text is exactly one of these; empty means any text. `temperature`, `top_p` and `top_k` act on the
-    choices' probabilities as they otherwise do on those of tokens; `max_tokens` and `stop` do not matter."""
+    """The text is exactly one of these; empty means any text. `temperature`, `min_p`, `top_k` and `top_p` act
+    on the choices' probabilities as they otherwise do on those of tokens; the rest does not matter."""
+    min_p: float = 0.0
+    """Leave out tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
+    presence_penalty: float = 0.0
+    """Taken from the logit of each token that the text has already, in [-2, 2]."""
+    frequency_penalty: float = 0.0
+    """Taken from a token's logit as often as the text has it already, in [-2, 2]."""
+    repetition_penalty: float = 1.0
+    """Divides logits above 0 of tokens that prompt or text have already, and multiplies those below 0."""
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """Token ids, each once, and what is added to their logits, in [-100, 100]."""
+    stop_token_ids: tuple[int, ...] = ()
+    """Tokens that end a text, besides those that the model names; they are no part of it."""
+    structure: Structure | None = None
+    """None means any text."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):
@@ -77,6 +108,46 @@ class Sampling:
         if isinstance(self.stop, str) or not all(self.stop):
             raise ValueError(f"stop must be a tuple of strings that are not empty, got {self.stop!r}")
         self._check_choices()
+        self._check_rare()
+
+    def as_json(self) -> JsonObject:
+        """Its fields as JSON values; those from `min_p` on only where they are set."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: _as_lists(value)
+            for name, value in values.items()
+            if name in ALWAYS or value != getattr(PLAIN, name)
+        }
+
+    @classmethod
+    def from_json(cls, values: JsonView) -> Self:
+        """Read what `as_json` wrote; raises `TypeError` or `ValueError` for anything else."""
+        given = dict(values)
+        for name in ("stop", "choices", "stop_token_ids"):
+            given[name] = tuple(given.get(name, ()))
+        given["logit_bias"] = tuple((token, bias) for token, bias in given.get("logit_bias", ()))
+        if given.get("structure") is not None:
+            given["structure"] = Structure(*given["structure"])
+        return cls(**given)
+
+    def _check_rare(self) -> None:
+        if not 0.0 <= self.min_p <= 1.0:
+            raise ValueError(f"min_p must be in [0, 1], got {self.min_p}")
+        for name in ("presence_penalty", "frequency_penalty"):
+            if not -2.0 <= getattr(self, name) <= 2.0:
+                raise ValueError(f"{name} must be in [-2, 2], got {getattr(self, name)}")
+        if not 0.0 < self.repetition_penalty < float("inf"):
+            raise ValueError(f"repetition_penalty must be above 0, got {self.repetition_penalty}")
+        if not all(token >= 0 and -100.0 <= bias <= 100.0 for token, bias in self.logit_bias):
+            raise ValueError(
+                f"logit_bias must be token ids and numbers in [-100, 100], got {self.logit_bias}"
+            )
+        if not all(token >= 0 for token in self.stop_token_ids):
+            raise ValueError(f"stop_token_ids must be 0 or more, got {self.stop_token_ids}")
+        if self.structure is not None and (
+            self.choices or self.structure.kind not in get_args(StructureKind)
+        ):
+            raise ValueError(f"structure must be of a known kind and without choices, got {self.structure!r}")
 
     def _check_choices(self) -> None:
         choices = self.choices
@@ -86,6 +157,16 @@ class Sampling:
             raise ValueError(f"choices must be at least two to choose from, got {choices!r}")
         if starts := [pair for pair in permutations(choices, 2) if pair[1].startswith(pair[0])]:
             raise ValueError(f"choices must be such that none begins another, got {starts[0]!r}")
+
+
+ALWAYS = frozenset({"temperature", "top_p", "top_k", "max_tokens", "stop", "choices"})
+"""Fields of a `Sampling` that are stored whatever they are."""
+
+PLAIN = Sampling()
+
+
+def _as_lists(value: object) -> object:
+    return [_as_lists(each) for each in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +220,6 @@ class Completion:
     choice_logprobs: Mapping[str, float] | None = None
     """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it;
     where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
-    """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it."""
     reasoning: str | None = None
     """What the model thought, where a server tells it beside the text. Untrusted."""
 

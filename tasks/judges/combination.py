@@ -163,6 +163,45 @@ class AnyJudge(_Combination):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BestOfJudge(_Combination):
+    """The score of the first part for the one of several outputs that the second part likes best.
+
+    The second part is shown no targets: it chooses as somebody could who does not know what is right. It is
+    for campaigns with `samples: {reduce: best-of}`.
+    """
+
+    scale: ClassVar = Scale(unit="score, 0 to 1", formula="that of the first part")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self._parts) != 2:
+            sentence = f"must be two, one that scores and one that chooses, got {len(self._parts)}"
+            raise JudgeError(sentence, "judge.judges")
+
+    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+        """See `Judge`."""
+        scores, chooses = self._parts
+        return (*calls_of(scores, sample, replies), *calls_of(chooses, _without_targets(sample), replies))
+
+    def judge(self, sample: Sample) -> Verdict:
+        """The verdict of the first part, with the preference of the second one."""
+        scores, chooses = self._parts
+        verdict, chosen = scores.judge(sample), chooses.judge(_without_targets(sample))
+        replies = (*verdict.replies, *chosen.replies)
+        if verdict.score is None or chosen.score is None:
+            return replace(self._unscored([verdict, chosen]), replies=replies)
+        return replace(verdict, preference=chosen.score, replies=replies)
+
+    def combined(self, scores: Sequence[float | None]) -> float | None:
+        """The first; None where one of the two is missing."""
+        return None if None in scores else scores[0]
+
+
+def _without_targets(sample: Sample) -> Sample:
+    return replace(sample, targets=())
+
+
+@dataclass(frozen=True, kw_only=True)
 class WeightedJudge(_Combination):
     """The weighted mean of the scores of several judges."""
 

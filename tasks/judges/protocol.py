@@ -80,6 +80,8 @@ class Verdict:
     """The reason in a sentence, where there is more to say."""
     no_answer: bool = False
     """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
+    preference: float | None = None
+    """How much the output is to be preferred over others of its pair, in [0, 1]; of judge best-of alone."""
     replies: Sequence[ReadReply] = ()
     """What models said that were asked about the output, earlier attempts included."""
 

@@ -26,6 +26,7 @@ BUILT_IN = {
     "acc_norm": "winnow.tasks.judges.rules.likelihoods:AccNormJudge",
     "all": "winnow.tasks.judges.combination:AllJudge",
     "any": "winnow.tasks.judges.combination:AnyJudge",
+    "best-of": "winnow.tasks.judges.combination:BestOfJudge",
     "bits_per_byte": "winnow.tasks.judges.rules.perplexities:BitsPerByteJudge",
     "bleu": "winnow.tasks.judges.isolated.translation:BleuJudge",
     "byte_perplexity": "winnow.tasks.judges.rules.perplexities:BytePerplexityJudge",

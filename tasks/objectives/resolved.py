@@ -22,6 +22,7 @@ from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.reuse import ONLY
@@ -47,6 +48,8 @@ class ResolvedCampaign(ABC):
     """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
     weighing: Weighing | None = None
     """How the texts are made that models weigh; None where they write texts of their own."""
+    metrics: Mapping[str, Judge] = field(default_factory=dict)
+    """Further judges of outputs by name, whose values decide nothing."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
 
@@ -173,8 +176,13 @@ class ResolvedCampaign(ABC):
         return (
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
             f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
-            f"{self.other_limits}{self.held_out_words}"
+            f"{self._samples_words}{self.other_limits}{self.held_out_words}"
         )
+
+    @property
+    def _samples_words(self) -> str:
+        samples = self.spec.samples
+        return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
 
     @property
     def held_out_words(self) -> str:

@@ -14,6 +14,7 @@ from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.rounds.generate import generate_meetings
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
 
 
@@ -58,6 +59,8 @@ def judge_round(
 
 def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> list[NewComparison]:
     match campaign.checked:
+        case BestMean(judge=judge, spec=spec) if spec.samples is not None:
+            return score_samples(campaign, spec.samples, judge, round_, texts)
         case BestMean(judge=judge) | Route(judge=judge):
             return score_outputs(campaign, judge, round_, texts)
         case BestDuel(judge=pair_judge):

@@ -36,8 +36,10 @@ from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_c
 from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
+from winnow.tasks.rounds.reducers import ScoredText, reduced
 from winnow.tasks.setup.store import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
+from winnow.tasks.spec.samples import SamplesSpec
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
@@ -102,12 +104,14 @@ class _Auditor:
                     yield self._finding(comparison, name, "it is scored, and its text is not there")
                 continue
             try:
-                wrong = _mismatch(text, self._planned(comparison, side, text), "its text")
+                planned = self._planned(comparison, side, text.replicate)
+                wrong = _mismatch(text, planned, "its text")
             except _Unchecked as error:
                 yield self._finding(comparison, name, str(error), is_wrong=False)
                 continue
             if wrong is not None:
                 yield self._finding(comparison, name, wrong)
+        yield from self._wrong_outputs(comparison)
         if comparison.judgments:
             is_duel = len(comparison.candidates) == 2
             try:
@@ -116,7 +120,23 @@ class _Auditor:
             except _Unchecked as error:
                 yield self._finding(comparison, both, str(error), is_wrong=False)
 
-    def _planned(self, comparison: RecordedComparison, side: int, text: RecordedText) -> PlannedGeneration:
+    def _wrong_outputs(self, comparison: RecordedComparison) -> Iterator[Finding]:
+        """What is wrong with the several texts of a comparison, and with what their scores come to."""
+        name = comparison.candidates[0]
+        for output in comparison.outputs:
+            which = f"text {output.number} of several"
+            try:
+                wrong = _mismatch(output.text, self._planned(comparison, 0, output.number), which)
+            except _Unchecked as error:
+                yield self._finding(comparison, name, str(error), is_wrong=False)
+                continue
+            if wrong is not None:
+                yield self._finding(comparison, name, wrong)
+        samples = self._campaign.spec.get("samples")
+        if samples is not None and (wrong := _unlike_its_outputs(comparison, SamplesSpec(**samples))):
+            yield self._finding(comparison, name, wrong)
+
+    def _planned(self, comparison: RecordedComparison, side: int, replicate: int) -> PlannedGeneration:
         """The request that a side's text should be the answer to."""
         arm, example = comparison.arms[side], _known(comparison.example)
         assert arm is not None
@@ -131,7 +151,7 @@ class _Auditor:
             asked,
             candidate.sampling,
             seed=self._campaign.seed,
-            replicate=text.replicate,
+            replicate=replicate,
         )
 
     def _weighing(self, example: RecordedExample) -> Weighing | None:
@@ -182,13 +202,23 @@ class _Auditor:
 
     def _wrong_calls(self, comparison: RecordedComparison) -> Iterator[str]:
         """What is wrong with the calls of a judge of single outputs, which is asked for them again."""
-        judge, (text,) = self._judge_of_scores(), comparison.texts
-        if text is None:
-            yield "it has replies of a judge, and lacks the output that they could be about"
-            return
-        example = _known(comparison.example)
-        sample = Sample(output=text.text, targets=self._targets(example), fields=example.fields)
+        judge, texts = self._judge_of_scores(), comparison.texts
+        if comparison.outputs:
+            texts = [output.text for output in comparison.outputs]
         left = list(comparison.judgments)
+        for text in texts:
+            if text is None:
+                yield "it has replies of a judge, and lacks the output that they could be about"
+                return
+            yield from self._wrong_calls_of(judge, text, _known(comparison.example), left)
+        for judgment in left:
+            yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
+
+    def _wrong_calls_of(
+        self, judge: Judge, text: RecordedText, example: RecordedExample, left: list[RecordedJudgment]
+    ) -> Iterator[str]:
+        """The same of one output; the judgments of its calls are taken out of those that are left."""
+        sample = Sample(output=text.text, targets=self._targets(example), fields=example.fields)
         replies: dict[JudgeCall, ScoreReply] = {}
         while (wanted := calls_of(judge, sample, replies)) and len(replies) < MOST_CALLS:
             for call in wanted:
@@ -200,8 +230,6 @@ class _Auditor:
                 if (wrong := self._wrong_reply(judgment, call)) is not None:
                     yield wrong
                 replies[call] = _as_score_reply(judgment)
-        for judgment in left:
-            yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
         """What the judge was shown as right: to certify, what a human said where the example says nothing."""
@@ -273,6 +301,28 @@ class _Auditor:
             sentence=sentence,
             is_wrong=is_wrong,
         )
+
+
+def _unlike_its_outputs(comparison: RecordedComparison, samples: SamplesSpec) -> str | None:
+    """How an outcome is not what the scores of its texts come to; None where it is, or there is none."""
+    if comparison.outcome is None:
+        return None
+    known = [
+        ScoredText(
+            text=each.text.text,
+            score=each.score,
+            answer=each.answer,
+            no_answer=each.no_answer,
+            preference=each.preference,
+        )
+        for each in comparison.outputs
+        if each.score is not None
+    ]
+    if len(known) < samples.n:
+        return f"it is scored by {samples.n} texts, and {len(known)} of them have scores"
+    if (expected := reduced(samples, known).score) != comparison.outcome:
+        return f"its outcome is {comparison.outcome:g}, and its texts come to {expected:g}"
+    return None
 
 
 def _unlike_its_plan(comparison: RecordedComparison) -> str | None:

@@ -35,8 +35,18 @@ NO_TEXT = GenerationFailure(
 
 
 def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    """Have the text of every meeting of the round, in the order of `meetings_of`; see `have_texts`."""
+    """Have the text of every meeting of the round, in the order of `meetings_of`; see `have_texts`.
+
+    Where a candidate writes several texts for an example, they stand one after the other, each a replicate.
+    """
     meetings = meetings_of(round_.arms, round_.examples)
+    if (samples := campaign.checked.spec.samples) is not None:
+        several = [
+            plan_generation(campaign, arm, example, number)
+            for arm, example in meetings
+            for number in range(samples.n)
+        ]
+        return have_outputs(campaign, round_, several)
     replicates = campaign.meetings.replicates(meetings)
     planned = [
         plan_generation(campaign, arm, example, replicate)

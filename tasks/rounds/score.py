@@ -1,5 +1,7 @@
 """Scoring a benchmark round: each output, with all that a judge sees beside it."""
 
+from dataclasses import replace
+
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
@@ -8,6 +10,7 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, ahead
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.metrics import metrics_of
 
 
 def score_outputs(
@@ -22,7 +25,10 @@ def score_outputs(
     asked = ask_models(campaign, judge, round_, shown)
     ahead(asked.judge, shown)
     return [
-        scored(campaign, asked, position, arm, example, texts[position], samples[position])
+        replace(
+            scored(campaign, asked, position, arm, example, texts[position], samples[position]),
+            metrics=metrics_of(campaign.checked.metrics, [each for each in [samples[position]] if each]),
+        )
         for position, (arm, example) in enumerate(pairs)
     ]
 

@@ -18,11 +18,18 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.queries.breakdowns import values_of
 from winnow.tasks.setup.code_tests import check_tests
 from winnow.tasks.setup.output_types import check_output_type
+from winnow.tasks.setup.structured_outputs import check_structured_outputs
 from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.campaign import CampaignSpec, DatasetSpec
 from winnow.tasks.spec.suggestions import unknown_name
+
+MOST_VALUES = 100
+"""Of a tag; more are too many to read."""
+BEST_OF = "best-of"
+"""A judge that chooses, and a way to reduce texts that needs one."""
 
 
 def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> ResolvedCampaign:
@@ -36,6 +43,9 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
         SpecError: With the key, what is wrong and what to do.
     """
     checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
+    check_structured_outputs(spec)
+    _check_samples(checked)
+    _check_tags(checked)
     _check_devices(checked)
     _check_selector(checked)
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
@@ -68,6 +78,47 @@ def _check_devices(checked: ResolvedCampaign) -> None:
                 f"model '{model.name}' wants {wanted} devices (tensor_parallel_size x "
                 f"pipeline_parallel_size) and there are {len(devices)}; name more, or lower its model_args",
                 path="execution.devices",
+            )
+
+
+def _check_samples(checked: ResolvedCampaign) -> None:
+    """Refuse several texts that would all be the same, or are none, and a choice among them by nobody."""
+    chooses = checked.spec.judge.type == BEST_OF
+    if chooses != (checked.spec.samples is not None and checked.spec.samples.reduce == BEST_OF):
+        raise SpecError(
+            f"judge {BEST_OF} and samples: {{reduce: {BEST_OF}}} go together, the one chooses among the "
+            "texts of the other; set both or neither",
+            path="judge.type" if chooses else "samples",
+        )
+    if checked.spec.samples is None:
+        return
+    if checked.spec.output_type != "generate":
+        raise SpecError(
+            f"nothing is sampled with output_type: {checked.spec.output_type}; leave samples out",
+            path="samples",
+        )
+    for each in checked.candidates:
+        if each.sampling.temperature == 0.0:
+            raise SpecError(
+                f"candidate '{each.name}' is greedy, and writes the same text each time; set a temperature "
+                "for it, exclude it, or leave samples out",
+                path="samples",
+            )
+
+
+def _check_tags(checked: ResolvedCampaign) -> None:
+    """Refuse a tag that no example has, or that says something else of nearly every one."""
+    examples = checked.dataset.examples
+    known = sorted({name for example in examples for name in example.fields})
+    for index, tag in enumerate(checked.spec.tags):
+        if tag not in known:
+            raise SpecError(unknown_name("field", tag, known), path=f"tags[{index}]")
+        values = {value for example in examples for value in values_of(example.fields, tag)}
+        if len(values) > MOST_VALUES:
+            raise SpecError(
+                f"{tag} has {len(values)} different values, and a tag may have {MOST_VALUES}; tag by a field "
+                "that groups examples",
+                path=f"tags[{index}]",
             )
 
 

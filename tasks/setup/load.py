@@ -46,7 +46,8 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
     try:
         checked = check_campaign(pinned(spec, begun))
         if approve is not None:
-            try_out(checked.judge)
+            for judge in (checked.judge, *checked.metrics.values()):
+                try_out(judge)
         return checked
     except SpecError as error:
         raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error

@@ -8,7 +8,8 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.spec.campaign import CampaignSpec, GenerateConfig, ModelSpec, OutputType
+from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, ModelSpec, OutputType
+from winnow.tasks.spec.generate_config import GenerateConfig
 
 NEEDED: dict[str, OutputType] = {
     "acc": "multiple-choice",
@@ -28,7 +29,9 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
             that is its target.
     """
     spec = checked.spec
-    _check_judge(spec)
+    _check_judge(spec, spec.judge, "judge")
+    for index, metric in enumerate(spec.metrics):
+        _check_judge(spec, metric.judge, f"metrics[{index}].judge")
     _check_choices(spec)
     if spec.output_type == "generate":
         return None
@@ -43,22 +46,24 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
     return found
 
 
-def _check_judge(spec: CampaignSpec) -> None:
-    for judge in _judge_types(spec.judge.model_dump()):
+def _check_judge(spec: CampaignSpec, given: JudgeSpec, place: str) -> None:
+    for judge in _judge_types(given.model_dump()):
         needed = NEEDED.get(judge, spec.output_type)
         if needed != spec.output_type:
             raise SpecError(
                 f"judge {judge} reads log-likelihoods of output_type: {needed}; ask for those, or choose "
                 "another judge",
-                path="judge.type",
+                path=f"{place}.type",
             )
-    own = spec.judge.type
+    own = given.type
     if spec.output_type == "perplexity" and own not in NEEDED:
         fitting = ", ".join(name for name, needed in NEEDED.items() if needed == "perplexity")
-        raise SpecError(f"models write no text with output_type: perplexity; choose {fitting}", "judge.type")
-    if own in NEEDED and spec.judge.params.get("extract") is not None:
         raise SpecError(
-            f"judge {own} reads log-likelihoods and no text; leave extract out", path="judge.extract"
+            f"models write no text with output_type: perplexity; choose {fitting}", f"{place}.type"
+        )
+    if own in NEEDED and given.params.get("extract") is not None:
+        raise SpecError(
+            f"judge {own} reads log-likelihoods and no text; leave extract out", path=f"{place}.extract"
         )
 
 

@@ -103,7 +103,8 @@ def rescoring_campaign(
     approve(file, spec)
     try:
         checked = check_campaign(pinned(spec, revisions_of(known.spec)), stored_dataset(first, examples))
-        try_out(checked.judge)
+        for each in (checked.judge, *checked.metrics.values()):
+            try_out(each)
     except SpecError as error:
         raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
     return checked.begun_at(first.spec["served_at"])

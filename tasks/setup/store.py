@@ -34,6 +34,7 @@ FINGERPRINTS = (
     "history_fingerprint",
     "held_out_fingerprint",
     "judge_identity",
+    "metric_code",
     "selector_code",
     "candidate_costs",
     "betting_rule",

@@ -23,7 +23,8 @@ _HARMLESS = """
     runner task tokenizer_mode tokenizer_revision
 """
 HARMLESS_TEXTS = frozenset(_HARMLESS.split())
-"""Arguments of an engine whose text chooses among what is built in. Any other may name code or a file."""
+"""Arguments of an engine whose text chooses among what is built in. Any other may name code or a file, and so
+may any list or mapping."""
 
 RAYS_OWN = frozenset({"auto", "local"})
 
@@ -53,7 +54,11 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     for place, model in _models(spec):
         yield from _keys_sent(place, model)
         yield from _code_run(place, model, folder)
-    for place, judge in _mappings("judge", {"type": spec.judge.type, **spec.judge.params}):
+    judges = {"judge": spec.judge} | {
+        f"metrics[{i}].judge": each.judge for i, each in enumerate(spec.metrics)
+    }
+    described = ((place, {"type": judge.type, **judge.params}) for place, judge in judges.items())
+    for place, judge in (each for of_one in described for each in _mappings(*of_one)):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
             file, _, function = path.rpartition(":")
             text = f"run {function!a} of the Python file {str((folder / file).resolve())!a}"
@@ -73,6 +78,14 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         yield Permission(text=f"write logs into {logs}", keys=("execution.log_folder",))
     if (results := _results(spec.storage, folder)) is not None:
         yield Permission(text=f"keep results in {results}", keys=("storage",))
+
+
+def _judges(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """What describes a judge, its parts too, with its place."""
+    judges = [("judge", spec.judge)]
+    judges += [(f"metrics[{index}].judge", metric.judge) for index, metric in enumerate(spec.metrics)]
+    for place, judge in judges:
+        yield from _mappings(place, {"type": judge.type, **judge.params})
 
 
 def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -123,7 +136,7 @@ def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator
             revision = "" if model.get("revision") is None else f" at revision {model['revision']!a}"
             text = f"run the code that comes with the model {which!a}{revision}"
             yield Permission(text=text, keys=(key,))
-        elif isinstance(value, str) and name not in HARMLESS_TEXTS:
+        elif isinstance(value, Mapping | list) or (isinstance(value, str) and name not in HARMLESS_TEXTS):
             text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
             yield Permission(text=text, keys=(key,))
 

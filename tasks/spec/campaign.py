@@ -1,10 +1,11 @@
 """What a campaign is: the fields of its YAML file, what each may hold, and which of them are its identity.
 
 Identity fields are frozen at the first run. Everything under `execution`, the storage URL, the
-budget and `reuse` may change from one run to the next: they never change what an outcome means.
+budget, `reuse` and `tags` may change from one run to the next: they never change what an outcome means.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -12,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -24,8 +26,10 @@ from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_serve
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.execution import ExecutionSpec
+from winnow.tasks.spec.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.prompts import FieldNames, Name, PromptSpec
 from winnow.tasks.spec.reuse import Reuse
+from winnow.tasks.spec.samples import Samples
 from winnow.tasks.spec.spec_model import SpecModel
 
 
@@ -38,6 +42,18 @@ def _scalar(value: object) -> object:
 
 JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)]
 
+
+def _tree(value: object) -> object:
+    """The same for what may hold lists and mappings."""
+    if isinstance(value, list):
+        return [_tree(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): _tree(each) for key, each in value.items()}
+    return _scalar(value)
+
+
+JsonTree = Annotated[JsonValue, BeforeValidator(_tree)]
+
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 
 Objective = Literal["best-mean", "best-duel", "certify", "route"]
@@ -47,6 +63,9 @@ OutputType = Literal["generate", "multiple-choice", "perplexity"]
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
     "best-duel": (
+        "samples",
+        "metrics",
+        "tags",
         "output_type",
         "choices",
         "target_delimiter",
@@ -56,27 +75,23 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "embedder",
         "prompt_type",
     ),
-    "certify": ("fresh_generations", "history", "holdout", "embedder", "prompt_type"),
-    "route": ("fresh_generations", "history", "holdout", "certify"),
+    "certify": (
+        "samples",
+        "metrics",
+        "tags",
+        "fresh_generations",
+        "history",
+        "holdout",
+        "embedder",
+        "prompt_type",
+    ),
+    "route": ("samples", "metrics", "tags", "fresh_generations", "history", "holdout", "certify"),
 }
 """Keys of the file that an objective has no use for."""
 
 
-class GenerateConfig(SpecModel):
-    """How text is sampled."""
-
-    temperature: float = Field(default=0.0, ge=0.0, le=10.0)
-    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
-    top_k: int = Field(default=0, ge=0)
-    """0 keeps the whole vocabulary."""
-    max_tokens: int = Field(default=256, ge=1)
-    stop_seqs: list[Annotated[str, Field(min_length=1)]] = []
-
-
-class NamedGenerateConfig(GenerateConfig):
-    """A way of sampling that candidates are crossed with; the model's own settings fill in the rest."""
-
-    name: Name
+NO_IDENTITY = {"storage", "execution", "reuse", "tags"}
+"""Keys that may change from one run to the next; the budget may as well."""
 
 
 class ReasoningSpec(SpecModel):
@@ -113,7 +128,7 @@ class ModelSpec(SpecModel):
     are then the same model if it is the same, and different ones if it is not; without it, each server's is
     a model of its own."""
     revision: str | None = None
-    model_args: dict[str, JsonScalar] = {}
+    model_args: dict[str, JsonTree] = {}
     """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
     a key out of it."""
     chat: bool = False
@@ -198,6 +213,13 @@ class JudgeSpec(BaseModel):
     def params(self) -> JsonObject:
         """The judge's own parameters."""
         return dict(self.model_extra or {})
+
+
+class MetricSpec(SpecModel):
+    """One more judge, whose values are reported and decide nothing."""
+
+    name: Name
+    judge: JudgeSpec
 
 
 class SelectorSpec(SpecModel):
@@ -342,7 +364,12 @@ class CampaignSpec(SpecModel):
     target_delimiter: str | None = None
     """For multiple-choice: what stands between prompt and choice; None is a space, and nothing where a chat
     template ends the prompt."""
+    samples: Samples = None
+    """For best-mean: texts that a candidate writes for each example, and what their scores come to; a number
+    alone is that many, and the mean."""
     judge: JudgeSpec
+    metrics: list[MetricSpec] = []
+    """For best-mean: judges that ask no model, whose means are reported beside the score."""
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
     """For route."""
@@ -363,9 +390,11 @@ class CampaignSpec(SpecModel):
     nobody."""
     reuse: Reuse = "all"
     """Which texts of earlier campaigns are used in the place of new ones; see `tasks.campaign.reuse`."""
+    tags: list[Annotated[str, Field(min_length=1)]] = []
+    """For best-mean: fields of an example by whose values reports break scores down."""
     execution: ExecutionSpec = ExecutionSpec()
 
-    @field_validator("models", "prompts", "guardrails", "generate_configs")
+    @field_validator("models", "prompts", "guardrails", "generate_configs", "metrics")
     @classmethod
     def _unique_names(cls, entries: list[Any]) -> list[Any]:
         seen: set[str] = set()
@@ -376,6 +405,9 @@ class CampaignSpec(SpecModel):
         return entries
 
     @field_validator(
+        "samples",
+        "metrics",
+        "tags",
         "output_type",
         "choices",
         "target_delimiter",
@@ -443,12 +475,15 @@ class CampaignSpec(SpecModel):
         To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
         raised in sight of the losses would change the bets that were made.
         """
-        identity, _ = without_servers(self.model_dump(mode="json", exclude={"storage", "execution", "reuse"}))
+        identity, _ = without_servers(self.model_dump(mode="json", exclude=NO_IDENTITY))
         del identity["stopping"]["budget"]
         if self.objective == "certify":
             identity["stopping"]["budget"] = self.own_budget
         for key in FOREIGN_KEYS[self.objective]:
-            del identity[key]
+            identity.pop(key, None)
+        for key in ("samples", "metrics"):
+            if not getattr(self, key):
+                identity.pop(key, None)
         # A campaign without guardrails is the same as before there were any.
         if not self.guardrails:
             del identity["guardrails"]
@@ -467,6 +502,7 @@ class CampaignSpec(SpecModel):
             "budget": self.stopping.stored_budget,
             "reuse": self.model_dump(mode="json", include={"reuse"})["reuse"],
             "execution": self.execution.model_dump(mode="json"),
+            **({"tags": self.tags} if self.tags else {}),
             **({"servers": servers} if servers else {}),
         }
 
@@ -483,5 +519,6 @@ def stored_values(identity: JsonView, execution: JsonView, storage: str) -> Json
         "stopping": {**identity["stopping"], "budget": execution["budget"]},
         "reuse": execution["reuse"],
         "execution": execution["execution"],
+        **({"tags": execution["tags"]} if "tags" in execution else {}),
         "storage": storage,
     }

@@ -20,6 +20,15 @@ QUERIES = {
         "LEFT JOIN generations s ON s.id = c.generation_a_id "
         "LEFT JOIN generations t ON t.id = c.generation_b_id"
     ),
+    "outputs": (
+        "SELECT r.number, c.position, o.number, t.key, o.score, o.reason, o.answer, o.preference "
+        "FROM outputs o JOIN comparisons c ON c.id = o.comparison_id JOIN rounds r ON r.id = c.round_id "
+        "JOIN generations t ON t.id = o.generation_id"
+    ),
+    "metrics": (
+        "SELECT r.number, c.position, m.name, m.score, m.reason FROM metrics m "
+        "JOIN comparisons c ON c.id = m.comparison_id JOIN rounds r ON r.id = c.round_id"
+    ),
     "judgments": (
         "SELECT r.number, c.position, g.number, g.judge, g.presentation_order, g.repeat, g.attempt, "
         "g.verdict, g.reason, t.key FROM judgments g JOIN comparisons c ON c.id = g.comparison_id "

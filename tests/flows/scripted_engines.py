@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from hostile_answers import HOSTILE_ANSWERS
 
@@ -87,6 +88,11 @@ def start_compares(model, settings):
     return ScriptedEngine(compare)
 
 
+def start_likes(model, settings):
+    """A judge of single outputs that likes all but x."""
+    return ScriptedEngine(lambda prompt: f"[[{'no' if quoted(prompt, 'output') == 'x' else 'yes'}]]")
+
+
 def start_honest(model, settings):
     """A candidate without guile; its answers differ from prompt to prompt."""
     return ScriptedEngine(lambda prompt: f"honest work on {prompt}")
@@ -96,6 +102,21 @@ def start_tricky(model, settings):
     """A candidate that answers prompt number i with the i-th of `HOSTILE_ANSWERS`."""
     answers = list(HOSTILE_ANSWERS.values())
     return ScriptedEngine(lambda prompt: answers[int(prompt) % len(answers)])
+
+
+class WaveringEngine(ScriptedEngine):
+    """Answers as its function says for an even seed, and with x for an odd one."""
+
+    def generate(self, requests):
+        return [
+            replace(answer, text=answer.text if request.seed % 2 == 0 else "x")
+            for request, answer in zip(requests, super().generate(requests), strict=True)
+        ]
+
+
+def start_wavers(model, settings):
+    """Is right or wrong as the seed has it."""
+    return WaveringEngine(lambda prompt: letter(prompt, wrong_in=0))
 
 
 def start_knows(model, settings):
@@ -207,12 +228,15 @@ def read_and_judge(prompt: str) -> str:
 
 def compare(prompt: str) -> str:
     """Whether the output is one of the lines of the reference, in a few words and a verdict."""
-    quoted = {
-        name: re.search(rf"<<< ([0-9a-f]{{16}}) {name}[^>]*>>>\n(.*?)\n<<< \1 end of ", prompt, re.DOTALL)
-        for name in ("reference", "output")
-    }
-    reference, output = (found.group(2) for found in quoted.values())
+    reference, output = (quoted(prompt, name) for name in ("reference", "output"))
     return f"It says {output!r}. [[{'yes' if output in reference.splitlines() else 'no'}]]"
+
+
+def quoted(prompt: str, name: str) -> str:
+    """What a judge is shown of this name."""
+    return re.search(rf"<<< ([0-9a-f]{{16}}) {name}[^>]*>>>\n(.*?)\n<<< \1 end of ", prompt, re.DOTALL).group(
+        2
+    )
 
 
 def vowel_share(text: str) -> float:
@@ -231,6 +255,7 @@ SCRIPTED = {
         "partial",
         "reader",
         "compares",
+        "likes",
         "honest",
         "tricky",
         "knows",
@@ -238,6 +263,7 @@ SCRIPTED = {
         "slips",
         "codes",
         "bugs",
+        "wavers",
         "guesses",
         "grader",
     )

@@ -69,7 +69,9 @@ def test_where_a_plain_mean_is_trusted_there_are_risks_and_nothing_is_certified(
 
 
 PAGE_SECTIONS = {
-    "best-mean": ["estimates", "curve", "allocation", "comparisons", "coverage", "tokens", "seconds"],
+    "best-mean": [
+        "estimates", "curve", "pareto", "allocation", "comparisons", "coverage", "tokens", "seconds",
+    ],
     "best-duel": [
         "estimates", "head-to-head", "strengths", "judges", "curve", "allocation", "comparisons", "coverage",
         "tokens", "seconds",

@@ -85,6 +85,32 @@ def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_pat
     assert processes.history(tmp_path) == uninterrupted
 
 
+def test_killed_amid_the_several_texts_of_a_pair_ends_as_uninterrupted(forks, tmp_path):
+    histories = []
+    for name, kills in (("whole", [None]), ("killed", [Kill(commit=4, after=True), None])):
+        folder = tmp_path / name
+        folder.mkdir()
+        spec = processes.write_campaign(folder, budget=processes.BATCH_SIZE)
+        spec.write_text(spec.read_text() + "samples: {n: 2, reduce: pass@2}\n")
+        storage = processes.store(spec)
+        for kill in kills:
+            stored_before = processes.stored_texts(folder)
+            process = processes.start(forks, folder, storage, kill)
+            process.join(PATIENCE_S)
+            assert_nothing_is_made_twice(folder, stored_before)
+            assert process.exitcode == (0 if kill is None else -9)
+        assert bool(stored_before) == (name == "killed")  # it was killed amid its texts
+        outputs = processes.rows(
+            folder,
+            "SELECT o.comparison_id, o.number, g.key, o.score FROM outputs o "
+            "JOIN generations g ON g.id = o.generation_id ORDER BY 1, 2",
+        )
+        assert len(outputs) == 2 * processes.BATCH_SIZE
+        histories.append((processes.history(folder), outputs))
+    whole, killed = histories
+    assert killed == whole
+
+
 def test_killed_while_a_model_cannot_be_loaded_ends_as_uninterrupted(forks, tmp_path):
     histories = []
     for name, is_killed in (("whole", False), ("killed", True)):

@@ -18,7 +18,7 @@ from winnow.tasks.candidates.cache_keys import (
 )
 from winnow.tasks.engines.chat.messages import Message, as_stored
 from winnow.tasks.engines.chat.reasoning import Reasoning
-from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.protocol import ModelRef, Sampling, Structure
 
 BASE = {
     "name": "nickname",
@@ -42,10 +42,17 @@ BASE = {
     "max_tokens": 8,
     "stop": ("\n",),
     "choices": (),
+    "min_p": 0.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "repetition_penalty": 1.0,
+    "logit_bias": (),
+    "stop_token_ids": (),
+    "structure": None,
     "replicate": 0,
     "seed": 5,
 }
-SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop", "choices")
+SAMPLING = tuple(Sampling.__dataclass_fields__)
 MODEL = tuple(ModelRef.__dataclass_fields__)
 DETERMINES = {
     "provider": st.text(),
@@ -64,6 +71,17 @@ DETERMINES = {
     "max_tokens": st.integers(1, 100),
     "stop": st.lists(st.text(min_size=1)).map(tuple),
     "choices": st.permutations(["A", "B", "C"]).map(tuple),
+    "min_p": st.floats(0, 1),
+    "presence_penalty": st.floats(-2, 2),
+    "frequency_penalty": st.floats(-2, 2),
+    "repetition_penalty": st.floats(0, 10, exclude_min=True),
+    "logit_bias": st.dictionaries(st.integers(0, 99), st.floats(-100, 100)).map(
+        lambda given: tuple(given.items())
+    ),
+    "stop_token_ids": st.lists(st.integers(0, 99), unique=True).map(tuple),
+    "structure": st.builds(
+        Structure, st.sampled_from(["regex", "choice", "json_schema", "grammar"]), st.text()
+    ),
     "replicate": st.integers(0, 100),
     "seed": st.integers(0, 2**31),
 }
@@ -91,6 +109,18 @@ def key_of(fields):
 def test_whatever_determines_a_text_changes_its_key(field, data):
     value = data.draw(DETERMINES[field].filter(lambda drawn: drawn != BASE[field]))
     assert key_of(BASE | {field: value}) != key_of(BASE)
+
+
+def test_what_is_rarely_set_is_no_part_of_a_key_without_it():
+    content = {
+        "model": "0" * 64, "provider": "vllm", "model_args": {}, "chat": False, "chat_template_args": {},
+        "prompt": "1+1=", "temperature": 0.0, "top_p": 1.0, "top_k": 0, "max_tokens": 256, "stop": [],
+        "replicate": 0,
+    }  # fmt: skip
+    model = ModelRef(name="m", provider="vllm", model="m")
+    assert request_content(model, "0" * 64, "1+1=", Sampling(), 0) == content
+    found = request_content(model, "0" * 64, "1+1=", Sampling(min_p=0.5, logit_bias=((3, 1.0),)), 0)
+    assert found == content | {"min_p": 0.5, "logit_bias": [[3, 1.0]]}
 
 
 @pytest.mark.parametrize("field", DOES_NOT)

@@ -65,7 +65,7 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
         ),
         (
             "{max_tokens: 12}",
-            "{}, model_args: {x: [1]}",
+            "{}, model_args: {x: [{y: .nan}]}",
             5,
             "models[0].model_args.x: must be text, a finite number, true, false or null",
         ),

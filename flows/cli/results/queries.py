@@ -41,9 +41,10 @@ def query(
 ) -> None:
     """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
 
-    What was taken from other campaigns is in reuse, and whether the winner changed since the last campaign on
-    the same dataset in history. Campaigns of duels (best-duel) also answer who beats whom (head-to-head,
-    strengths), and how their judges behaved (judgments, judges, verdicts, agreement); campaigns that certify,
+    Each of several texts of a comparison, with its score, is in outputs. What was taken from other campaigns
+    is in reuse, and whether the winner changed since the last campaign on the same dataset in history.
+    Campaigns of duels (best-duel) also answer who beats whom (head-to-head, strengths), and how their judges
+    behaved (judgments, judges, verdicts, agreement); campaigns that certify,
     how the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
     (agreement), and which labels are given and wanted (labels); campaigns that route, who got which prompts
     (picks). What a schedule began is asked for with --family: one row per campaign, whether the winner

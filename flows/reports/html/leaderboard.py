@@ -96,6 +96,10 @@ def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
     ]
 
 
+SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
+"""Numbers that a stored way of sampling has where they are set."""
+
+
 def _sampling(sampling: JsonView) -> str:
     """How a candidate draws tokens, as far as it differs from taking the most probable ones."""
     if not sampling:
@@ -108,4 +112,9 @@ def _sampling(sampling: JsonView) -> str:
         parts.append(f"top_p {sampling['top_p']:g}")
     if temperature and sampling.get("top_k", 0):
         parts.append(f"top_k {sampling['top_k']}")
+    parts += [f"{key} {sampling[key]:g}" for key in SHIFTING if key in sampling]
+    if sampling.get("logit_bias"):
+        parts.append(f"logit_bias of {len(sampling['logit_bias'])}")
+    if sampling.get("structure"):
+        parts.append(f"held to a {sampling['structure'][0]}")
     return ", ".join(parts)

@@ -33,6 +33,8 @@ TABLES = (
     "candidate_stats",
     "pins",
     "comparisons",
+    "outputs",
+    "metrics",
     "judgments",
 )
 
@@ -373,6 +375,33 @@ def upgrade() -> None:
         unique=True,
         sqlite_where=sa.text("candidate_b_id IS NULL"),
         postgresql_where=sa.text("candidate_b_id IS NULL"),
+    )
+    op.create_table(
+        "outputs",
+        sa.Column("comparison_id", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("generation_id", sa.Integer(), nullable=False),
+        sa.Column("answer", sa.Text(), nullable=True),
+        sa.Column("score", sa.Float(), nullable=True),
+        sa.Column("reason", sa.String(length=64), nullable=True),
+        sa.Column("no_answer", sa.Boolean(), nullable=False),
+        sa.Column("preference", sa.Float(), nullable=True),
+        sa.CheckConstraint("score BETWEEN 0 AND 1", name=op.f("ck_outputs_score_range")),
+        sa.CheckConstraint("(score IS NULL) = (reason IS NOT NULL)", name=op.f("ck_outputs_score_or_reason")),
+        sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_outputs_comparison_id"),
+        sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_outputs_generation_id"),
+        sa.PrimaryKeyConstraint("comparison_id", "number", name="pk_outputs"),
+    )
+    op.create_table(
+        "metrics",
+        sa.Column("comparison_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(length=100), nullable=False),
+        sa.Column("score", sa.Float(), nullable=True),
+        sa.Column("reason", sa.String(length=64), nullable=True),
+        sa.CheckConstraint("score BETWEEN 0 AND 1", name=op.f("ck_metrics_score_range")),
+        sa.CheckConstraint("(score IS NULL) = (reason IS NOT NULL)", name=op.f("ck_metrics_score_or_reason")),
+        sa.ForeignKeyConstraint(["comparison_id"], ["comparisons.id"], name="fk_metrics_comparison_id"),
+        sa.PrimaryKeyConstraint("comparison_id", "name", name="pk_metrics"),
     )
     op.create_table(
         "judgments",

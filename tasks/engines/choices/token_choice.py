@@ -9,7 +9,7 @@ GREEDY_BELOW = 1e-5  # dividing logits by less overflows float32; vLLM draws the
 
 
 def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.random.Generator) -> int:
-    """Draw one token id: temperature first, then top-k, then top-p, as vLLM orders them.
+    """Draw one token id: temperature first, then min-p, top-k and top-p, as vLLM orders them.
 
     Args:
         logits: Unnormalised log-probabilities, shape (V,); minus infinity rules a token out.
@@ -22,6 +22,8 @@ def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.rando
     if sampling.temperature < GREEDY_BELOW:
         return int(logits.argmax())
     weights = logits.astype(np.float64) / sampling.temperature  # (V,)
+    if sampling.min_p > 0.0:
+        weights[weights < weights.max() + np.log(sampling.min_p)] = -np.inf
     if 0 < sampling.top_k < weights.size:
         weakest = np.partition(weights, -sampling.top_k)[-sampling.top_k]
         weights[weights < weakest] = -np.inf

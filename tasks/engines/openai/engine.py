@@ -86,7 +86,7 @@ class OpenaiEngine:
         choosing: dict[int, Request] = {}
         weighing: dict[int, Request] = {}
         for i, request in enumerate(requests):
-            if failure := why_unsendable(self._model, request.asked, is_vllm=greeting.vllm is not None):
+            if failure := why_unsendable(self._model, request, is_vllm=greeting.vllm is not None):
                 answers[i] = failure
             elif request.continuations:
                 weighing[i] = request
@@ -137,7 +137,7 @@ class OpenaiEngine:
         body = generation_body(
             self._model,
             request,
-            is_vllm=greeting.vllm is not None,
+            vllm=greeting.vllm,
             max_model_len=greeting.max_model_len,
         )
         try:

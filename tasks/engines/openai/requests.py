@@ -1,10 +1,14 @@
 """What an OpenAI-compatible server is sent for a request."""
 
+import json
+import re
+import sys
+
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
 from winnow.tasks.engines.choices.escape_special_tokens import without_turns
 from winnow.tasks.engines.openai.answer_sizes import bytes_for
-from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling, Structure
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
 """Keys of a body that `model_args` may not set."""
@@ -18,8 +22,14 @@ DEFAULT_TOKENS = 2**17
 CONTINUED = {"add_generation_prompt": False, "continue_final_message": True}
 """What vLLM's server wants in order to go on from what the assistant already says."""
 
-PLAIN_VLLM = {"min_p": 0.0, "repetition_penalty": 1.0}
+PLAIN_VLLM = {"min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "repetition_penalty": 1.0}
 """What vLLM would otherwise take from the checkpoint's generation_config."""
+
+SHAPING = ("top_k", *PLAIN_VLLM, "logit_bias", "stop_token_ids")
+"""Keys of a body that change which token is drawn, besides the temperature and top_p, or what follows it."""
+
+GUIDED_BEFORE = (0, 11)
+"""The version of vLLM from which on its server knows `structured_outputs`; before, `guided_` keys."""
 
 
 def generation_path(model: ModelRef) -> str:
@@ -28,17 +38,17 @@ def generation_path(model: ModelRef) -> str:
 
 
 def generation_body(
-    model: ModelRef, request: Request, *, is_vllm: bool = False, max_model_len: int | None = None
+    model: ModelRef, request: Request, *, vllm: str | None = None, max_model_len: int | None = None
 ) -> JsonObject:
     """What is sent to have a text generated.
 
     Args:
         model: Its `model_args` come last; a null takes a key out.
         request: What is asked.
-        is_vllm: Whether the server is known to be vLLM, and takes more than OpenAI's own.
+        vllm: Version of the server, where it is known to be vLLM, and takes more than OpenAI's own.
         max_model_len: Its context window in tokens, where known.
     """
-    sampling = request.sampling
+    sampling, is_vllm = request.sampling, vllm is not None
     limit = sampling.max_tokens if max_model_len is None else min(sampling.max_tokens, max_model_len - 1)
     body = {
         "model": model.model,
@@ -49,6 +59,8 @@ def generation_body(
         **_seed(request),
         **_top_k(sampling, is_vllm),
         **(PLAIN_VLLM if is_vllm else {}),
+        **_rare(sampling),
+        **_structured(sampling.structure, vllm),
         **dict(model.model_args),
     }
     if sampling.stop:
@@ -78,8 +90,15 @@ def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
     return fields
 
 
-def why_unsendable(model: ModelRef, prompt: Prompt, *, is_vllm: bool) -> GenerationFailure | None:
-    """Why a prompt cannot be sent to a server; None where it can."""
+def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> GenerationFailure | None:
+    """Why a request cannot be sent to a server; None where it can."""
+    structure, prompt = request.sampling.structure, request.asked
+    if structure is not None and structure.kind != "json_schema" and not is_vllm:
+        return GenerationFailure(
+            reason="refused",
+            detail=f"only of vLLM's server is it known that it holds texts to a {structure.kind}; leave "
+            "structured_output out and put what this server wants for it into model_args",
+        )
     if not model.chat and not isinstance(prompt, str):
         return GenerationFailure(
             reason="bad_prompt", detail="messages are for models that chat; set chat: true"
@@ -103,6 +122,36 @@ def why_unsendable(model: ModelRef, prompt: Prompt, *, is_vllm: bool) -> Generat
 def _seed(request: Request) -> JsonObject:
     # Greedy text depends on no seed, and some servers know none.
     return {"seed": request.seed} if request.sampling.temperature > 0.0 else {}
+
+
+def _rare(sampling: Sampling) -> JsonObject:
+    """What a body holds only where a spec asks for it."""
+    given = sampling.as_json()
+    body = {key: given[key] for key in (*PLAIN_VLLM, "stop_token_ids") if key in given}
+    if sampling.logit_bias:
+        body["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
+    return body
+
+
+def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:
+    """How a server is told what a text must be: OpenAI's way for a schema, or vLLM's own."""
+    if structure is None:
+        return {}
+    is_json = structure.kind in ("choice", "json_schema")
+    value = json.loads(structure.value) if is_json else structure.value
+    if vllm is None:
+        schema = {"name": "answer", "schema": value, "strict": True}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    key = "json" if structure.kind == "json_schema" else structure.kind
+    if _numbers(vllm) < GUIDED_BEFORE:
+        return {f"guided_{key}": value}
+    return {"structured_outputs": {key: value}}
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version; a version without any is newer than all."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (sys.maxsize,)
 
 
 def _top_k(sampling: Sampling, is_vllm: bool) -> JsonObject:

@@ -13,7 +13,7 @@ from winnow.tasks.engines.choices.probabilities import why_unusable
 from winnow.tasks.engines.choices.token_choice import choose_token
 from winnow.tasks.engines.openai.answers import Generated, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused
-from winnow.tasks.engines.openai.requests import answer_bytes, generation_body, generation_path
+from winnow.tasks.engines.openai.requests import SHAPING, answer_bytes, generation_body, generation_path
 from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
 
@@ -52,9 +52,10 @@ class TextChoices:
             else {"logprobs": MOST_PLAIN_TOKENS}
         )
         body = generation_body(self._model, request) | wanted
-        # Some servers tell probabilities after temperature, top-p and top-k: what is wanted are those before.
+        # Some servers tell probabilities after temperature, top-p and the like: those before are wanted.
         body |= {"temperature": 1.0, "top_p": 1.0, "max_tokens": 1}
-        body.pop("top_k", None)
+        for key in SHAPING:
+            body.pop(key, None)
         try:
             return await self._calls.post(
                 generation_path(self._model),

@@ -14,6 +14,7 @@ from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCrite
 
 from winnow.tasks.engines.choices.token_choice import choose_token
 from winnow.tasks.engines.protocol import GenerationFailure, Request
+from winnow.tasks.engines.transformers.penalties import Row, shifted_logits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,7 @@ class Decoding:
     Args:
         tokenizer: Turns token ids back into text.
         requests: The batch, B of them.
+        prompts: Token ids of each, without padding.
         room: Upper limit of new tokens per request, shape (B,).
         ends: Token ids that end a text.
     """
@@ -48,11 +50,13 @@ class Decoding:
         self,
         tokenizer: PreTrainedTokenizerBase,
         requests: Sequence[Request],
+        prompts: Sequence[Sequence[int]],
         room: Sequence[int],
         ends: frozenset[int],
     ) -> None:
         self._tokenizer = tokenizer
         self._requests = requests
+        self._prompts = [np.unique(prompt) for prompt in prompts]
         self._room = room
         self._ends = ends
         self._generators = [np.random.default_rng(request.seed) for request in requests]
@@ -68,12 +72,13 @@ class Decoding:
         for i, highest in enumerate(logits.amax(dim=-1).tolist()):  # NaN where a logit is
             if self._finished[i] is None and not math.isfinite(highest):
                 self._finished[i] = NOT_A_NUMBER
-        return [
-            0 if done else choose_token(row, request.sampling, generator)
-            for row, request, generator, done in zip(
-                logits.float().numpy(), self._requests, self._generators, self._finished, strict=True
-            )
-        ]
+        rows = logits.float().numpy()
+        return [0 if done else self._drawn(i, rows[i]) for i, done in enumerate(self._finished)]
+
+    def _drawn(self, i: int, logits: Row) -> int:
+        sampling = self._requests[i].sampling
+        shifted = shifted_logits(logits, sampling, self._prompts[i], self._tokens[i])
+        return choose_token(shifted, sampling, self._generators[i])
 
     def append(self, tokens: Sequence[int]) -> list[bool]:
         """Add the newest token of every request; return which requests are done, shape (B,)."""
@@ -89,7 +94,7 @@ class Decoding:
 
     def _ending(self, i: int) -> FinishedRow | None:
         tokens = self._tokens[i]
-        if tokens[-1] in self._ends:
+        if tokens[-1] in self._ends or tokens[-1] in self._requests[i].sampling.stop_token_ids:
             return FinishedRow(text=self._text(tokens[:-1]), finish_reason="stop", length=len(tokens))
         if stop := self._requests[i].sampling.stop:
             text = self._text(tokens)

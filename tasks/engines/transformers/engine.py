@@ -35,9 +35,10 @@ from winnow.tasks.engines.protocol import (
     Completion,
     Engine,
     GenerationFailure,
-    JsonScalar,
+    JsonTree,
     ModelRef,
     Request,
+    Sampling,
 )
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.transformers.decoding import (
@@ -92,7 +93,7 @@ class TransformersEngine:
         except Exception as error:  # no common class covers what a bad checkpoint raises
             why = both_readings(model) + one_sentence(error)
             raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(model.name, why) from error
-        vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
+        vocabulary = self._vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
         self._encode = PromptEncoder(
             self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window
         )
@@ -107,7 +108,7 @@ class TransformersEngine:
             ask_all=self._continuation_logprobs,
         )
 
-    def _load(self, model: ModelRef, args: dict[str, JsonScalar]) -> None:
+    def _load(self, model: ModelRef, args: dict[str, JsonTree]) -> None:
         options = {"revision": model.revision, "trust_remote_code": bool(args.get("trust_remote_code"))}
         self._batch_size = _positive(args, "batch_size", 32)
         self._tokenizer = AutoTokenizer.from_pretrained(model.model, **options)
@@ -137,7 +138,7 @@ class TransformersEngine:
         for i, request in enumerate(requests):
             if request.continuations:
                 continue
-            ids = self._encode(request.asked)
+            ids = self._why_unable(request.sampling) or self._encode(request.asked)
             if isinstance(ids, GenerationFailure):
                 answers[i] = ids
             else:
@@ -152,6 +153,20 @@ class TransformersEngine:
         answers.update(zip(weighing, weighed, strict=True))
         return [answers[i] for i in range(len(requests))]
 
+    def _why_unable(self, sampling: Sampling) -> GenerationFailure | None:
+        if sampling.structure is not None:
+            return GenerationFailure(
+                reason="refused", detail="provider transformers holds no text to a structure; use vllm"
+            )
+        named = [token for token, _ in sampling.logit_bias] + list(sampling.stop_token_ids)
+        if max(named, default=0) >= self._vocabulary:
+            return GenerationFailure(
+                reason="refused",
+                detail=f"logit_bias or stop_token_ids name token {max(named)}, and the weights know only "
+                f"{self._vocabulary}",
+            )
+        return None
+
     def _batches(self, prompts: list[tuple[int, list[int]]]) -> Iterator[list[tuple[int, list[int]]]]:
         """At most `batch_size` prompts at a time, like lengths together: less padding."""
         by_length = sorted(prompts, key=lambda pair: len(pair[1]))
@@ -164,7 +179,7 @@ class TransformersEngine:
             min(request.sampling.max_tokens, self._window - len(ids))
             for ids, request in zip(prompts, requests, strict=True)
         ]
-        decoding = Decoding(self._tokenizer, requests, room, self._ends)
+        decoding = Decoding(self._tokenizer, requests, prompts, room, self._ends)
         self._decode(prompts, max(room), OwnDraws(decoding), FinishedRows(decoding))
         share = (time.perf_counter() - started) / len(requests)
         return [
@@ -255,7 +270,7 @@ def start(model: ModelRef, settings: EngineSettings) -> Engine:
     return TransformersEngine(model, settings.devices)
 
 
-def _positive(args: dict[str, JsonScalar], name: str, default: int) -> int:
+def _positive(args: dict[str, JsonTree], name: str, default: int) -> int:
     value = args.get(name, default)
     if not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")

@@ -17,7 +17,6 @@ from winnow.tasks.engines.protocol import (
     GenerationFailure,
     ModelRef,
     Request,
-    Sampling,
 )
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.log_files import log_file
@@ -195,11 +194,10 @@ def _fields(model: ModelRef) -> JsonObject:
 
 
 def _request_fields(request: Request) -> JsonObject:
-    sampling = {field.name: getattr(request.sampling, field.name) for field in dataclasses.fields(Sampling)}
     return {
         "prompt": request.prompt,
         "seed": request.seed,
-        "sampling": sampling,
+        "sampling": request.sampling.as_json(),
         "adapter": request.adapter,
         "continuations": list(request.continuations),
         "messages": request.messages,

@@ -10,6 +10,7 @@ process with a traceback in its log.
 
 import dataclasses
 import gc
+import json
 import os
 import time
 import traceback
@@ -25,12 +26,21 @@ from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
-from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import (
+    Answer,
+    Completion,
+    GenerationFailure,
+    ModelRef,
+    Request,
+    Sampling,
+    Structure,
+)
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
     from vllm import LLM, RequestOutput
+    from vllm.sampling_params import StructuredOutputsParams
 
     from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
     from winnow.tasks.engines.choices.continuations import Continued
@@ -220,6 +230,13 @@ class VllmModel:
             "stop": list(sampling.stop),
             # A seed costs vLLM a generator and a sampling step of its own; greedy decoding needs neither.
             "seed": request.seed if sampling.temperature > 0.0 else None,
+            "min_p": sampling.min_p,
+            "presence_penalty": sampling.presence_penalty,
+            "frequency_penalty": sampling.frequency_penalty,
+            "repetition_penalty": sampling.repetition_penalty,
+            "logit_bias": dict(sampling.logit_bias) or None,
+            "stop_token_ids": list(sampling.stop_token_ids),
+            "structured_outputs": _structured(sampling.structure),
         }
 
 
@@ -277,6 +294,20 @@ def _shut_down(llm: "LLM") -> None:
     # vLLM would search for garbage twice, half a second each, in a process that ends in a moment.
     gc.collect = _collect_nothing  # type: ignore[assignment]
     llm.llm_engine.engine_core.shutdown()
+
+
+def _structured(structure: Structure | None) -> "StructuredOutputsParams | None":
+    """A new one for each request: vLLM writes into it how it understood it."""
+    from vllm.sampling_params import StructuredOutputsParams
+
+    if structure is None:
+        return None
+    kind, value = structure
+    if kind == "choice":
+        return StructuredOutputsParams(choice=json.loads(value))
+    if kind == "json_schema":
+        return StructuredOutputsParams(json=value)
+    return StructuredOutputsParams(**{kind: value})  # type: ignore[arg-type] # it takes any of the two
 
 
 def _answer(output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
@@ -374,12 +405,9 @@ def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
 
 
 def _request(fields: JsonObject) -> Request:
-    sampling = fields["sampling"]
     return Request(
         prompt=fields["prompt"],
-        sampling=Sampling(
-            **{**sampling, "stop": tuple(sampling["stop"]), "choices": tuple(sampling["choices"])}
-        ),
+        sampling=Sampling.from_json(fields["sampling"]),
         seed=fields["seed"],
         adapter=fields["adapter"],
         continuations=tuple(fields["continuations"]),

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from winnow.tasks.candidates.model_refs import model_ref, sampling_of
+from winnow.tasks.candidates.model_refs import model_ref
+from winnow.tasks.candidates.sampling import sampling_of
 from winnow.tasks.candidates.server_keys import SECRET
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.spec.campaign import GenerateConfig, ModelSpec
+from winnow.tasks.spec.campaign import ModelSpec
+from winnow.tasks.spec.generate_config import GenerateConfig
 from winnow.tasks.spec.prompts import Name
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -93,10 +95,18 @@ def judge_model(given: Mapping[str, object], defaults: GenerateConfig, place: st
     """Check one model of a judge, which stands at `place` in the spec; see `judge_models`."""
     spec = _checked(given, place)
     ref = model_ref(spec, place)
-    own = spec.generate_config.model_dump(exclude_unset=True)
+    own = spec.generate_config.given()
+    if own.get("structured_output") is not None:
+        raise JudgeError(
+            "a judge says itself what its models may reply; leave it out",
+            f"{place}.generate_config.structured_output",
+        )
+
+    def place_of(key: str) -> str:
+        return f"{place}.generate_config.{key}" if key in own else f"judge.{key}"
+
     config = defaults.model_copy(update=own)
-    temperature = f"{place}.generate_config.temperature" if "temperature" in own else "judge.temperature"
-    return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling_of(config, ref.provider, temperature))
+    return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling_of(config, spec, place_of))
 
 
 def _checked(spec: Mapping[str, object], place: str) -> JudgeModelSpec:

@@ -39,7 +39,7 @@ class JsonSchemaJudge:
     def __post_init__(self) -> None:
         build = "winnow.tasks.judges.isolated.json_schema:validator"
         isolated = library_judge("json-schema", build, self.libraries, schema=self.schema)
-        _check(self.schema)
+        check_schema(self.schema, _PATH)
         object.__setattr__(self, "_isolated", isolated)
 
     def judge(self, sample: Sample) -> Verdict:
@@ -93,8 +93,12 @@ def _checker(schema: Mapping[str, object]) -> _Checker:
     return cast("_Checker", made(schema, registry=REGISTRY))
 
 
-def _check(schema: Mapping[str, object]) -> None:
+def check_schema(schema: Mapping[str, object], path: str) -> None:
     """Refuse what is no schema, or leads out of itself or round in circles.
+
+    Args:
+        schema: As in a spec.
+        path: Where it stands there.
 
     Raises:
         JudgeError: With the place in the schema.
@@ -104,22 +108,22 @@ def _check(schema: Mapping[str, object]) -> None:
     try:
         json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise JudgeError(f"is not JSON ({error}); write plain values", _PATH) from error
+        raise JudgeError(f"is not JSON ({error}); write plain values", path) from error
     checker = _checker(schema)
     try:
         type(checker).check_schema(schema)
     except SchemaError as error:
-        raise JudgeError(f"is no JSON schema: {error.json_path}: {error.message}", _PATH) from error
+        raise JudgeError(f"is no JSON schema: {error.json_path}: {error.message}", path) from error
     for ref in _refs(schema):
         if not ref.startswith("#"):
-            raise JudgeError(f"the $ref {ref!r} leads out of the schema; put what it means in $defs", _PATH)
+            raise JudgeError(f"the $ref {ref!r} leads out of the schema; put what it means in $defs", path)
     try:
         for trial in _TRIALS:
             checker.is_valid(trial)
     except RecursionError as error:
-        raise JudgeError("a $ref leads back to itself; let it lead to a schema", _PATH) from error
+        raise JudgeError("a $ref leads back to itself; let it lead to a schema", path) from error
     except Exception as error:  # jsonschema's error for a $ref that leads nowhere is private
-        raise JudgeError(f"cannot be used: {str(error)[:200]}; mend its $ref", _PATH) from error
+        raise JudgeError(f"cannot be used: {str(error)[:200]}; mend its $ref", path) from error
 
 
 def _refs(value: object) -> list[str]:

@@ -13,6 +13,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
+from winnow.tasks.objectives.best_mean.metrics import check_metrics, metric_code
 from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
 from winnow.tasks.setup.history import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -41,6 +42,7 @@ class BestMean(ScoredCampaign):
             dataset=dataset,
             **check_score_judge(spec.judge, candidates),
             candidates=candidates,
+            metrics=check_metrics(spec),
             history=load_history(spec.history, spec.storage, dataset),
             split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
@@ -65,6 +67,7 @@ class BestMean(ScoredCampaign):
         return {
             "history_fingerprint": fingerprint_history(self.history),
             "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
+            **({"metric_code": metric_code(self.spec)} if self.metrics else {}),
         }
 
     @property

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import regex
 
-from winnow.tasks.candidates.model_refs import model_ref, sampling_of
+from winnow.tasks.candidates.model_refs import model_ref
+from winnow.tasks.candidates.sampling import sampling_of
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.protocol import ModelRef, Sampling
@@ -55,7 +56,7 @@ def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevalua
         model=model,
         template=template,
         sampling=sampling_of(
-            spec.model.generate_config, model.provider, f"{PLACE}.model.generate_config.temperature"
+            spec.model.generate_config, spec.model, f"{PLACE}.model.generate_config.{{}}".format
         ),
         pattern=pattern,
     )

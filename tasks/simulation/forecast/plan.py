@@ -185,6 +185,7 @@ class _Pricing:
 
     def amounts(self, by_arm: FloatArray, *, at_length: bool = False) -> Amounts:
         """Of so many comparisons of each arm, shape (K,); answers as long as they may be, or as expected."""
+        by_arm = by_arm * (1 if self._checked.spec.samples is None else self._checked.spec.samples.n)
         answers = self.longest if at_length else self._answer_tokens()
         shown, made = by_arm * self.tokens.by_arm, by_arm * answers
         total = float(by_arm.sum())

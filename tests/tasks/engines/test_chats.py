@@ -153,7 +153,7 @@ def test_a_server_is_sent_the_messages_its_template_and_the_templates_variables(
 
 def test_vllms_server_is_asked_to_go_on_from_what_the_assistant_says():
     model = ModelRef(name="m", provider="openai", model=MODEL, chat=True)
-    assert generation_body(model, request(OPEN), is_vllm=True) == {
+    assert generation_body(model, request(OPEN), vllm="0.32.0") == {
         "model": MODEL,
         "messages": dicts(OPEN),
         "add_generation_prompt": False,
@@ -163,6 +163,8 @@ def test_vllms_server_is_asked_to_go_on_from_what_the_assistant_says():
         "top_k": 0,
         "max_tokens": 8,
         "min_p": 0.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
         "repetition_penalty": 1.0,
     }
 

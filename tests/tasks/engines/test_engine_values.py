@@ -12,7 +12,7 @@ from winnow.tasks.engines.errors import (
     is_transient,
     one_sentence,
 )
-from winnow.tasks.engines.protocol import Request, Sampling
+from winnow.tasks.engines.protocol import Request, Sampling, Structure
 
 ROOT = Path(__file__).parents[3]
 
@@ -34,6 +34,13 @@ ROOT = Path(__file__).parents[3]
         ("choices", ("A", "A")),
         ("choices", ("A",)),
         ("choices", ("A>B", "A")),
+        ("min_p", 1.1),
+        ("presence_penalty", -2.1),
+        ("frequency_penalty", float("nan")),
+        ("repetition_penalty", 0.0),
+        ("logit_bias", ((3, 101.0),)),
+        ("stop_token_ids", (-1,)),
+        ("structure", Structure("shape", "round")),  # type: ignore[arg-type]
     ],
 )
 def test_impossible_sampling_is_refused_with_its_value(field, value):

@@ -34,8 +34,9 @@ from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTime
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
 from winnow.tasks.engines.openai.errors import seconds_to_wait
+from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 
 
@@ -388,3 +389,54 @@ def test_other_connections_go_on_when_one_is_dropped(serve):
     server, engine = serve(lambda call: (DROPPED, GARBAGE, OVERLOADED, None)[call.attempt])
     assert len(texts(engine.generate(ask(*PROMPTS[:8])))) == 8
     assert len(server.calls) == 32
+
+
+def structured(kind, value, **fields):
+    model = reference("http://here/v1", **fields)
+    asked = Request(prompt="p", sampling=Sampling(structure=Structure(kind, value)), seed=0)
+    return model, asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "key", "sent"),
+    [
+        ("regex", "a+", "regex", "a+"),
+        ("choice", '["a", "b"]', "choice", ["a", "b"]),
+        ("json_schema", '{"type": "object"}', "json", {"type": "object"}),
+        ("grammar", 'root ::= "a"', "grammar", 'root ::= "a"'),
+    ],
+)
+def test_a_server_of_vllm_is_told_a_structure_in_the_words_of_its_version(kind, value, key, sent):
+    model, asked = structured(kind, value)
+    for version in ("0.11.0", "0.32.0", "1.0", "dev"):
+        assert generation_body(model, asked, vllm=version)["structured_outputs"] == {key: sent}
+    old = generation_body(model, asked, vllm="0.10.2")
+    assert old[f"guided_{key}"] == sent
+    assert "structured_outputs" not in old
+
+
+def test_another_server_is_told_a_schema_in_openais_words_and_nothing_else(serve):
+    server, engine = serve(chat=True)
+    _, json_schema = structured("json_schema", '{"type": "object"}')
+    _, regex = structured("regex", "a+")
+    answer, refused = engine.generate([json_schema, regex])
+    assert isinstance(answer, Completion)
+    assert refused.reason == "refused"
+    assert refused.detail.startswith("only of vLLM's server is it known that it holds texts to a regex")
+    assert [call.body["response_format"] for call in server.calls] == [
+        {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": {"type": "object"}, "strict": True},
+        }
+    ]
+
+
+def test_a_request_says_penalties_and_biases_where_they_are_set(serve):
+    server, engine = serve()
+    rare = {
+        "min_p": 0.1, "presence_penalty": 1.0, "frequency_penalty": -0.5, "repetition_penalty": 1.2,
+        "logit_bias": ((7, -100.0),), "stop_token_ids": (2, 3),
+    }  # fmt: skip
+    engine.generate(ask("one", **rare))
+    expected = rare | {"logit_bias": {"7": -100.0}, "stop_token_ids": [2, 3]}
+    assert {key: server.calls[0].body[key] for key in rare} == expected

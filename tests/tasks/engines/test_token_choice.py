@@ -27,6 +27,13 @@ def drawn(**sampling):
         # Of the two that top-k leaves, the first holds 4/7 of the probability.
         ({"temperature": 1.0, "top_k": 2, "top_p": 0.5}, {1}),
         ({"temperature": 0.02}, {1}),
+        ({"temperature": 1.0, "min_p": 0.74}, {1, 3}),
+        ({"temperature": 1.0, "min_p": 0.76}, {1}),
+        ({"temperature": 1.0, "min_p": 1.0}, {1}),
+        # At temperature 2 the second is sqrt(3/4) = 0.87 as probable as the first.
+        ({"temperature": 2.0, "min_p": 0.86}, {1, 3}),
+        # Of the three that min-p leaves, the first two hold 14/17 of the probability.
+        ({"temperature": 1.0, "min_p": 0.3, "top_p": 0.8}, {1, 3}),
     ],
 )
 def test_only_the_tokens_that_sampling_allows_are_drawn(sampling, tokens):

@@ -4,7 +4,7 @@ from tiny_models import add_token, save_tiny_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 PROMPTS = [f"{i}+{i * i}=" for i in range(20)]
@@ -205,3 +205,31 @@ def test_choices_that_the_model_cannot_write_fail_alone(engine):
     assert isinstance(good, Completion)
     assert bad.reason == "bad_choices"
     assert empty.reason == "empty_prompt"
+
+
+def test_a_bias_forces_a_token_and_forbids_it(engine):
+    zero = engine._tokenizer("0")["input_ids"][0]
+    (plain,) = texts(engine, [request("7+7=")])
+    (forced,) = texts(engine, [request("7+7=", logit_bias=((zero, 100.0),))])
+    banned = engine._tokenizer(plain[0])["input_ids"][0]
+    (without,) = texts(engine, [request("7+7=", logit_bias=((banned, -100.0),))])
+    assert forced == "0" * 8
+    assert plain[0] not in without
+
+
+def test_a_token_that_ends_a_text_is_no_part_of_it(engine):
+    (plain,) = engine.generate([request("7+7=", seed=1, temperature=9.0)])
+    end = engine._tokenizer(plain.text[4])["input_ids"][0]
+    (cut,) = engine.generate([request("7+7=", seed=1, temperature=9.0, stop_token_ids=(end,))])
+    at = plain.text.index(plain.text[4])
+    assert (cut.text, cut.finish_reason, cut.output_tokens) == (plain.text[:at], "stop", at + 1)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [{"structure": Structure("regex", "a+")}, {"logit_bias": ((999, 1.0),)}, {"stop_token_ids": (999,)}],
+)
+def test_what_it_cannot_do_is_refused_alone(engine, sampling):
+    bad, good = engine.generate([request("1+1=", **sampling), request("1+1=")])
+    assert bad.reason == "refused"
+    assert good.text == texts(engine, [request("1+1=")])[0]

@@ -1,4 +1,6 @@
+import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,7 +13,7 @@ from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 from winnow.tasks.engines.vllm.engine import VllmEngine
@@ -91,6 +93,54 @@ def test_greedy_answers_are_those_of_the_reference_engine(pool, model, weights):
     requests += [request("7" * 60, max_tokens=50), request("1+1=", stop=("u", "!"))]
     plain = TransformersEngine(reference(weights))
     assert facts(pool.generate(model, requests)) == facts(plain.generate(requests))
+
+
+def test_penalties_biases_and_stop_tokens_are_those_of_the_reference_engine(pool, model, weights):
+    plain = TransformersEngine(reference(weights))
+    ways = [
+        {"presence_penalty": 1.5},
+        {"frequency_penalty": 0.9},
+        {"repetition_penalty": 1.8},
+        {"logit_bias": ((20, 3.0), (21, -100.0))},
+        {"stop_token_ids": tuple(range(30, 60))},
+        {"presence_penalty": 0.4, "repetition_penalty": 0.7, "logit_bias": ((25, 4.0),)},
+    ]
+    requests = [request(p, **way) for p in PROMPTS[:6] for way in ways]
+    expected = facts(plain.generate(requests))
+    assert facts(pool.generate(model, requests)) == expected
+    unset = facts(plain.generate([request(p) for p in PROMPTS[:6]]))
+    for number in range(len(ways)):  # each of them changes something
+        assert expected[number :: len(ways)] != unset
+
+
+def test_min_p_leaves_the_most_probable_token_alone(pool, model):
+    sampled = [request(p, seed, temperature=2.0, min_p=1.0) for seed, p in enumerate(PROMPTS)]
+    greedy = [request(p) for p in PROMPTS]
+    assert facts(pool.generate(model, sampled)) == facts(pool.generate(model, greedy))
+
+
+def test_a_text_is_held_to_its_structure(pool, model):
+    schema = {"type": "object", "properties": {"n": {"enum": [3, 5]}}, "required": ["n"]}
+    schema["additionalProperties"] = False
+    structures = [
+        Structure("regex", "[ab]{3}c"),
+        Structure("choice", '["yes", "no", "not"]'),
+        Structure("json_schema", json.dumps(schema)),
+        Structure("grammar", 'root ::= "x" | "y" root'),
+        Structure("regex", "(unclosed"),
+    ]
+    requests = [
+        request(p, seed, temperature=1.0, max_tokens=60, structure=each)
+        for seed, p in enumerate(PROMPTS[:4])
+        for each in structures
+    ]
+    answers = pool.generate(model, requests)
+    for regex, choice, written, grammar, refused in zip(*[iter(answers)] * 5, strict=True):
+        assert re.fullmatch("[ab]{3}c", regex.text)
+        assert choice.text in ("yes", "no", "not")
+        assert json.loads(written.text)["n"] in (3, 5)
+        assert re.fullmatch("y*x?", grammar.text)
+        assert refused.reason == "refused"
 
 
 def test_engines_whose_processes_are_forked_answer_like_one_that_is_not(pool, model, fresh, forked):

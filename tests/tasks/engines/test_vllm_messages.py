@@ -1,5 +1,6 @@
 """Both ends of the conversation with a vLLM process, each against a stand-in for the other; no model."""
 
+import json
 import time
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import pytest
 from pool_engines import model
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from winnow.tasks.engines.protocol import LoadsAside, Request, Sampling, Sleeper
+from winnow.tasks.engines.protocol import LoadsAside, Request, Sampling, Sleeper, Structure
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded
 from winnow.tasks.engines.vllm import engine as vllm_engine
@@ -126,7 +127,22 @@ def test_the_process_does_what_a_message_says_and_answers_when_it_is_done():
     assert done == ["sleep", "wake"]
 
 
-def test_a_request_is_the_same_on_the_other_side():
-    sampling = Sampling(temperature=0.5, stop=("x",), choices=("A", "B"))
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(temperature=0.5, stop=("x",), choices=("A", "B")),
+        Sampling(
+            min_p=0.1,
+            presence_penalty=1.0,
+            frequency_penalty=-1.0,
+            repetition_penalty=1.3,
+            logit_bias=((3, -100.0), (5, 2.5)),
+            stop_token_ids=(7, 8),
+            structure=Structure("choice", '["a", "b"]'),
+        ),
+    ],
+)
+def test_a_request_is_the_same_on_the_other_side(sampling):
     sent = Request(prompt="p", sampling=sampling, seed=3, adapter="folder")
-    assert vllm_worker._request(vllm_engine._request_fields(sent)) == sent
+    fields = json.loads(json.dumps(vllm_engine._request_fields(sent)))
+    assert vllm_worker._request(fields) == sent

@@ -22,12 +22,12 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
-    *("acc", "acc_norm", "all", "any", "bits_per_byte", "bleu", "byte_perplexity", "choice", "chrf"),
-    *("code", "contains", "exact", "f1", "json-schema", "math", "normalised", "numeric", "python"),
+    *("acc", "acc_norm", "all", "any", "best-of", "bits_per_byte", "bleu", "byte_perplexity", "choice"),
+    *("chrf", "code", "contains", "exact", "f1", "json-schema", "math", "normalised", "numeric", "python"),
     *("regex", "rouge", "similarity", "squad", "ter", "weighted", "word_perplexity"),
 )
 CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
-CODE["weighted"] = CODE["all"]
+CODE["weighted"] = CODE["best-of"] = CODE["all"]
 """Parameters of the judges whose code they name."""
 OPTIONS = ("extract", "no_answer")
 

@@ -15,6 +15,7 @@ BUILT_IN = (
     *(
         "all",
         "any",
+        "best-of",
         "bleu",
         "choice",
         "chrf",

@@ -101,6 +101,94 @@ def curve(axis: str, unit: str) -> Builder:
     return build
 
 
+def pareto(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """Quality, cost and time of each candidate."""
+    found = list(ask(session, campaign, "pareto"))
+    if len(found) < 2:
+        return None
+    rows, cut = first_of(found, "pareto")
+    has_cost = any(row["cost"] is not None for row in rows)
+    return SpecModel(
+        name="pareto",
+        title="Quality, cost and time",
+        note="Means of the stored texts with standard deviations: tokens read and written, the engine's "
+        "seconds, which texts of one batch share, and the price of a thousand texts where it is known. "
+        "Nothing of cost and time is certified. Unbeaten is whoever no other candidate equals in all three "
+        f"and betters in one.{cut}",
+        table=[
+            {
+                "candidate": row["candidate"],
+                "estimate": row["estimate"],
+                "tokens": f"{row['tokens']:.1f} ± {row['tokens_sd']:.1f}",
+                "seconds": f"{row['seconds']:.3g} ± {row['seconds_sd']:.2g}",
+                **({"cost": _cost(row)} if has_cost else {}),
+                "unbeaten": "yes" if row["pareto"] else "",
+            }
+            for row in rows
+        ],
+    )
+
+
+def _cost(row: Row) -> str:
+    return "" if row["cost"] is None else f"{row['cost']:.4g} ± {row['cost_sd']:.2g}"
+
+
+def metrics(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """What further judges said of each candidate."""
+    found = list(ask(session, campaign, "metrics"))
+    if not found:
+        return None
+    rows, cut = first_of(found, "metrics")
+    return SpecModel(
+        name="metrics",
+        title="Metrics",
+        note="Means of what further judges said of the texts that were asked for, with Wilson's interval at "
+        f"95%. Plain intervals of single means, not certified; nothing was decided by them.{cut}",
+        table=[
+            {
+                "metric": row["metric"],
+                "candidate": row["candidate"],
+                "scored": row["scored"],
+                "unscored": row["unscored"],
+                "mean": row["mean"],
+                "interval": "" if row["lower"] is None else f"{row['lower']:.3f} to {row['upper']:.3f}",
+            }
+            for row in rows
+        ],
+    )
+
+
+def tags(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """The best candidate's mean by tag."""
+    decision = outcome_records.latest_decision(session, campaign.id)
+    found = [
+        row
+        for row in ask(session, campaign, "tags")
+        if decision is not None and row["candidate"] == decision.best and row["scored"]
+    ]
+    if not found:
+        return None
+    rows, cut = first_of(found, "tags")
+    return SpecModel(
+        name="tags",
+        title="The leader by tag",
+        note="Mean score of the leader on the examples of each tag that it was scored on, with Wilson's "
+        "interval at 95%. Plain intervals of single means, not certified: of many groups some look bad by "
+        f"chance.{cut}",
+        table=[
+            {
+                "tag": row["tag"],
+                "value": row["value"],
+                "scored": f"{row['scored']} of {row['examples']}",
+                "mean": row["mean"],
+                "interval": f"{row['lower']:.3f} to {row['upper']:.3f}",
+                "worst": "worst" if row["worst"] else "",
+            }
+            for row in rows
+        ],
+    )
+
+
 def allocation(unit: str) -> Builder:
     """Comparisons per candidate."""
 

@@ -17,6 +17,9 @@ def _of_scores(campaign: CampaignRecord) -> tuple[Builder, ...]:
         common.estimates("Estimates", "mean score"),
         common.eliminations,
         common.curve("mean score", "comparisons"),
+        common.pareto,
+        common.metrics,
+        common.tags,
         common.allocation("comparisons"),
         common.samples({"good": "Highest scores", "bad": "Lowest scores"}),
     )

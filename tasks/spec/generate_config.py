@@ -1,0 +1,120 @@
+"""How text is sampled, as a campaign's file states it."""
+
+import json
+from typing import Annotated, Self, get_args
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    JsonValue,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.protocol import Structure, StructureKind
+from winnow.tasks.spec.prompts import Name
+from winnow.tasks.spec.spec_model import SpecModel
+
+Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]
+
+Text = Annotated[str, Field(min_length=1)]
+
+KINDS: tuple[StructureKind, ...] = get_args(StructureKind)
+
+
+def _whole(value: object) -> object:
+    """A token's id, which is a text where it is the key of a JSON object."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+TokenId = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
+
+
+class StructuredOutput(SpecModel):
+    """What a text must be as a whole; the engine offers the model no token that leads elsewhere."""
+
+    regex: Text | None = None
+    """A text that matches this pattern from its first character to its last."""
+    choice: list[Text] | None = Field(default=None, min_length=1)
+    """One of these texts."""
+    json_schema: dict[str, JsonValue] | None = None
+    """JSON that this schema allows."""
+    grammar: Text | None = None
+    """A text of this context-free grammar, in EBNF as vLLM reads it."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
+            raise ValueError(f"give one of {', '.join(KINDS)}")
+        return self
+
+    @property
+    def structure(self) -> Structure:
+        """The same as engines take it."""
+        [(kind, value)] = [(kind, getattr(self, kind)) for kind in KINDS if getattr(self, kind) is not None]
+        return Structure(kind, value if isinstance(value, str) else json.dumps(value))
+
+
+class GenerateConfig(SpecModel):
+    """How text is sampled."""
+
+    temperature: float = Field(default=0.0, ge=0.0, le=10.0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    top_k: int = Field(default=0, ge=0)
+    """0 keeps the whole vocabulary."""
+    max_tokens: int = Field(default=256, ge=1)
+    stop_seqs: list[Text] = []
+    min_p: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Leaves out tokens that are less probable than this share of the most probable one; 0 keeps all."""
+    presence_penalty: Penalty = 0.0
+    """Taken from the logit of each token that the text has already."""
+    frequency_penalty: Penalty = 0.0
+    """Taken from a token's logit as often as the text has it already."""
+    repetition_penalty: float = Field(default=1.0, gt=0.0)
+    """Divides the logits above 0 of tokens that prompt or text have already, and multiplies those below 0;
+    1 leaves them as they are."""
+    logit_bias: dict[TokenId, Annotated[float, Field(ge=-100.0, le=100.0)]] = {}
+    """Token id -> what is added to its logit."""
+    stop_token_ids: list[TokenId] = []
+    """Tokens that end a text, and are no part of it."""
+    structured_output: StructuredOutput | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> JsonObject:
+        """Leave out what is rarely set: without it, a campaign is the same as before there was such a key."""
+        written: JsonObject = write(self)
+        if info.exclude_unset:
+            return written
+        fields = GenerateConfig.model_fields
+        return {
+            key: value
+            for key, value in written.items()
+            if key not in RARE or getattr(self, key) != fields[key].default
+        }
+
+    def given(self) -> JsonObject:
+        """What the file sets, under the keys of a `GenerateConfig`."""
+        return {key: getattr(self, key) for key in self.model_fields_set & GenerateConfig.model_fields.keys()}
+
+
+RARE = frozenset(
+    {
+        "min_p",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+        "logit_bias",
+        "stop_token_ids",
+        "structured_output",
+    }
+)
+"""Keys that are stored only where they are set."""
+
+
+class NamedGenerateConfig(GenerateConfig):
+    """A way of sampling that candidates are crossed with; the model's own settings fill in the rest."""
+
+    name: Name

@@ -1,0 +1,271 @@
+"""Scores by tag, and quality beside cost and time: plain estimates that change nothing else."""
+
+import json
+import math
+import statistics
+
+import pytest
+import yaml
+from scripted_engines import SCRIPTED
+from stepwise_campaigns import prune, run_campaign, write_campaign
+from stored_campaigns import new_database
+
+from winnow.flows.reports.html.sections import common
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.errors import SpecError
+from winnow.tasks.queries import breakdowns
+from winnow.tasks.queries.breakdowns import tags, values_of, wilson
+from winnow.tasks.queries.pareto import pareto
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.trust import permissions
+from winnow.tasks.spec.campaign import CampaignSpec
+
+N_EXAMPLES = 8
+SUBJECTS = ["odd", "even"]
+
+
+@pytest.fixture(autouse=True)
+def scripted_models(monkeypatch):
+    for name, path in SCRIPTED.items():
+        monkeypatch.setitem(PROVIDERS, name, path)
+
+
+def written(folder, name="tagged", **changes):
+    """A campaign whose examples say whether their number is even, and which digits it has."""
+    path = write_campaign(folder, name, **changes)
+    data = folder / f"{name}.jsonl"
+    rows = [json.loads(line) for line in data.read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row |= {
+            "subject": SUBJECTS[number % 2 == 0],
+            "kinds": [] if number == 0 else ["all", f"{number // 4}"],
+        }
+        row |= {"n": number}
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def asked(tmp_path):
+    database = new_database(tmp_path / "results.db")
+
+    def run(view, **changes):
+        run_campaign(database, written(tmp_path, **changes))
+        return ask(view)
+
+    def ask(view):
+        with database.reading() as session:
+            return view(session, campaign_records.get_campaign(session, "tagged"))
+
+    run.again = ask
+    run.database = database
+    yield run
+    database.close()
+
+
+def test_each_candidate_has_a_mean_for_each_value_of_each_tag(asked):
+    found = {
+        (row["tag"], row["value"], row["candidate"]): row for row in asked(tags, tags=["subject", "kinds"])
+    }
+    assert {key[:2] for key in found} == {
+        ("subject", "odd"), ("subject", "even"), ("kinds", "none"), ("kinds", "all"), ("kinds", "0"),
+        ("kinds", "1"),
+    }  # fmt: skip
+    assert len(found) == 6 * 4
+    # The second model is wrong on even numbers, the first one never.
+    assert [found["subject", value, "two/plain"]["mean"] for value in SUBJECTS] == [1.0, 0.0]
+    assert [found["subject", value, "two/plain"]["worst"] for value in SUBJECTS] == [False, True]
+    assert [found["subject", value, "one/plain"]["mean"] for value in SUBJECTS] == [1.0, 1.0]
+    everything = found["kinds", "all", "two/plain"]
+    assert (everything["examples"], everything["scored"], everything["mean"]) == (7, 7, 4 / 7)
+    assert (everything["lower"], everything["upper"]) == wilson(4 / 7, 7)
+
+
+def test_the_report_shows_the_leader_by_tag_and_all_candidates_beside_their_cost(asked):
+    by_tag = asked(common.tags, tags=["subject"])
+    assert [(row["value"], row["scored"], row["mean"]) for row in by_tag.table] == [
+        ("even", "4 of 4", 1.0), ("odd", "4 of 4", 1.0)
+    ]  # fmt: skip
+    assert "not certified" in by_tag.note
+    beside = asked.again(common.pareto)
+    assert len(beside.table) == 4
+    assert beside.table[0]["tokens"] == "2.0 ± 0.0"
+    assert "Nothing of cost and time is certified" in beside.note
+
+
+def test_tags_may_be_set_later_and_change_nothing_else(asked, tmp_path):
+    assert asked(tags) == []
+    path = written(tmp_path, tags=["subject"])
+    open_campaign(asked.database, check_campaign_file(str(path)))
+    assert len(asked.again(tags)) == 2 * 4
+    plain, tagged = (
+        CampaignSpec.model_validate(yaml.safe_load(written(tmp_path, tags=each).read_text()))
+        for each in (None, ["subject"])
+    )
+    assert plain.identity() == tagged.identity()
+    again = CampaignSpec.from_stored(tagged.identity(), tagged.execution_fields(), tagged.storage)
+    assert again == tagged
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tags": ["subjects"]}, "tags[0]: unknown field 'subjects'; did you mean 'subject'?"),
+        (
+            {"tags": ["subject", "n"], "numbers": range(101)},
+            "tags[1]: n has 101 different values, and a tag may have 100",
+        ),
+        ({"objective": "route", "tags": ["subject"]}, "tags: means nothing to route; leave it out"),
+    ],
+)
+def test_a_tag_that_groups_nothing_is_refused(tmp_path, changes, said):
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(str(written(tmp_path, **changes)))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"a": "x"}, ["x"]),
+        ({"a": 3}, ["3"]),
+        ({}, ["none"]),
+        ({"a": None}, ["none"]),
+        ({"a": []}, ["none"]),
+        ({"a": ["x", "x", "y"]}, ["x", "y"]),
+    ],
+)
+def test_a_value_is_a_text_and_a_list_is_several(fields, expected):
+    assert values_of(fields, "a") == expected
+
+
+def test_the_interval_holds_just_the_means_that_the_score_test_does_not_reject():
+    for n, right in ((1, 0), (7, 4), (40, 40), (1000, 3)):
+        for bound in wilson(right / n, n):
+            if 0.0 < bound < 1.0:
+                z = (right / n - bound) / math.sqrt(bound * (1.0 - bound) / n)
+                assert abs(z) == pytest.approx(1.959963984540054)
+
+
+PRICES = {"prices": {"one": {"input": 2.0, "output": 10.0}, "two": {"input": 1.0, "output": 1.0}}}
+
+
+def test_cost_and_time_are_means_of_the_stored_texts_with_their_spread(asked):
+    rows = {row["candidate"]: row for row in asked(pareto, execution=PRICES)}
+    assert len(rows) == 4
+    for row in rows.values():
+        assert (row["texts"], row["tokens"], row["tokens_sd"]) == (N_EXAMPLES, 2.0, 0.0)
+    assert rows["one/plain"]["cost"] == pytest.approx(1000 * 12e-6)
+    assert rows["two/plain"]["cost"] == pytest.approx(1000 * 2e-6)
+    with asked.database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE generations SET seconds = id * id, output_tokens = id")
+    with asked.database.reading() as session:
+        stored = session.connection().exec_driver_sql(
+            "SELECT g.seconds, g.output_tokens "
+            "FROM comparisons c JOIN generations g ON g.id = c.generation_a_id "
+            "JOIN candidates k ON k.id = c.candidate_a_id WHERE k.name = 'one/plain'"
+        ).all()  # fmt: skip
+    row = {each["candidate"]: each for each in asked.again(pareto)}["one/plain"]
+    seconds = [each for each, _ in stored]
+    costs = [1000 * (2e-6 + 10e-6 * tokens) for _, tokens in stored]
+    assert (row["seconds"], row["seconds_sd"]) == pytest.approx(
+        (sum(seconds) / 8, statistics.pstdev(seconds))
+    )
+    assert (row["cost"], row["cost_sd"]) == pytest.approx((sum(costs) / 8, statistics.pstdev(costs)))
+
+
+def test_whoever_is_beaten_in_all_three_is_not_marked(asked):
+    marked = {row["candidate"]: row["pareto"] for row in asked(pareto, execution=PRICES)}
+    # The second model is worse and cheaper; of two that are alike in all three, neither beats the other.
+    assert marked == dict.fromkeys(marked, True)
+    with asked.database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE generations SET output_tokens = 20 WHERE model = 'two'")
+    marked = {row["candidate"]: row["pareto"] for row in asked.again(pareto)}
+    assert marked == {name: name.startswith("one") for name in marked}
+
+
+def test_without_prices_tokens_stand_for_the_cost(asked):
+    rows = asked(pareto)
+    assert {row["cost"] for row in rows} == {None}
+    assert {row["candidate"]: row["pareto"] for row in rows} == {
+        row["candidate"]: row["candidate"].startswith("one") for row in rows
+    }
+
+
+JUDGING = {"name": "j", "model": "judge"}
+METRICS = [
+    {"name": "json", "judge": {"type": "json-schema", "schema": {}, "no_answer": "unscored"}},
+    {"name": "again", "judge": {"type": "contains"}},
+]
+
+
+def test_further_judges_are_reported_and_decide_nothing(asked):
+    rows = asked(breakdowns.metrics, metrics=METRICS)
+    assert [row["metric"] for row in rows] == ["again"] * 4 + ["json"] * 4
+    board = {row["candidate"]: row["estimate"] for row in asked.again(pareto)}
+    again = [row for row in rows if row["metric"] == "again"]
+    assert {row["candidate"]: row["mean"] for row in again} == board
+    assert all((row["lower"], row["upper"]) == wilson(row["mean"], N_EXAMPLES) for row in again)
+    # Letters are no JSON.
+    assert {(row["scored"], row["unscored"], row["mean"]) for row in rows if row["metric"] == "json"} == {
+        (0, N_EXAMPLES, None)
+    }
+    assert len(asked.again(common.metrics).table) == 8
+    prune(asked.database, "tagged")
+    with asked.database.reading() as session:
+        assert session.connection().exec_driver_sql("SELECT count(*) FROM metrics").scalar() == 0
+
+
+def test_of_several_texts_the_mean_of_a_metric_counts(asked, monkeypatch):
+    monkeypatch.setitem(PROVIDERS, "guesses", SCRIPTED["wavers"])
+    ways = [{"name": "warm", "temperature": 1.0}]
+    changes = {"samples": {"n": 3, "reduce": "pass@3"}, "metrics": METRICS[1:], "generate_configs": ways}
+    rows = asked(breakdowns.metrics, **changes)
+    with asked.database.reading() as session:
+        means = session.connection().exec_driver_sql(
+            "SELECT k.name, avg(o.score) FROM outputs o JOIN comparisons c ON c.id = o.comparison_id "
+            "JOIN candidates k ON k.id = c.candidate_a_id GROUP BY k.name"
+        )
+        assert {row["candidate"]: row["mean"] for row in rows} == pytest.approx(dict(means.all()))
+    assert any(0.0 < row["mean"] < 1.0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ([METRICS[1], METRICS[1]], "metrics: the name 'again' is used twice"),
+        ([{"name": "m", "judge": {"type": "exakt"}}], "metrics[0].judge.type: unknown judge 'exakt'"),
+        ([{"name": "m", "judge": {"type": "acc"}}], "metrics[0].judge.type: judge acc reads log-likelihoods"),
+        ([{"name": "m", "judge": {"type": "exact", "cas": 1}}], "metrics[0].judge.cas: "),
+        (
+            [
+                {
+                    "name": "m",
+                    "judge": {"type": "llm", "rubric": "?", "scale": "yes/no", "model": JUDGING},
+                }
+            ],
+            "metrics[0].judge.type: judge llm asks a model, and metrics are for judges that ask none",
+        ),
+    ],
+)
+def test_a_metric_that_cannot_be_made_is_refused_where_it_stands(tmp_path, monkeypatch, metrics, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(str(written(tmp_path, metrics=metrics)))
+    assert said in str(caught.value)
+
+
+def test_metrics_are_part_of_what_a_campaign_is_and_their_functions_have_to_be_allowed(tmp_path):
+    def spec(metrics):
+        return CampaignSpec.model_validate(yaml.safe_load(written(tmp_path, metrics=metrics).read_text()))
+
+    assert "metrics" not in spec(None).identity()
+    found = spec(METRICS)
+    assert CampaignSpec.from_stored(found.identity(), found.execution_fields(), found.storage) == found
+    checked = check_campaign_file(str(written(tmp_path, metrics=METRICS)))
+    assert set(checked.identity()["metric_code"]) == {"json", "again"}
+    own = spec([{"name": "mine", "judge": {"type": "python", "path": "judge.py:score"}}])
+    [permission] = [each for each in permissions(own, tmp_path) if "Python file" in each.text]
+    assert permission.keys == ("metrics[0].judge.path",)
