@@ -181,7 +181,7 @@ Answer = Completion | GenerationFailure
 class Engine(Protocol):
     """A loaded model, or one that is loading: the constructor may return early.
 
-    Used by one thread at a time. After an `EngineError` only `close` may be called.
+    Used by one thread at a time, unless it `JoinsBatches`. After an `EngineError` only `close` may be called.
     """
 
     @property
@@ -211,6 +211,19 @@ class LoadsAside(Protocol):
     @property
     def load_seconds(self) -> float:
         """Wall time until it could be asked; to be read once `identity` is known."""
+
+
+@runtime_checkable
+class JoinsBatches(Protocol):
+    """An engine that several threads may ask at once: what one asks joins what it is at work on.
+
+    When it ends, it ends for all of them. `close` is still called by one of them, and may be while others
+    wait for their answers: those then get an `EngineDied`.
+    """
+
+    @property
+    def joins(self) -> bool:
+        """Whether it does; to be read once `identity` is known."""
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.records.values import Losses
 from winnow.tasks.campaign.budget import WORDS, amount
 from winnow.tasks.campaign.budget_kinds import own_kind
+from winnow.tasks.campaign.lookahead import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
@@ -46,6 +47,8 @@ class ResolvedCampaign(ABC):
     """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
     weighing: Weighing | None = None
     """How the texts are made that models weigh; None where they write texts of their own."""
+    begun_with_lookahead: int | None = None
+    """What `lookahead: auto` was when the campaign began; None where it has not yet."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
 
@@ -92,6 +95,12 @@ class ResolvedCampaign(ABC):
                 each.name: fingerprint(each, self.judge_fingerprints[each.name]) for each in self.judge_models
             },
             moved_from=moved,
+        )
+
+    def begun_as(self, identity: Mapping[str, Any]) -> Self:
+        """The same with what was settled when the campaign began, by its stored identity."""
+        return replace(
+            self.begun_at(identity["served_at"]), begun_with_lookahead=identity.get("lookahead")
         )
 
     def prepared(self, database: Database) -> Self:
@@ -142,6 +151,15 @@ class ResolvedCampaign(ABC):
         return False
 
     @property
+    def lookahead(self) -> int:
+        """How many rounds are in flight beside the first; see `CampaignSpec.lookahead`."""
+        if self.spec.lookahead != "auto":
+            return self.spec.lookahead
+        if self.begun_with_lookahead is not None:
+            return self.begun_with_lookahead
+        return auto_lookahead(self.models, self.spec.execution, self.spec.batch_size, self.grid)
+
+    @property
     def n_begun(self) -> int:
         """How many candidates took part from the beginning."""
         return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)
@@ -172,8 +190,13 @@ class ResolvedCampaign(ABC):
         return (
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
             f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
-            f"{self.other_limits}{self.held_out_words}"
+            f"{self.lookahead_words}{self.other_limits}{self.held_out_words}"
         )
+
+    @property
+    def lookahead_words(self) -> str:
+        """How many rounds are in flight at once, as the middle of a sentence."""
+        return f", {self.lookahead + 1} rounds at once" if self.lookahead else ""
 
     @property
     def held_out_words(self) -> str:
@@ -191,6 +214,7 @@ class ResolvedCampaign(ABC):
         """What may not change: the spec's identity fields, the data's content, the models' weights, code."""
         return {
             **self.spec.identity(),
+            **({"lookahead": self.lookahead} if "lookahead" in self.spec.identity() else {}),
             "dataset_fingerprint": self.dataset.fingerprint,
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
             "served_at": self.served_at,

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from winnow.algorithms.errors import AlgorithmError
-from winnow.algorithms.registry import describe, third_party
+from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example, load_dataset
 from winnow.tasks.engines.chat.messages import Prompt
@@ -86,6 +86,12 @@ def _check_selector(checked: ResolvedCampaign) -> None:
                 path="selector.name",
             )
         checked.create_selector()
+        if spec.lookahead and not looks_ahead(spec.selector.name):
+            raise SpecError(
+                f"{spec.selector.name} cannot take up the rounds that were in flight when a process ended (see "
+                "LookingAhead in winnow.algorithms.protocols); leave lookahead out, or choose another selector",
+                path="lookahead",
+            )
     except (AlgorithmError, PluginFailed) as error:
         raise SpecError(str(error), path="selector") from error
 
