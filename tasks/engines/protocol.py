@@ -135,7 +135,8 @@ class Completion:
     output_tokens: int
     """Tokens generated, those of the stop string and the end of text included; 0 for continuations."""
     seconds: float
-    """Its equal share of the batch's wall time, so that sums over requests are engine time."""
+    """Its share of the engine's wall time, divided equally among the requests in hand at each moment, so that
+    sums over requests are engine time."""
     choice_logprobs: Mapping[str, float] | None = None
     """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it;
     where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -76,7 +76,9 @@ class WorkerProcess:
         except OSError as error:
             raise WorkerEnded(self._last_words()) from error
 
-    def receive(self, timeout: float | None, most_bytes: float = math.inf) -> dict[str, Any]:
+    def receive(
+        self, timeout: float | None, most_bytes: Callable[[], float] = lambda: math.inf
+    ) -> dict[str, Any]:
         """The next message, of so many bytes at most; `timeout` is in seconds, None waits for ever.
 
         Raises:

@@ -8,6 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from winnow.tasks.engines.subprocess.channel import Channel
@@ -34,6 +35,12 @@ class ParentLink:
     def receive(self) -> dict[str, Any]:
         """The next message; waits for it."""
         return self._inbox.get()
+
+    def receive_now(self) -> dict[str, Any] | None:
+        """The next message if there is one."""
+        with suppress(queue.Empty):
+            return self._inbox.get_nowait()
+        return None
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send one message."""

@@ -2,10 +2,11 @@
 
 The first message is {"load": model, with its "adapters" and whether it "sleeps"}, answered by {"ready":
 identity, "at": seconds since the epoch, "can_sleep": true or false} or {"load_failed": sentence}; then
-{"requests": [...]} is answered by {"answers": [...]}, {"sleep": true} and {"wake": true} by themselves once
-that is done, until {"close": true} comes. Where the first message
-is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}. Anything unexpected ends the
-process with a traceback in its log.
+{"requests": [...], "number": n} is answered by {"answers": [...], "number": n}, {"sleep": true} and
+{"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those that
+are being written, and are answered in whichever order they are done; others wait until nothing is written.
+Where the first message is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}.
+Anything unexpected ends the process with a traceback in its log.
 """
 
 import dataclasses
@@ -13,6 +14,7 @@ import gc
 import os
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -26,6 +28,7 @@ from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+from winnow.tasks.engines.vllm.running_batch import RunningBatch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -93,6 +96,7 @@ class VllmModel:
             for number, folder in enumerate(adapters, start=1)
         }
         self._adapter: LoRARequest | None = None
+        self._written_by: str | None = None
         self._adapters[None] = self._adapter
 
         config = self._llm.model_config
@@ -113,13 +117,32 @@ class VllmModel:
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
+        self.running = RunningBatch(self._llm, enqueue=self._enqueued, read=_answer)
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
         invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
         self.identity = f"vllm {vllm.__version__} {device} {precision}{invariant}"
 
+    def may_join(self, requests: Sequence[Request]) -> bool:
+        """Whether requests may be written beside those that are: texts of the same adapter, or of none."""
+        adapters = {request.adapter for request in requests}
+        are_texts = not any(request.continuations or request.sampling.choices for request in requests)
+        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        return are_texts and len(adapters) == 1 and (not self.running or adapters == {self._written_by})
+
+    def join(self, number: int, requests: Sequence[Request]) -> None:
+        """Have requests join those that are being written."""
+        self._written_by = requests[0].adapter
+        self._adapter = self._adapters[self._written_by]
+        prompts = [self._encode(request.asked) for request in requests]
+        params = [
+            {} if isinstance(ids, GenerationFailure) else self._params(ids, request)
+            for ids, request in zip(prompts, requests, strict=True)
+        ]
+        self.running.add(number, prompts, params)
+
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer every request; answer i belongs to request i."""
+        """Answer every request, while nothing is written; answer i belongs to request i."""
         answers: dict[int, Answer] = {}
         # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
         for adapter in dict.fromkeys(request.adapter for request in requests):
@@ -208,6 +231,30 @@ class VllmModel:
                 return [GenerationFailure(reason="refused", detail=one_sentence(error))]
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
+
+    def _enqueued(
+        self, prompts: list[list[int]], params: list[dict[str, Any]]
+    ) -> "list[str | GenerationFailure]":
+        """The ids that vLLM gives to encoded prompts, which it takes up as others end; see `_outputs`."""
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
+        from vllm.inputs import TokensPrompt
+
+        if not prompts:
+            return []
+        try:
+            return list(
+                self._llm.enqueue(
+                    [TokensPrompt(prompt_token_ids=ids) for ids in prompts],
+                    [SamplingParams(**each) for each in params],
+                    lora_request=self._adapter,
+                    use_tqdm=False,
+                )
+            )
+        except (VLLMClientError, ValueError) as error:
+            if len(prompts) == 1:
+                return [GenerationFailure(reason="refused", detail=one_sentence(error))]
+            return [self._enqueued([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
     def _params(self, ids: list[int], request: Request) -> dict[str, Any]:
         sampling = request.sampling
@@ -335,21 +382,43 @@ def main(parent: ParentLink) -> None:
 def _generate(parent: ParentLink, fields: dict[str, Any]) -> None:
     adapters, sleeps = fields.pop("adapters"), fields.pop("sleeps")
     model = _load(parent, lambda: VllmModel(ModelRef(**fields), adapters=adapters, sleeps=sleeps))
-    while model and "close" not in (message := parent.receive()):
-        parent.send(_reply(model, message))
     if model:
+        _serve(parent, model)
         model.close()
 
 
-def _reply(model: VllmModel, message: dict[str, Any]) -> dict[str, Any]:
+def _serve(parent: ParentLink, model: VllmModel) -> None:
+    """Answer groups of requests until told to close."""
+    waiting: deque[tuple[int, list[Request]]] = deque()
+    while True:
+        is_idle = not (waiting or model.running)
+        while message := parent.receive() if is_idle else parent.receive_now():
+            if "close" in message:
+                return
+            if "requests" not in message:
+                parent.send(_changed(model, message))
+                continue
+            waiting.append((message["number"], [_request(fields) for fields in message["requests"]]))
+            is_idle = False
+        while waiting and model.may_join(waiting[0][1]):
+            model.join(*waiting.popleft())
+        if waiting and not model.running:
+            number, requests = waiting.popleft()
+            _send_answers(parent, number, model.generate(requests))
+        for number, answers in model.running.step():
+            _send_answers(parent, number, answers)
+
+
+def _send_answers(parent: ParentLink, number: int, answers: Sequence[Answer]) -> None:
+    parent.send({"number": number, "answers": [dataclasses.asdict(answer) for answer in answers]})
+
+
+def _changed(model: VllmModel, message: dict[str, Any]) -> dict[str, Any]:
     if "sleep" in message:
         model.sleep()
         return {"sleep": True}
-    if "wake" in message:
-        model.wake()
-        return {"wake": True}
-    answers = model.generate([_request(fields) for fields in message["requests"]])
-    return {"answers": [dataclasses.asdict(answer) for answer in answers]}
+    model.wake()
+    return {"wake": True}
 
 
 def _embed(parent: ParentLink, folder: str) -> None:
