@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 Params = dict[str, Any]
 """Keyword arguments of `vllm.SamplingParams`."""
-Enqueue = Callable[[list[list[int]], list[Params]], "list[str | GenerationFailure]"]
-"""Gives encoded prompts to vLLM and returns the id of each, or why it refuses it."""
+TakeIn = Callable[[str, list[int], Params], GenerationFailure | None]
+"""Gives vLLM an encoded prompt by an id of ours; returns why it refuses it, where it does."""
 Read = Callable[["RequestOutput", float], Answer]
 """Makes an answer of vLLM's output, and of the seconds that it took."""
 
@@ -38,12 +38,13 @@ class RunningBatch:
 
     Args:
         llm: The engine; nobody else may run it while this is not empty.
-        enqueue: Gives it prompts.
+        take_in: Gives it prompts.
         read: Reads what it wrote.
     """
 
-    def __init__(self, llm: "LLM", *, enqueue: Enqueue, read: Read) -> None:
-        self._llm, self._enqueue, self._read = llm, enqueue, read
+    def __init__(self, llm: "LLM", *, take_in: TakeIn, read: Read) -> None:
+        self._llm, self._take_in, self._read = llm, take_in, read
+        self._taken_in = 0
         self._shares = TimeShares()
         self._groups: dict[int, _Group] = {}
         self._running: dict[str, _Running] = {}
@@ -62,18 +63,14 @@ class RunningBatch:
             params: How each is sampled.
         """
         answers: dict[int, Answer] = {}
-        asked: dict[int, list[int]] = {}
-        for place, prompt in enumerate(prompts):
-            if isinstance(prompt, GenerationFailure):
-                answers[place] = prompt
-            else:
-                asked[place] = prompt
-        ids = self._enqueue(list(asked.values()), [params[place] for place in asked])
-        for place, id_ in zip(asked, ids, strict=True):
-            if isinstance(id_, GenerationFailure):
-                answers[place] = id_
-            else:
+        for place, (prompt, how) in enumerate(zip(prompts, params, strict=True)):
+            id_ = f"text-{self._taken_in}"
+            self._taken_in += 1
+            refused = prompt if isinstance(prompt, GenerationFailure) else self._take_in(id_, prompt, how)
+            if refused is None:
                 self._running[id_] = _Running(group=number, place=place, begun=self._shares.begin())
+            else:
+                answers[place] = refused
         self._groups[number] = _Group(answers=answers, size=len(prompts))
 
     def step(self) -> list[tuple[int, list[Answer]]]:

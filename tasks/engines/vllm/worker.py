@@ -117,7 +117,7 @@ class VllmModel:
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
-        self.running = RunningBatch(self._llm, enqueue=self._enqueued, read=_answer)
+        self.running = RunningBatch(self._llm, take_in=self._take_in, read=_answer)
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
         invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
@@ -232,29 +232,20 @@ class VllmModel:
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
-    def _enqueued(
-        self, prompts: list[list[int]], params: list[dict[str, Any]]
-    ) -> "list[str | GenerationFailure]":
-        """The ids that vLLM gives to encoded prompts, which it takes up as others end; see `_outputs`."""
+    def _take_in(self, id_: str, ids: list[int], params: dict[str, Any]) -> GenerationFailure | None:
+        """Have vLLM take an encoded prompt up as others end; why it refuses it where it does."""
         from vllm import SamplingParams
         from vllm.exceptions import VLLMClientError
         from vllm.inputs import TokensPrompt
+        from vllm.sampling_params import RequestOutputKind
 
-        if not prompts:
-            return []
         try:
-            return list(
-                self._llm.enqueue(
-                    [TokensPrompt(prompt_token_ids=ids) for ids in prompts],
-                    [SamplingParams(**each) for each in params],
-                    lora_request=self._adapter,
-                    use_tqdm=False,
-                )
-            )
+            sampling = SamplingParams(**params, output_kind=RequestOutputKind.FINAL_ONLY)
+            prompt = TokensPrompt(prompt_token_ids=ids)
+            self._llm.llm_engine.add_request(id_, prompt, sampling, lora_request=self._adapter)
         except (VLLMClientError, ValueError) as error:
-            if len(prompts) == 1:
-                return [GenerationFailure(reason="refused", detail=one_sentence(error))]
-            return [self._enqueued([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
+            return GenerationFailure(reason="refused", detail=one_sentence(error))
+        return None
 
     def _params(self, ids: list[int], request: Request) -> dict[str, Any]:
         sampling = request.sampling
