@@ -41,6 +41,8 @@ class JoiningEngine(ScriptedEngine):
     """Takes requests at any time, and answers later ones before earlier ones."""
 
     joins = True
+    lifespan = 0
+    """Groups after which it dies, for all who wait; 0 for never."""
 
     def __init__(self, reply: Callable[[str], str]):
         super().__init__(reply)
@@ -58,6 +60,8 @@ class JoiningEngine(ScriptedEngine):
         time.sleep(patience)
         with self._lock:
             self.at_once -= 1
+            if self.lifespan and self._asked >= self.lifespan:
+                raise EngineDied("joining", "it was its time")
         return super().generate(requests)
 
 

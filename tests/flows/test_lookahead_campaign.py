@@ -1,23 +1,35 @@
 """Rounds in flight: planned ahead, answered in any order, told in the order of asking, resumed as they were."""
 
 import json
+import shutil
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import campaign_processes as processes
+import numpy as np
 import pytest
 import scripted_engines
 import yaml
+from campaign_processes import rows
 from sqlalchemy import event
 from sqlalchemy.orm import Session
-from tiny_models import save_tiny_llama
-from without_prefect import leave_prefect_out
+from without_prefect import PlainTask, leave_prefect_out
 
+from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
+from winnow.algorithms.protocols import Batch
 from winnow.flows.run import flow
+from winnow.flows.run.callbacks import NullCallback, watched_by
 from winnow.flows.run.launch import store_campaign
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import rounds as round_records
+from winnow.tasks.engines.errors import EngineDied
+from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import reopen_campaign
 
 N_EXAMPLES = 60
+ENOUGH = 90
+"""Processes after which a campaign that does not end is stuck."""
 
 
 class Killed(BaseException):
@@ -115,15 +127,164 @@ TURNS = [(3, False), (2, True), (2, True)]
 """Until then a process commits its lease and one thing more; each boundary meets both in some round."""
 
 
-@pytest.mark.parametrize("selector", ["champion", "ucb-e"])
-def test_killed_at_every_commit_boundary_it_ends_as_uninterrupted(tmp_path, selector):
-    changes = {"selector": {"name": selector}, "stopping": {"budget": 56, "delta": 0.05}}
+def finish_with_kills(path, turns=TURNS):
+    """Go on with a campaign to its end, killed at every commit boundary; return how often that was."""
+    for kills in range(ENOUGH):
+        commit, after = turns[kills % len(turns)]
+        if not is_killed(path, commit, after=after):
+            return kills
+    raise AssertionError(f"not finished after {ENOUGH} processes")
+
+
+def most_in_flight(found):
+    return max(number - after for number, after in found["planned"])
+
+
+def test_killed_at_every_commit_boundary_it_ends_as_uninterrupted(tmp_path):
+    changes = {"stopping": {"budget": 48, "delta": 0.05}}
     run(write(tmp_path / "whole", **changes))
-    path = write(tmp_path / "killed", **changes)
-    kills = 0
-    while is_killed(path, TURNS[kills % 3][0], after=TURNS[kills % 3][1]):
-        kills += 1
-    whole, killed = history(tmp_path / "whole"), history(tmp_path / "killed")
+    kills = finish_with_kills(write(tmp_path / "killed", **changes))
+    whole = history(tmp_path / "whole")
     assert kills >= 20
-    assert max(number - after for number, after in whole["planned"]) == 2
-    assert killed == whole
+    assert most_in_flight(whole) == 2
+    assert history(tmp_path / "killed") == whole
+
+
+def test_a_resumed_selector_that_does_not_know_what_is_in_flight_would_be_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr("winnow.tasks.campaign.session._take_up", lambda *_: None)
+    path = write(tmp_path / "killed")
+    with pytest.raises(PairAlreadyTold):
+        finish_with_kills(path)
+
+
+def test_rounds_told_in_the_order_of_arrival_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(flow, "plan_rounds", lambda *given, **named: plan_rounds(*given, **named)[::-1])
+    with pytest.raises(ToldOutOfOrder):
+        run(write(tmp_path))
+
+
+def test_several_groups_of_one_engine_are_in_hand_at_once_and_without_lookahead_one(tmp_path):
+    run(write(tmp_path / "ahead"))
+    ahead = max(engine.most_at_once for engine in scripted_engines.JOINING)
+    scripted_engines.JOINING.clear()
+    run(write(tmp_path / "plain", lookahead=0))
+    assert ahead == 3
+    assert max(engine.most_at_once for engine in scripted_engines.JOINING) == 1
+    assert most_in_flight(history(tmp_path / "plain")) == 0
+
+
+def test_what_is_in_flight_when_it_is_decided_is_finished_and_all_decisions_follow_from_the_tells_alone(
+    tmp_path,
+):
+    path = write(tmp_path, prompts=[{"name": "plain", "template": "{{ input }}="}])
+    run(path)
+    spec = check_campaign_file(str(path)).spec
+    stops = [bool(stop) for (stop,) in rows(tmp_path, "SELECT stop FROM decisions ORDER BY round_id")]
+    assert rows(tmp_path, "SELECT count(*) FROM rounds") == [(len(stops),)]
+    assert stops.index(True) == len(stops) - 3
+    stored_ones = rows(tmp_path, "SELECT best_candidate_id, estimates, status FROM decisions ORDER BY round_id")
+    with closing(open_database(spec.storage)) as database:
+        record, checked = reopen_campaign(database, spec.name, spec.storage)
+        selector = checked.create_selector()
+        with database.reading() as session:
+            for told, (best, estimates, status) in zip(
+                round_records.told_rounds(session, record.id), stored_ones, strict=True
+            ):
+                batch = Batch(np.array(told.arms), np.array(told.examples))
+                selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
+                decision = selector.decision()
+                assert decision.best == best - 1
+                assert json.dumps([None if np.isnan(each) else each for each in decision.estimates]) == estimates
+                assert list(decision.status) == json.loads(status)
+
+
+def test_candidates_join_once_all_that_was_planned_without_them_is_told(tmp_path):
+    once, again = tmp_path / "once", tmp_path / "again"
+    assert is_killed(write(once, stopping={"budget": 72, "delta": 0.05}), 9, after=True)
+    before = len(rows(once, "SELECT 1 FROM rounds"))
+    again.mkdir()
+    for file in once.glob("winnow.db*"):
+        shutil.copy(file, again)
+    longer = {"n_models": 3, "stopping": {"budget": 72, "delta": 0.05}}
+    run(write(once, **longer))
+    kills = finish_with_kills(write(once, name="ahead", **longer, storage=f"sqlite:///{again}/winnow.db"))
+    assert kills > 10
+    found = history(once)
+    assert history(again) == found
+    assert (before, before) in found["planned"]
+    assert rows(once, "SELECT DISTINCT first_round FROM candidates ORDER BY 1") == [(0,), (before,)]
+    assert most_in_flight(found) == 2
+
+
+def test_what_costs_nothing_is_asked_for_again_with_rounds_in_flight_too(tmp_path, monkeypatch):
+    scripted_engines.provide(monkeypatch, "absent")
+    histories = []
+    # What fails is not stored, and asked for by each process: that many commits later it has got on.
+    turns = [(8 + more, False) for more in range(4)]
+    for name, finish in (("whole", run), ("killed", lambda path: finish_with_kills(path, turns))):
+        path = write(tmp_path / name, selector={"name": "row-mean"}, stopping={"budget": 32, "delta": 0.05})
+        path.write_text(path.read_text().replace("name: m1\n  provider: joining", "name: m1\n  provider: absent"))
+        finish(path)
+        assert rows(tmp_path / name, "SELECT sum(answered) FROM decisions") == [(32,)]
+        histories.append(history(tmp_path / name))
+    assert len(histories[0]["comparisons"]) > 32
+    assert histories[0] == histories[1]
+
+
+def test_another_limit_lets_no_further_round_begin_and_those_in_flight_are_finished(tmp_path):
+    run(write(tmp_path, stopping={"budget": {"comparisons": 240, "tokens": 30}, "delta": 0.05}))
+    # Of 16 tokens each: with the second that is told the limit is spent, and by then four are planned.
+    assert history(tmp_path)["planned"] == [(0, 0), (1, 0), (2, 0), (3, 1)]
+    assert rows(tmp_path, "SELECT count(*) FROM decisions") == [(4,)]
+
+
+class StopsAfter(NullCallback):
+    def __init__(self, rounds):
+        self._left = rounds
+
+    @property
+    def wants_to_stop(self):
+        return self._left == 0
+
+    def round_done(self, campaign, round_, decision):
+        self._left -= 1
+
+
+def test_whoever_stops_it_leaves_rounds_in_flight_that_resume_goes_on_with(tmp_path):
+    run(write(tmp_path / "whole"))
+    path = write(tmp_path / "stopped")
+    for _ in range(3):
+        with watched_by(StopsAfter(2)):
+            run(path)
+    told, planned, texts = (
+        rows(tmp_path / "stopped", f"SELECT count(*) FROM {table}")[0][0]
+        for table in ("decisions", "rounds", "generations")
+    )
+    assert (told, planned) == (6, 8)
+    assert texts > len(rows(tmp_path / "stopped", "SELECT 1 FROM comparisons"))
+    run(path)
+    assert history(tmp_path / "stopped") == history(tmp_path / "whole")
+
+
+class Persistent(PlainTask):
+    """A task that is called again where an engine died, as Prefect does."""
+
+    deaths = 0
+
+    def __call__(self, *arguments):
+        while True:
+            try:
+                return super().__call__(*arguments)
+            except EngineDied:
+                Persistent.deaths += 1
+
+
+def test_an_engine_that_dies_with_several_rounds_in_hand_is_asked_again_for_what_is_not_stored(
+    tmp_path, monkeypatch
+):
+    run(write(tmp_path / "whole"))
+    monkeypatch.setattr(flow, "rounds_ahead", Persistent(flow.rounds_ahead._function))
+    monkeypatch.setattr(scripted_engines.JoiningEngine, "lifespan", 5)
+    run(write(tmp_path / "mortal", execution={"max_restarts": 99, "log_folder": str(tmp_path / "logs")}))
+    assert Persistent.deaths > 2
+    assert history(tmp_path / "mortal") == history(tmp_path / "whole")

@@ -2,20 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, GenerationFailure
-
-if TYPE_CHECKING:
-    from vllm import LLM, RequestOutput
 
 Params = dict[str, Any]
 """Keyword arguments of `vllm.SamplingParams`."""
 TakeIn = Callable[[str, list[int], Params], GenerationFailure | None]
 """Gives vLLM an encoded prompt by an id of ours; returns why it refuses it, where it does."""
-Read = Callable[["RequestOutput", float], Answer]
-"""Makes an answer of vLLM's output, and of the seconds that it took."""
+
+
+class Output(Protocol):
+    """As much of vLLM's output as is looked at here."""
+
+    request_id: str
+    finished: bool
+
+
+Written = TypeVar("Written", bound=Output)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,19 +36,26 @@ class _Running:
     begun: float
 
 
-class RunningBatch:
+class RunningBatch(Generic[Written]):
     """Groups of texts that are being written, each answered once all of its texts are there.
 
     vLLM takes them up as others end, and does not wait for the slowest of a group.
 
     Args:
-        llm: The engine; nobody else may run it while this is not empty.
+        step: Has the engine write a token of each text; returns those that changed. Nobody else may do so
+            while this is not empty.
         take_in: Gives it prompts.
-        read: Reads what it wrote.
+        read: Makes an answer of what it wrote, and of the seconds that it took.
     """
 
-    def __init__(self, llm: "LLM", *, take_in: TakeIn, read: Read) -> None:
-        self._llm, self._take_in, self._read = llm, take_in, read
+    def __init__(
+        self,
+        step: Callable[[], Sequence[Written]],
+        *,
+        take_in: TakeIn,
+        read: Callable[[Written, float], Answer],
+    ) -> None:
+        self._step, self._take_in, self._read = step, take_in, read
         self._taken_in = 0
         self._shares = TimeShares()
         self._groups: dict[int, _Group] = {}
@@ -76,7 +88,7 @@ class RunningBatch:
     def step(self) -> list[tuple[int, list[Answer]]]:
         """Let the engine write a token of each text; return the groups that are complete, by their numbers."""
         if self._running:
-            for output in self._llm.llm_engine.step():
+            for output in self._step():
                 if output.finished:
                     ended = self._running.pop(output.request_id)
                     seconds = self._shares.end(ended.begun)

@@ -117,7 +117,7 @@ class VllmModel:
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
-        self.running = RunningBatch(self._llm, take_in=self._take_in, read=_answer)
+        self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=_answer)
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
         invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
