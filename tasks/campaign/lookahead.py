@@ -26,9 +26,12 @@ def auto_lookahead(
         batch_size: Pairs of a round.
         grid: Pairs in all.
     """
-    wanted = FULL * requests_at_once(models, execution)
-    most = SHARE_OF_GRID * grid
-    return max(0, int(min(wanted, most) / batch_size) - 1)
+    return rounds_ahead(requests_at_once(models, execution), batch_size, grid)
+
+
+def rounds_ahead(at_once: int, batch_size: int, grid: int) -> int:
+    """The same of engines that take so many requests at once."""
+    return max(0, int(min(FULL * at_once, SHARE_OF_GRID * grid) / batch_size) - 1)
 
 
 def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> int:
