@@ -67,7 +67,7 @@ class Round(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
     planned_after: Mapped[int]
-    """How many rounds the algorithm had been told when it asked for this one; those between were in flight."""
+    """How many rounds had been told when the algorithm asked for this one; those between were in flight."""
     arms: Mapped[list[Any]]
     """Candidate position of each planned comparison, or a pair of positions for duels."""
     examples: Mapped[list[Any]]

@@ -9,15 +9,15 @@ from winnow.tasks.spec.execution import ExecutionSpec
 
 VLLM_SEQUENCES = 256
 """Sequences that vLLM runs at once where `max_num_seqs` is not given."""
-FULL = 2.0
-"""Requests in flight over those that engines work on: as one ends, another waits to take its place."""
+FULL = 6.0
+"""Requests in flight over those that engines take at once. A round is in flight for as long as its longest
+text is written, and a text of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a sixth
+of that on average: it takes so many to keep the engines full. `make bench-lookahead` measures it."""
 SHARE_OF_GRID = 0.05
 """Of all pairs, at the most, that are in flight: what is in flight was planned on less than is known."""
 
 
-def auto_lookahead(
-    models: Sequence[ModelRef], execution: ExecutionSpec, batch_size: int, grid: int
-) -> int:
+def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_size: int, grid: int) -> int:
     """How many rounds to have in flight beside the first, so that engines are busy and little is wasted.
 
     Args:

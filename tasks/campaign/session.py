@@ -196,9 +196,7 @@ def _retold(
         yield told
 
 
-def _take_up(
-    session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
-) -> None:
+def _take_up(session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector) -> None:
     """Have a selector that was told every finished round know those in flight, in the order of asking."""
     if checked.lookahead:
         for planned in round_records.unfinished_rounds(session, record.id):

@@ -99,9 +99,7 @@ class ResolvedCampaign(ABC):
 
     def begun_as(self, identity: Mapping[str, Any]) -> Self:
         """The same with what was settled when the campaign began, by its stored identity."""
-        return replace(
-            self.begun_at(identity["served_at"]), begun_with_lookahead=identity.get("lookahead")
-        )
+        return replace(self.begun_at(identity["served_at"]), begun_with_lookahead=identity.get("lookahead"))
 
     def prepared(self, database: Database) -> Self:
         """The same with all that has to be worked out once and kept in the database, before rounds begin."""

@@ -54,7 +54,7 @@ class RoundsInFlight:
         return first.batch()
 
     def finish_begun(self) -> None:
-        """Wait for what engines are at work on and commit it; all else is asked for when it is wanted again."""
+        """Wait for what engines are at work on and commit it; all else is asked for when wanted again."""
         for number, answers in self._stream.finish_begun():
             self._store(number, answers)
         self._wanted.clear()

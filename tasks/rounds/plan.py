@@ -75,9 +75,7 @@ def _seed_of_draws(campaign: CampaignSession) -> int:
     return int(sha256({"draws of": record.name, "seed": record.seed}), 16)
 
 
-def plan_new(
-    campaign: CampaignSession, ask: RequestGroup, *, n_in_flight: int = 0
-) -> RoundRecord | None:
+def plan_new(campaign: CampaignSession, ask: RequestGroup, *, n_in_flight: int = 0) -> RoundRecord | None:
     """Store what is asked as the next round, behind those in flight; None where that is nothing."""
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)

@@ -4,7 +4,7 @@ python -m tests.benchmarks.lookahead --out .winnow/bench [--data FOLDER] [--seed
 
 Campaigns: real campaigns on an engine that sleeps for as long as a machine with so many places would write.
 Simulated: score tables of a folder, in units of the mean time of a text, for machines of several sizes.
-Everywhere lengths are log-normal and cut to 8 to 512 tokens; a place takes the next text as its last one ends.
+Lengths are log-normal and cut to 8 to 512 tokens; a place takes the next text as its last one ends.
 """
 
 import argparse
@@ -18,14 +18,23 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+from prefect import flow
 
 from tests.benchmarks.champion.worlds import Table, tables
 from tests.benchmarks.tables import Row, told, write
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
+from winnow.flows.run.callbacks import NullCallback
+from winnow.flows.run.flow import run_rounds
+from winnow.flows.run.launch import store_campaign
+from winnow.storage.engine.database import open_database
+from winnow.storage.records.rounds import next_round_number
 from winnow.tasks.campaign.lookahead import rounds_ahead
+from winnow.tasks.campaign.session import running
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.protocol import Completion
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import reopen_campaign
 
 DELTA = 0.05
 BATCH = 64
@@ -34,12 +43,12 @@ SIGMA = 1.2
 SHORTEST, LONGEST, MEDIAN = 8, 512, 48
 TOKEN_SECONDS = 0.002
 PLACES = 64
-MODELS, PROMPTS, EXAMPLES = 2, 10, 600
+PROMPTS, EXAMPLES = 20, 600
 TITLES = {
-    "campaigns": f"Campaigns: {MODELS * PROMPTS} candidates x {EXAMPLES} examples, {PLACES} places, a token in "
+    "campaigns": f"Campaigns: {PROMPTS} candidates x {EXAMPLES} examples, {PLACES} places, a token in "
     f"{1000 * TOKEN_SECONDS:g} ms",
-    "simulated": f"Simulated on score tables: champion, delta {DELTA}, rounds of {BATCH}; time over that of the "
-    "barrier, and comparisons over those of the barrier",
+    "simulated": f"Simulated on score tables: champion, delta {DELTA}, rounds of {BATCH}; time over that "
+    "of the barrier, and comparisons over those of the barrier",
     "ratios": "Geometric means over the tables",
 }
 
@@ -98,15 +107,15 @@ def _campaigns() -> Iterator[Row]:
 
 
 class HeavyTailedEngine:
-    """Sleeps for as long as a machine would write, and is right as often as its model and the prompt say."""
+    """Sleeps for as long as a machine would write, and is right as often as the prompt says."""
 
     identity, joins = "heavy-tailed", True
 
-    def __init__(self, quality: float) -> None:
-        self._quality, self._places = quality, Places(PLACES)
+    def __init__(self) -> None:
+        self._places = Places(PLACES)
         self._lock = threading.Lock()
 
-    def generate(self, requests):  # noqa: ANN001, ANN201 -- see `Engine`
+    def generate(self, requests):
         answers = [self._answer(each.prompt) for each in requests]
         with self._lock:
             now = time.monotonic()
@@ -116,8 +125,8 @@ class HeavyTailedEngine:
 
     def _answer(self, prompt: str) -> Completion:
         which, number = prompt.split()
-        rng = np.random.default_rng([int(which), int(number), int(1000 * self._quality)])
-        right = rng.random() < self._quality + 0.02 * int(which)
+        rng = np.random.default_rng([int(which), int(number)])
+        right = rng.random() < 0.5 + 0.015 * int(which)
         tokens = int(lengths(1, rng)[0])
         return Completion(
             text=number if right else "?",
@@ -131,21 +140,12 @@ class HeavyTailedEngine:
         """Nothing is held."""
 
 
-def start_heavy(model, settings):  # noqa: ANN001, ANN201, ARG001 -- see `EngineFactory`
-    return HeavyTailedEngine(0.5 if model.name == "m0" else 0.6)
+def start_heavy(model, settings):
+    return HeavyTailedEngine()
 
 
 def _campaign(ahead: int | str) -> tuple[float, int, int, int]:
     """Seconds from the first plan to the decision, comparisons, rounds and the number of rounds ahead."""
-    from winnow.flows.run.flow import run_rounds
-    from winnow.flows.run.callbacks import NullCallback
-    from winnow.flows.run.launch import store_campaign
-    from winnow.storage.engine.database import open_database
-    from winnow.tasks.campaign.session import running
-    from winnow.tasks.setup.load import check_campaign_file
-    from winnow.tasks.setup.store import reopen_campaign
-    from prefect import flow
-
     providers.PROVIDERS["heavy"] = "tests.benchmarks.lookahead:start_heavy"
     with tempfile.TemporaryDirectory() as folder:
         checked = check_campaign_file(str(_spec(Path(folder), ahead)))
@@ -160,24 +160,18 @@ def _campaign(ahead: int | str) -> tuple[float, int, int, int]:
                 seconds = time.perf_counter() - started
                 told_in_all = campaign.allowance.answered
             with database.reading() as session:
-                from winnow.storage.records.rounds import next_round_number
-
                 return seconds, told_in_all, next_round_number(session, campaign.record.id), checked.lookahead
 
 
 def _spec(folder: Path, ahead: int | str) -> Path:
-    for name in ("m0", "m1"):
-        (folder / name).mkdir()
-        (folder / name / "config.json").write_text(json.dumps({"name": name}))
+    (folder / "config.json").write_text("{}")
     rows = [{"id": f"e{n}", "input": str(n), "target": str(n)} for n in range(EXAMPLES)]
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     spec = {
         "name": "lookahead",
         "objective": "best-mean",
         "storage": f"sqlite:///{folder}/winnow.db",
-        "models": [
-            {"name": name, "provider": "heavy", "model": str(folder / name)} for name in ("m0", "m1")
-        ],
+        "models": [{"name": "model", "provider": "heavy", "model": str(folder)}],
         "prompts": [{"name": f"p{n}", "template": f"{n} {{{{ input }}}}"} for n in range(PROMPTS)],
         "dataset": {
             "path": str(folder / "data.jsonl"), "fields": {"id": "id", "input": "input", "target": "target"}
@@ -186,8 +180,8 @@ def _spec(folder: Path, ahead: int | str) -> Path:
         "selector": {"name": "champion"},
         "batch_size": BATCH,
         "lookahead": ahead,
-        "stopping": {"budget": MODELS * PROMPTS * EXAMPLES, "delta": DELTA},
-        "execution": {"max_loaded": 2, "group_size": PLACES, "log_folder": str(folder / "logs")},
+        "stopping": {"budget": PROMPTS * EXAMPLES, "delta": DELTA},
+        "execution": {"group_size": PLACES, "log_folder": str(folder / "logs")},
     }  # fmt: skip
     path = folder / "campaign.yaml"
     path.write_text(json.dumps(spec))  # JSON is YAML

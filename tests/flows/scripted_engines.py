@@ -138,7 +138,7 @@ JOINING: list[JoiningEngine] = []
 
 
 def start_joining(model, settings):
-    """Knows letters, but for one number in 3 to 9 by the last character of its name; takes requests always."""
+    """Wrong on one number in 3 to 9, by the last character of its name; takes requests at any time."""
     wrong_in = 3 + ord(model.name[-1]) % 7
     JOINING.append(JoiningEngine(lambda prompt: letter(prompt, wrong_in=wrong_in)))
     return JOINING[-1]

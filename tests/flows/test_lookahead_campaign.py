@@ -1,4 +1,4 @@
-"""Rounds in flight: planned ahead, answered in any order, told in the order of asking, resumed as they were."""
+"""Rounds in flight: planned ahead, answered in any order, told in that of asking, resumed as they were."""
 
 import json
 import shutil
@@ -65,7 +65,10 @@ def write(folder, *, name="ahead", n_models=2, **changes):
             {"name": "plain", "template": "{{ input }}="},
             {"name": "asked", "template": "Q {{ input }}:"},
         ],
-        "dataset": {"path": str(folder / "data.jsonl"), "fields": {"id": "id", "input": "input", "target": "target"}},
+        "dataset": {
+            "path": str(folder / "data.jsonl"),
+            "fields": {"id": "id", "input": "input", "target": "target"},
+        },
         "judge": {"type": "exact"},
         "selector": {"name": "champion"},
         "batch_size": 8,
@@ -182,7 +185,9 @@ def test_what_is_in_flight_when_it_is_decided_is_finished_and_all_decisions_foll
     stops = [bool(stop) for (stop,) in rows(tmp_path, "SELECT stop FROM decisions ORDER BY round_id")]
     assert rows(tmp_path, "SELECT count(*) FROM rounds") == [(len(stops),)]
     assert stops.index(True) == len(stops) - 3
-    stored_ones = rows(tmp_path, "SELECT best_candidate_id, estimates, status FROM decisions ORDER BY round_id")
+    stored_ones = rows(
+        tmp_path, "SELECT best_candidate_id, estimates, status FROM decisions ORDER BY round_id"
+    )
     with closing(open_database(spec.storage)) as database:
         record, checked = reopen_campaign(database, spec.name, spec.storage)
         selector = checked.create_selector()
@@ -194,7 +199,9 @@ def test_what_is_in_flight_when_it_is_decided_is_finished_and_all_decisions_foll
                 selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
                 decision = selector.decision()
                 assert decision.best == best - 1
-                assert json.dumps([None if np.isnan(each) else each for each in decision.estimates]) == estimates
+                assert (
+                    json.dumps([None if np.isnan(each) else each for each in decision.estimates]) == estimates
+                )
                 assert list(decision.status) == json.loads(status)
 
 
@@ -223,7 +230,9 @@ def test_what_costs_nothing_is_asked_for_again_with_rounds_in_flight_too(tmp_pat
     turns = [(8 + more, False) for more in range(4)]
     for name, finish in (("whole", run), ("killed", lambda path: finish_with_kills(path, turns))):
         path = write(tmp_path / name, selector={"name": "row-mean"}, stopping={"budget": 32, "delta": 0.05})
-        path.write_text(path.read_text().replace("name: m1\n  provider: joining", "name: m1\n  provider: absent"))
+        path.write_text(
+            path.read_text().replace("name: m1\n  provider: joining", "name: m1\n  provider: absent")
+        )
         finish(path)
         assert rows(tmp_path / name, "SELECT sum(answered) FROM decisions") == [(32,)]
         histories.append(history(tmp_path / name))

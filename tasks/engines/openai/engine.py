@@ -142,9 +142,7 @@ class OpenaiEngine:
     def _write(self, requests: Sequence[Request], greeting: ServerInfo, deadline: float) -> list[Answer]:
         begun = self._shares.begin(len(requests))
         try:
-            generated = self._loop.call(
-                self._in_time, partial(self._generated, greeting), requests, deadline
-            )
+            generated = self._loop.call(self._in_time, partial(self._generated, greeting), requests, deadline)
         finally:
             share = self._shares.end(begun, len(requests))
         return [

@@ -227,7 +227,7 @@ class EnginePool:
     def _record(
         self, key: str, error: EngineError, seat: EngineSlot | None = None
     ) -> GenerationFailure | None:
-        """Remember how an engine ended, once; return the model's failure when there is no more hope for it."""
+        """Remember how an engine ended, once; return the model's failure if there is no more hope for it."""
         with self._counting:
             if seat is not None and seat.end_is_known:
                 return self._failed.get(key)

@@ -86,7 +86,7 @@ class RunningBatch(Generic[Written]):
         self._groups[number] = _Group(answers=answers, size=len(prompts))
 
     def step(self) -> list[tuple[int, list[Answer]]]:
-        """Let the engine write a token of each text; return the groups that are complete, by their numbers."""
+        """Let the engine write a token of each text; return the groups that are complete, by number."""
         if self._running:
             for output in self._step():
                 if output.finished:

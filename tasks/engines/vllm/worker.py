@@ -3,9 +3,9 @@
 The first message is {"load": model, with its "adapters" and whether it "sleeps"}, answered by {"ready":
 identity, "at": seconds since the epoch, "can_sleep": true or false} or {"load_failed": sentence}; then
 {"requests": [...], "number": n} is answered by {"answers": [...], "number": n}, {"sleep": true} and
-{"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those that
-are being written, and are answered in whichever order they are done; others wait until nothing is written.
-Where the first message is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}.
+{"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those
+that are being written, and are answered in whichever order they are done; others wait until nothing is
+written. Where the first message is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}.
 Anything unexpected ends the process with a traceback in its log.
 """
 

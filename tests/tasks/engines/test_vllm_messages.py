@@ -1,7 +1,6 @@
 """Both ends of the conversation with a vLLM process, each against a stand-in for the other; no model."""
 
 import time
-from types import SimpleNamespace
 
 import pytest
 from pool_engines import model
@@ -178,7 +177,10 @@ def test_the_process_does_what_a_message_says_and_answers_when_it_is_done():
 
 
 def test_groups_that_join_are_answered_as_they_are_done_and_others_wait_until_nothing_is_written():
-    parent, model = ScriptedParent(group(1, "abcde"), group(2, "ab"), group(3, "7"), group(4, "a")), ScriptedModel()
+    parent, model = (
+        ScriptedParent(group(1, "abcde"), group(2, "ab"), group(3, "7"), group(4, "a")),
+        ScriptedModel(),
+    )
     vllm_worker._serve(parent, model)
     assert [reply["number"] for reply in parent.replies] == [2, 1, 3, 4]
     assert model.done == [("7", False)]
