@@ -11,8 +11,8 @@ VLLM_SEQUENCES = 256
 """Sequences that vLLM runs at once where `max_num_seqs` is not given."""
 FULL = 6.0
 """Requests in flight over those that engines take at once. A round is in flight for as long as its longest
-text is written, and a text of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a sixth
-of that on average: it takes so many to keep the engines full. `make bench-lookahead` measures it."""
+text is written, and a text of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a
+sixth of that on average: it takes so many to keep the engines full. `make bench-lookahead` measures it."""
 SHARE_OF_GRID = 0.05
 """Of all pairs, at the most, that are in flight: what is in flight was planned on less than is known."""
 

@@ -54,6 +54,8 @@ class CampaignSession:
     """What was spent of the budget."""
     contacts: Contacts
     """The served models that this process has met."""
+    n_in_flight: int = 0
+    """Rounds that were planned and are not recorded, where there may be several."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
     """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
 

@@ -41,6 +41,7 @@ def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]
             break
         planned.append(new)
         number += 1
+    campaign.n_in_flight = len(planned)
     return planned
 
 

@@ -88,8 +88,8 @@ def _check_selector(checked: ResolvedCampaign) -> None:
         checked.create_selector()
         if spec.lookahead and not looks_ahead(spec.selector.name):
             raise SpecError(
-                f"{spec.selector.name} has no take_up, by which it would go on with rounds that were in flight "
-                "when a process ended; leave lookahead out, or choose another selector",
+                f"{spec.selector.name} has no take_up, by which it would go on with rounds that were in "
+                "flight when a process ended; leave lookahead out, or choose another selector",
                 path="lookahead",
             )
     except (AlgorithmError, PluginFailed) as error:

@@ -18,21 +18,21 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from prefect import flow
 
 from tests.benchmarks.champion.worlds import Table, tables
 from tests.benchmarks.tables import Row, told, write
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
+from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback
-from winnow.flows.run.flow import run_rounds
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.storage.records.rounds import next_round_number
 from winnow.tasks.campaign.lookahead import rounds_ahead
-from winnow.tasks.campaign.session import running
+from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.protocol import Completion
+from winnow.tasks.rounds.in_flight import RoundsInFlight
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import reopen_campaign
 
@@ -153,25 +153,36 @@ def _campaign(ahead: int | str) -> tuple[float, int, int, int]:
         storage, name = checked.spec.storage, checked.spec.name
         with closing(open_database(storage)) as database:
             with running(database, *reopen_campaign(database, name, storage)) as campaign:
-                run = flow(run_rounds, name="lookahead", validate_parameters=False)
                 campaign.load_engines()
                 started = time.perf_counter()
-                run(campaign, NullCallback())
+                _run(campaign)
                 seconds = time.perf_counter() - started
                 told_in_all = campaign.allowance.answered
             with database.reading() as session:
                 return seconds, told_in_all, next_round_number(session, campaign.record.id), checked.lookahead
 
 
+def _run(campaign: CampaignSession) -> None:
+    """All rounds, by plain calls: Prefect takes the same for each kind."""
+    ended = False
+    with closing(RoundsInFlight(campaign)) as in_flight:
+        while not ended:
+            if campaign.checked.lookahead:
+                ended = flow.rounds_ahead.fn(campaign, in_flight, NullCallback())
+            else:
+                ended, _ = flow.rounds.fn(campaign, NullCallback())
+
+
 def _spec(folder: Path, ahead: int | str) -> Path:
-    (folder / "config.json").write_text("{}")
+    (folder / "model").mkdir()
+    (folder / "model" / "config.json").write_text("{}")
     rows = [{"id": f"e{n}", "input": str(n), "target": str(n)} for n in range(EXAMPLES)]
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     spec = {
         "name": "lookahead",
         "objective": "best-mean",
         "storage": f"sqlite:///{folder}/winnow.db",
-        "models": [{"name": "model", "provider": "heavy", "model": str(folder)}],
+        "models": [{"name": "model", "provider": "heavy", "model": str(folder / "model")}],
         "prompts": [{"name": f"p{n}", "template": f"{n} {{{{ input }}}}"} for n in range(PROMPTS)],
         "dataset": {
             "path": str(folder / "data.jsonl"), "fields": {"id": "id", "input": "input", "target": "target"}

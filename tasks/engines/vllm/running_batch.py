@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, GenerationFailure
@@ -13,14 +13,8 @@ TakeIn = Callable[[str, list[int], Params], GenerationFailure | None]
 """Gives vLLM an encoded prompt by an id of ours; returns why it refuses it, where it does."""
 
 
-class Output(Protocol):
-    """As much of vLLM's output as is looked at here."""
-
-    request_id: str
-    finished: bool
-
-
-Written = TypeVar("Written", bound=Output)
+Output = Any
+"""A `vllm.RequestOutput`, which is imported in `worker` alone."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,7 +30,7 @@ class _Running:
     begun: float
 
 
-class RunningBatch(Generic[Written]):
+class RunningBatch:
     """Groups of texts that are being written, each answered once all of its texts are there.
 
     vLLM takes them up as others end, and does not wait for the slowest of a group.
@@ -50,10 +44,10 @@ class RunningBatch(Generic[Written]):
 
     def __init__(
         self,
-        step: Callable[[], Sequence[Written]],
+        step: Callable[[], Sequence[Output]],
         *,
         take_in: TakeIn,
-        read: Callable[[Written, float], Answer],
+        read: Callable[[Output, float], Answer],
     ) -> None:
         self._step, self._take_in, self._read = step, take_in, read
         self._taken_in = 0

@@ -5,8 +5,8 @@ identity, "at": seconds since the epoch, "can_sleep": true or false} or {"load_f
 {"requests": [...], "number": n} is answered by {"answers": [...], "number": n}, {"sleep": true} and
 {"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those
 that are being written, and are answered in whichever order they are done; others wait until nothing is
-written. Where the first message is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}.
-Anything unexpected ends the process with a traceback in its log.
+written. Where the first message is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors":
+[...]}. Anything unexpected ends the process with a traceback in its log.
 """
 
 import dataclasses
