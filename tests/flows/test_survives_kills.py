@@ -122,6 +122,18 @@ def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninter
     assert used == {"[0]", "[1]"}
 
 
+def test_killed_with_rounds_in_flight_ends_as_uninterrupted(forks, uninterrupted, tmp_path):
+    """The selector's plans follow from the seed alone, so that they are the same without lookahead."""
+    spec = processes.write_campaign(tmp_path, budget=BUDGET)
+    spec.write_text(spec.read_text() + "lookahead: 1\n")
+    storage = processes.store(spec)
+    kill = Kill(commit=5, after=False, in_prefect=True)
+    kills = killed_again_and_again(forks, tmp_path, storage, lambda _: kill)
+    assert kills >= 4
+    assert processes.history(tmp_path) == uninterrupted
+    assert processes.rows(tmp_path, "SELECT max(number - planned_after) FROM rounds") == [(1,)]
+
+
 def test_killed_at_random_moments(forks, uninterrupted, prepared, tmp_path):
     chance = random.Random(5)
     kills = 0

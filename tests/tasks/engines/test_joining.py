@@ -1,4 +1,4 @@
-"""Engines that are asked while they are at work: who shares them, who reads their replies, whose time it is."""
+"""Engines that are asked while they are at work: who shares them, who reads, whose time it is."""
 
 import threading
 from contextlib import closing
