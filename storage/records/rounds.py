@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -33,7 +34,7 @@ def add_round(
     *,
     number: int,
     planned_after: int | None = None,
-    arms: Sequence[object],
+    arms: Sequence[Any],
     examples: Sequence[int],
     propensities: Sequence[float] | None = None,
     now: dt.datetime,

@@ -5,7 +5,6 @@ budget and `reuse` may change from one run to the next: they never change what a
 """
 
 import math
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -19,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
 from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 from winnow.tasks.engines.providers import REMOTE
@@ -142,7 +142,7 @@ class ModelSpec(SpecModel):
 
     @field_validator("chat_template", "chat_template_args")
     @classmethod
-    def _is_for_chats(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of either field
+    def _is_for_chats(cls, value: object, info: ValidationInfo) -> object:
         if value and not info.data.get("chat"):
             raise ValueError("is for models that chat; set chat: true, or leave it out")
         return value
@@ -199,7 +199,7 @@ class JudgeSpec(BaseModel):
     type: str
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> JsonObject:
         """The judge's own parameters."""
         return dict(self.model_extra or {})
 
@@ -208,7 +208,7 @@ class SelectorSpec(SpecModel):
     """An algorithm by name; its parameters are checked by the algorithm itself."""
 
     name: str
-    params: dict[str, Any] = {}
+    params: JsonObject = {}
 
 
 class AutoevaluatorSpec(SpecModel):
@@ -256,16 +256,22 @@ class CertifySpec(SpecModel):
         return self.alpha if self.alpha is not None else self.drop or 0.0
 
 
+BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
+
+
 class EmbedderSpec(SpecModel):
     """What makes a vector of a prompt, so that prompts that are alike can be routed alike."""
 
-    type: Literal["transformers", "vllm", "precomputed"] = "transformers"
+    type: str = Field(default="transformers", min_length=1)
+    """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or a program."""
     model: str | None = None
     """Folder of a checkpoint; None for the sentence-embedding model that Winnow installs."""
     pooling: Literal["mean", "cls", "last"] = "mean"
     """For transformers: how the vectors of a text's tokens become one."""
     path: str | None = None
     """For precomputed: a file with the columns id and vector."""
+    params: dict[str, JsonScalar] = {}
+    """For an embedder of a package or a program: what it is made with."""
     text: str = Field(default="{{ input }}", min_length=1)
     """A jinja2 template over the fields of an example: what is embedded of it."""
 
@@ -281,6 +287,10 @@ class EmbedderSpec(SpecModel):
             raise ValueError("precomputed vectors need no model, pooling or text; leave them out")
         if self.type == "vllm" and "pooling" in given:
             raise ValueError("vLLM pools as the checkpoint says; leave pooling out")
+        if self.type in BUILT_IN_EMBEDDERS and self.params:
+            raise ValueError("params is for an embedder of a package or a program; leave it out")
+        if self.type not in BUILT_IN_EMBEDDERS and {"model", "pooling"} & given:
+            raise ValueError("an embedder of a package or a program takes what it needs from params")
         return self
 
 
@@ -295,7 +305,7 @@ class StoppingSpec(SpecModel):
     that no other beats by more than this above 1/2, where it is below 1/2."""
 
     @property
-    def stored_budget(self) -> int | dict[str, Any]:
+    def stored_budget(self) -> int | JsonObject:
         """The budget as JSON values."""
         budget = self.budget
         return budget.model_dump(exclude_none=True) if isinstance(budget, BudgetSpec) else budget
@@ -394,7 +404,7 @@ class CampaignSpec(SpecModel):
         "prompt_type",
     )
     @classmethod
-    def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of any field
+    def _fits_the_objective(cls, value: object, info: ValidationInfo) -> object:
         objective = info.data.get("objective")
         if objective and info.field_name in FOREIGN_KEYS[objective]:
             raise ValueError(f"means nothing to {objective}; leave it out")
@@ -444,7 +454,7 @@ class CampaignSpec(SpecModel):
         limit = self.limits.get(own_kind(self.objective))
         return None if limit is None else int(limit)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """What may not change once the campaign has begun, as JSON values.
 
         To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
@@ -467,7 +477,7 @@ class CampaignSpec(SpecModel):
         ]
         return identity
 
-    def execution_fields(self) -> dict[str, Any]:
+    def execution_fields(self) -> JsonObject:
         """What may change from one run to the next, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
         return {
@@ -478,12 +488,12 @@ class CampaignSpec(SpecModel):
         }
 
     @classmethod
-    def from_stored(cls, identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> Self:
+    def from_stored(cls, identity: JsonView, execution: JsonView, storage: str) -> Self:
         """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
         return cls.model_validate(stored_values(identity, execution, storage))
 
 
-def stored_values(identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> dict[str, Any]:
+def stored_values(identity: JsonView, execution: JsonView, storage: str) -> JsonObject:
     """The spec of a stored campaign as a file would hold it."""
     return {
         **with_servers(identity, execution.get("servers", {})),

@@ -3,9 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
-Receive = Callable[[float | None, Callable[[], float]], dict[str, Any]]
+from winnow.storage.json_types import JsonObject
+
+Receive = Callable[[float | None, Callable[[], float]], JsonObject]
 """Of a `WorkerProcess`: the next message, within seconds and of so many bytes at most."""
 
 
@@ -20,7 +21,7 @@ class Replies:
         self._receive = receive
         self._changed = threading.Condition()  # guards everything below
         self._most_bytes: dict[int, int] = {}
-        self._arrived: dict[int, dict[str, Any]] = {}
+        self._arrived: dict[int, JsonObject] = {}
         self._error: Exception | None = None
         self._is_read = False
         self._numbers = 0
@@ -32,7 +33,7 @@ class Replies:
             self._most_bytes[self._numbers] = most_bytes
             return self._numbers
 
-    def wait(self, number: int, timeout: float | None) -> dict[str, Any]:
+    def wait(self, number: int, timeout: float | None) -> JsonObject:
         """The reply of a number, within so many seconds; None waits for ever.
 
         Raises:

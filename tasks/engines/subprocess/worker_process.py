@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.channel import Channel
 from winnow.tasks.engines.subprocess.commands import module_command, worker_environment
 from winnow.tasks.engines.subprocess.fork_server import forked
@@ -69,7 +70,7 @@ class WorkerProcess:
         """Its process id, which is also that of its session and process group."""
         return self._process.pid
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Send one message; raises `WorkerEnded`."""
         try:
             self._channel.send(message)
@@ -78,7 +79,7 @@ class WorkerProcess:
 
     def receive(
         self, timeout: float | None, most_bytes: Callable[[], float] = lambda: math.inf
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The next message, of so many bytes at most; `timeout` is in seconds, None waits for ever.
 
         Raises:

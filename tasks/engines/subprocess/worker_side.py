@@ -9,8 +9,9 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.channel import Channel
 
 PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
@@ -29,20 +30,20 @@ class ParentLink:
 
     def __init__(self, descriptor: int, parent: int) -> None:
         self._channel = Channel(socket.socket(fileno=descriptor))
-        self._inbox: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._inbox: queue.Queue[JsonObject] = queue.Queue()
         threading.Thread(target=self._listen, args=(parent,), daemon=True).start()
 
-    def receive(self) -> dict[str, Any]:
+    def receive(self) -> JsonObject:
         """The next message; waits for it."""
         return self._inbox.get()
 
-    def receive_now(self) -> dict[str, Any] | None:
+    def receive_now(self) -> JsonObject | None:
         """The next message if there is one."""
         with suppress(queue.Empty):
             return self._inbox.get_nowait()
         return None
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Send one message."""
         self._channel.send(message)
 

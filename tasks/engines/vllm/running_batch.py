@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, GenerationFailure
 
-Params = dict[str, Any]
+Params = JsonObject
 """Keyword arguments of `vllm.SamplingParams`."""
 TakeIn = Callable[[str, list[int], Params], GenerationFailure | None]
 """Gives vLLM an encoded prompt by an id of ours; returns why it refuses it, where it does."""

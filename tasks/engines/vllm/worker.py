@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.adapters import adapter_args
 from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
@@ -213,7 +214,7 @@ class VllmModel:
         return [_prompt_logprobs(output, each) for output, each in zip(outputs, asked, strict=True)]
 
     def _outputs(
-        self, prompts: list[list[int]], params: list[dict[str, Any]]
+        self, prompts: list[list[int]], params: list[JsonObject]
     ) -> "list[RequestOutput | GenerationFailure]":
         """What vLLM makes of encoded prompts; one that it refuses fails alone."""
         from vllm import SamplingParams
@@ -232,7 +233,7 @@ class VllmModel:
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
-    def _take_in(self, id_: str, ids: list[int], params: dict[str, Any]) -> GenerationFailure | None:
+    def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
         """Have vLLM take an encoded prompt up as others end; why it refuses it where it does."""
         from vllm import SamplingParams
         from vllm.exceptions import VLLMClientError
@@ -247,7 +248,7 @@ class VllmModel:
             return GenerationFailure(reason="refused", detail=one_sentence(error))
         return None
 
-    def _params(self, ids: list[int], request: Request) -> dict[str, Any]:
+    def _params(self, ids: list[int], request: Request) -> JsonObject:
         sampling = request.sampling
         return {
             "temperature": sampling.temperature,
@@ -370,7 +371,7 @@ def main(parent: ParentLink) -> None:
         _generate(parent, message["load"])
 
 
-def _generate(parent: ParentLink, fields: dict[str, Any]) -> None:
+def _generate(parent: ParentLink, fields: JsonObject) -> None:
     adapters, sleeps = fields.pop("adapters"), fields.pop("sleeps")
     model = _load(parent, lambda: VllmModel(ModelRef(**fields), adapters=adapters, sleeps=sleeps))
     if model:
@@ -404,7 +405,7 @@ def _send_answers(parent: ParentLink, number: int, answers: Sequence[Answer]) ->
     parent.send({"number": number, "answers": [dataclasses.asdict(answer) for answer in answers]})
 
 
-def _changed(model: VllmModel, message: dict[str, Any]) -> dict[str, Any]:
+def _changed(model: VllmModel, message: JsonObject) -> JsonObject:
     if "sleep" in message:
         model.sleep()
         return {"sleep": True}
@@ -432,7 +433,7 @@ def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
     return model
 
 
-def _request(fields: dict[str, Any]) -> Request:
+def _request(fields: JsonObject) -> Request:
     sampling = fields["sampling"]
     return Request(
         prompt=fields["prompt"],
