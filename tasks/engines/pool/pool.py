@@ -113,10 +113,13 @@ class EnginePool:
                         raise EngineDied(model.name, told)
                     self._identities[key] = engine.identity
                     return answers
-            except EngineError as error:
-                failure = self._record(key, error, seat)
-                if failure is None:
+            except Exception as error:
+                cause = _cause(error, seat)
+                if not isinstance(cause, EngineError):
                     raise
+                failure = self._record(key, cause, seat)
+                if failure is None:
+                    raise cause from cause.__cause__
         return [failure] * len(requests)
 
     def answers(
@@ -244,6 +247,11 @@ class EnginePool:
                 )
                 self._failed[key] = GenerationFailure(reason="engine_failed", detail=detail)
             return self._failed.get(key)
+
+
+def _cause(error: Exception, seat: EngineSlot | None) -> BaseException:
+    """Why an engine ended: for a thread that shared it, what went wrong in another."""
+    return error if seat is None or seat.ended_by is None else seat.ended_by
 
 
 class RequestStream:

@@ -42,6 +42,8 @@ class EngineSlot:
     """Whether it may belong to several."""
     is_closed: bool = False
     """Whether its engine was given up; threads that share it will find out."""
+    ended_by: BaseException | None = None
+    """What went wrong then; what they find out follows from it."""
     end_is_known: bool = False
     """Whether it was counted that its engine ended."""
     reserved: bool = False
@@ -138,8 +140,8 @@ class SlotTable:
                 seat.engine = start(seat.assigned)
                 seat.start_seconds = time.monotonic() - started
             yield seat, seat.engine
-        except BaseException:
-            self._give_up(seat)
+        except BaseException as error:
+            self._give_up(seat, error)
             raise
         self._give_back(seat)
 
@@ -299,10 +301,11 @@ class SlotTable:
             seat.credit = self._clock + self._seconds.get(seat.key, SHORTEST)
             self._changed.notify_all()
 
-    def _give_up(self, seat: EngineSlot) -> None:
+    def _give_up(self, seat: EngineSlot, error: BaseException | None = None) -> None:
         with self._changed:
             was_closed, seat.is_closed = seat.is_closed, True
             seat.joins = False
+            seat.ended_by = seat.ended_by or error
         if was_closed:  # by a thread that shared it
             return
         # It stays busy until its memory is free: nobody may start an engine in its place before.

@@ -1,6 +1,7 @@
 """Engines that are asked while they are at work: who shares them, who reads, whose time it is."""
 
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -89,6 +90,34 @@ def test_an_engine_that_ends_for_several_counts_as_one_end_and_is_closed_once(po
         stream.add(groups("a"))
         _, (answer,) = stream.next_answers()
         assert isinstance(answer, Completion)
+
+
+def test_whatever_those_find_who_shared_an_engine_that_died_its_death_is_the_cause(pool_of):
+    both, is_closed = threading.Barrier(2, timeout=PATIENCE_S), threading.Event()
+
+    def die():
+        both.wait()
+        raise EngineDied("a", "it was its time")
+
+    def notice():
+        both.wait()
+        assert is_closed.wait(PATIENCE_S)
+        raise RuntimeError("this portal is not running")
+
+    class Closed(Joining):
+        def close(self):
+            super().close()
+            is_closed.set()
+            time.sleep(0.05)  # the other one is told before
+
+    class ClosedFactory(Factory):
+        engine = Closed
+
+    pool, _ = pool_of({"a": [die, notice]}, ClosedFactory)
+    with closing(pool.stream()) as stream:
+        stream.add(groups("a", "a"))
+        with pytest.raises(EngineDied, match="it was its time"):
+            stream.next_answers()
 
 
 def test_what_was_begun_is_finished_and_the_rest_is_forgotten(pool_of):
