@@ -3,6 +3,7 @@
 import pytest
 from stored_campaigns import new_database
 
+from winnow.algorithms.registry import looks_ahead, selector_names
 from winnow.tasks.campaign.lookahead import auto_lookahead, rounds_ahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
@@ -65,6 +66,10 @@ def test_a_number_that_auto_became_is_not_worked_out_anew(campaign_file, tmp_pat
         patch.setattr("winnow.tasks.objectives.resolved.auto_lookahead", lambda *_: 7)
         assert open_campaign(database, check_campaign_file(file)).spec["lookahead"] == 7
     assert open_campaign(database, check_campaign_file(file)).spec["lookahead"] == 7
+
+
+def test_every_selector_of_ours_for_best_mean_can_be_asked_ahead():
+    assert all(looks_ahead(name) for name in selector_names("best-mean"))
 
 
 def test_the_size_of_a_campaign_tells_how_many_rounds_there_are_at_once(campaign_file):
