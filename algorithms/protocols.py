@@ -121,7 +121,7 @@ class Selector(Protocol):
         Beliefs are left as they are, but the pairs are remembered as pending, so that several batches
         may be in flight. A batch that is thrown away stays pending, and no batch after it can be told: go on
         with a fresh selector that is told the stored rounds. To resume with rounds in flight, interleave the
-        tells with the same asks.
+        tells with the same asks, or see `LookingAhead`.
 
         Returns:
             The batch; empty when everything was asked, the budget is spent or the selector stopped.
@@ -150,6 +150,26 @@ class Selector(Protocol):
 
     def decision(self) -> Decision:
         """Say what is believed now; asking does not change it."""
+        ...
+
+
+class LookingAhead(Selector, Protocol):
+    """A selector that can be asked for rounds while earlier ones are in flight, and resumed among them.
+
+    Without it a selector takes several batches in flight all the same, but only the one that was asked for
+    them can be asked for the next.
+    """
+
+    def take_up(self, batch: Batch) -> None:
+        """Remember a batch as asked of this selector and in flight.
+
+        A fresh selector that is told the rounds that were finished, and then takes up those in flight in the
+        order in which they were asked, asks and believes what the one that was asked for them would, bit for
+        bit.
+
+        Args:
+            batch: Pairs neither told nor asked before, in the order they were drawn.
+        """
         ...
 
 

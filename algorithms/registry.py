@@ -160,6 +160,14 @@ def takes_more_arms(name: str) -> bool:
     return third_party(name) is None and hasattr(_load(name)[0], "add_arms")
 
 
+def looks_ahead(name: str) -> bool:
+    """Whether a selector can be asked for rounds while earlier ones are in flight; see `LookingAhead`.
+
+    Raises like `create_selector`.
+    """
+    return hasattr(_load(name)[0], "take_up")
+
+
 def third_party(name: str) -> EntryPoint | None:
     """By which a selector of another package is installed; None for ours and for one that there is not."""
     return _third_parties().get(name)

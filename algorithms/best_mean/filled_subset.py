@@ -45,6 +45,10 @@ class FilledSubset:
         size = self._stopping.room(places.size)
         return matrix.ask(worth_asking[places[:size]], chosen[columns[:size]])
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))

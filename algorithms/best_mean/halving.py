@@ -59,6 +59,10 @@ class Halving:
         size = self._stopping.room(members.size)
         return matrix.ask(arms[members[:size]], chosen[places[:size]])
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))

@@ -52,6 +52,10 @@ class Lrf:
         room = self._stopping.room(self._batch_size)
         return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         scores = self._matrix.tell(batch, outcomes)

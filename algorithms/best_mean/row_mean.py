@@ -32,6 +32,10 @@ class RowMean:
         room = self._stopping.room(self._batch_size)
         return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))

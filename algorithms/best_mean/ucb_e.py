@@ -51,6 +51,10 @@ class UcbE:
         """Propose a round of pulls."""
         return self._pulls.ask(self._bounds, rng)
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))

@@ -99,6 +99,10 @@ class UcbELrf:
         arm = highest(self._bounds(), free, matrix.pending, rng)
         return matrix.ask(arm, self._choose(arm, min(room, int(matrix.free_of_arm[arm])), rng))
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         # A batch is of the warm-up if fewer pairs than that were asked before it; as batches are told in the

@@ -78,6 +78,10 @@ class UcbELrfScoreOnly:
 
         return self._pulls.ask(bounds, rng)
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         scores = self._matrix.tell(batch, outcomes)

@@ -155,6 +155,11 @@ class Champion:
                 return batch
         return self._ask_arms(room, rng)
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+        self._has_left_race |= _width(batch) < 2
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         scores = self._matrix.tell(batch, outcomes)
@@ -269,14 +274,12 @@ class Champion:
         arms = np.flatnonzero(self.evidence.alive)
         if arms.size == 0:  # all were dropped, and batches of the race are still in flight
             return None
-        changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
-        width = int(changes[0]) + 1 if changes.size else len(batch)
-        if len(batch) % width or width < len(arms):
+        width = _width(batch)
+        if width < len(arms):
             return None
-        of_arms, of_examples = batch.arms.reshape(-1, width), batch.examples.reshape(-1, width)
-        is_common = (of_arms == of_arms[0]).all() and (of_examples == of_examples[:, :1]).all()
-        place = np.searchsorted(of_arms[0], arms)
-        if not is_common or place.max() >= width or not np.array_equal(of_arms[0][place], arms):
+        of_first = batch.arms[:width]
+        place = np.searchsorted(of_first, arms)
+        if place.max() >= width or not np.array_equal(of_first[place], arms):
             return None
         return np.asarray(scores.reshape(-1, width)[:, place].T)
 
@@ -293,6 +296,17 @@ class Champion:
         self.out_at[newly] = int(self._matrix.told.sum())
         self.out_in_round[~is_out] = self.out_at[~is_out] = -1
         self.rounds_told += 1
+
+
+def _width(batch: Batch) -> int:
+    """How many arms each example is of, where all examples of a batch are of the same arms; 0 elsewhere."""
+    changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
+    width = int(changes[0]) + 1 if changes.size else len(batch)
+    if len(batch) % width:
+        return 0
+    of_arms, of_examples = batch.arms.reshape(-1, width), batch.examples.reshape(-1, width)
+    is_common = (of_arms == of_arms[0]).all() and (of_examples == of_examples[:, :1]).all()
+    return width if is_common else 0
 
 
 class RaceOnly(Champion):

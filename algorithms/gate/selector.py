@@ -58,6 +58,10 @@ class Gate:
             cells = self._next_columns(arms, rng)
         return self._matrix.ask(cells[0][:room], cells[1][:room])
 
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`."""
+        self._matrix.ask(batch.arms, batch.examples)
+
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
         scores = self._matrix.tell(batch, outcomes)

@@ -19,7 +19,8 @@ from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
 from winnow.tasks.rounds.decide import decide_round
-from winnow.tasks.rounds.plan import plan_round, stored_plan
+from winnow.tasks.rounds.in_flight import RoundsInFlight
+from winnow.tasks.rounds.plan import plan_round, plan_rounds, stored_plan
 from winnow.tasks.rounds.record import record_round
 from winnow.tasks.setup.store import reopen_campaign
 
@@ -88,6 +89,9 @@ def run_campaign(storage: str, name: str) -> None:
 
 def run_rounds(campaign: CampaignSession, watcher: Callback) -> None:
     """Run rounds until the campaign ends or is asked to stop, at the grain that suits their length."""
+    if campaign.checked.lookahead:
+        run_ahead(campaign, watcher)
+        return
     ended, seconds = False, LONG_ROUND
     while not (ended or watcher.wants_to_stop):
         if seconds >= LONG_ROUND:
@@ -110,6 +114,39 @@ def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
     record(live, _quoted(round_), _quoted(comparisons), _quoted(decision))
     watcher.round_done(campaign, round_, decision)
     return decision.stop or campaign.is_overspent
+
+
+def run_ahead(campaign: CampaignSession, watcher: Callback) -> None:
+    """Run rounds with several in the engines at once; those in flight are finished, whatever is decided.
+
+    Where somebody asks to stop, what engines are at work on is committed, and its rounds wait for `resume`.
+    """
+    with closing(RoundsInFlight(campaign)) as in_flight:
+        given, ended = (_quoted(campaign), _quoted(in_flight), _quoted(watcher)), False
+        while not (ended or watcher.wants_to_stop):
+            ended = rounds_ahead.with_options(retries=campaign.most_restarts)(*given)
+        in_flight.finish_begun()
+
+
+@task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
+def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, watcher: Callback) -> bool:
+    """Rounds for a while, each told in the order of planning; return whether the campaign ended.
+
+    Safe to call again after any error.
+    """
+    started = time.monotonic()
+    begins = not (campaign.selector.decision().stop or campaign.is_overspent)
+    while time.monotonic() - started < STINT and not watcher.wants_to_stop:
+        planned = plan_rounds(campaign, begins=begins)
+        if not planned:
+            return True
+        texts = in_flight.texts_of_first(planned)
+        comparisons = judge_round(campaign, planned[0], texts)
+        decision = decide_round(campaign, planned[0], comparisons)
+        record_round(campaign, planned[0], comparisons, decision)
+        watcher.round_done(campaign, planned[0], decision)
+        begins = not (decision.stop or campaign.is_overspent)
+    return False
 
 
 def _quoted(value: Value) -> Value:

@@ -52,6 +52,8 @@ class LiveProgress(Tally):
         yield self._heading(campaign)
         yield self._bar(campaign)
         yield from _loading(campaign)
+        if campaign.n_in_flight > 1:
+            yield Text(f"{campaign.n_in_flight} rounds in flight")
         if decision is not None:
             yield _race(decision)
             yield from self._table(campaign, decision, options.max_width)

@@ -42,9 +42,9 @@ class RoundLog:
         """See `Callback`."""
         with campaign.database.reading() as session:
             stored = campaign_views.totals(session, campaign.record.id)
-            self._context.round = round_records.next_round_number(session, campaign.record.id)
-            if round_records.unfinished_round(session, campaign.record.id) is not None:
-                self._context.round -= 1
+            unfinished = round_records.unfinished_round(session, campaign.record.id)
+            following = round_records.next_round_number(session, campaign.record.id)
+            self._context.round = following if unfinished is None else unfinished.number
         self._context.campaign = campaign.record.name
         self._dropped = _dropped(campaign, campaign.selector.decision())
         self._loads_told = stored["loads"]

@@ -1,6 +1,6 @@
 """Whether a database is sound, and how large it is."""
 
-from sqlalchemy import func, select, text
+from sqlalchemy import case, func, select, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
@@ -32,7 +32,26 @@ def problems(session: Session) -> list[str]:
                 f"round {number} of campaign {campaign_id} was planned with {len(examples)} comparisons "
                 f"and decided with {stored}"
             )
-    return found + _wrong_stats(session)
+    return found + _told_early(session) + _wrong_stats(session)
+
+
+def _told_early(session: Session) -> list[str]:
+    """Rounds that were told before one that was planned before them."""
+    is_told = Decision.id.is_not(None)
+    rounds = (
+        select(
+            Round.campaign_id,
+            func.min(case((~is_told, Round.number))),
+            func.max(case((is_told, Round.number))),
+        )
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .group_by(Round.campaign_id)
+    )
+    return [
+        f"round {last} of campaign {campaign_id} was told before round {first}, which was planned before it"
+        for campaign_id, first, last in session.execute(rounds)
+        if first is not None and last is not None and first < last
+    ]
 
 
 def table_sizes(session: Session) -> list[JsonObject]:

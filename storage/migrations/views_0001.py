@@ -60,7 +60,7 @@ FROM board
 
 ROUNDS = """
 SELECT c.name AS campaign, r.number AS round, d.comparisons, d.answered, d.scored, d.candidates,
-    k.name AS best, d.stop, d.reason, r.planned_at, d.decided_at, d.generations,
+    k.name AS best, d.stop, d.reason, r.planned_after, r.planned_at, d.decided_at, d.generations,
     d.input_tokens, d.output_tokens, d.seconds
 FROM rounds r
 JOIN campaigns c ON c.id = r.campaign_id

@@ -57,11 +57,17 @@ class Round(Base):
     """One plan: the pairs an algorithm asked for, stored before anything is generated."""
 
     __tablename__ = "rounds"
-    __table_args__ = (UniqueConstraint("campaign_id", "number"), NEVER_TWICE)
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "number"),
+        CheckConstraint("planned_after BETWEEN 0 AND number", name="planned_after_earlier_ones"),
+        NEVER_TWICE,
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
+    planned_after: Mapped[int]
+    """How many rounds had been told when the algorithm asked for this one; those between were in flight."""
     arms: Mapped[JsonArray]
     """Candidate position of each planned comparison, or a pair of positions for duels."""
     examples: Mapped[JsonArray]

@@ -58,6 +58,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "best": "The best candidate after it.",
         "stop": "Whether the campaign was to stop after it.",
         "reason": "Why, or that it is running.",
+        "planned_after": "How many rounds had been told when it was planned.",
         "planned_at": "UTC.",
         "decided_at": "UTC.",
         "generations": "Texts that it paid for, replies of judges included.",

@@ -23,6 +23,7 @@ from winnow.storage.models import (
 from winnow.storage.records.campaigns import candidate_ids
 from winnow.storage.records.candidate_stats import add_to_stats, decide
 from winnow.storage.records.pins import unpin_recorded
+from winnow.storage.records.rounds import unfinished_rounds
 from winnow.storage.records.values import (
     DecisionRecord,
     NewComparison,
@@ -65,7 +66,7 @@ def add_outcomes(
 
 
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
-    """What is believed now, or None before the first round is finished."""
+    """What is believed now, or None before the first round is finished; open while others are in flight."""
     row = session.execute(
         select(Round.number, Candidate.name, Decision, Campaign.objective)
         .join(Decision, Decision.round_id == Round.id)
@@ -96,11 +97,16 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
         bets=decision.bets and {name: [*values, *later] for name, values in decision.bets.items()},
         n_joined=len(later),
     )
-    return _opened_again(found) if later and objective != "route" else found
+    if objective == "route" or not (later or (found.stop and unfinished_rounds(session, campaign_id))):
+        return found
+    return _opened_again(found)
 
 
 def _opened_again(decision: DecisionRecord) -> DecisionRecord:
-    """What is left of a decision once more candidates joined: that one is not the best, whoever joins."""
+    """What is left of a decision once more candidates joined, or while rounds are in flight.
+
+    Whoever joins, or is told next, the one that it names may not be the best.
+    """
     return replace(
         decision,
         status=["active" if each in BY_THE_BEST else each for each in decision.status],

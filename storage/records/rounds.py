@@ -19,7 +19,7 @@ from winnow.storage.records.values import (
     ToldRound,
 )
 
-ROUND_COLUMNS = ("campaign_id", "number", "arms", "examples", "propensities", "planned_at")
+ROUND_COLUMNS = ("campaign_id", "number", "planned_after", "arms", "examples", "propensities", "planned_at")
 
 ROWS_AT_ONCE = 10_000
 """Rows fetched together when a whole campaign is read."""
@@ -33,18 +33,21 @@ def add_round(
     campaign_id: int,
     *,
     number: int,
+    planned_after: int | None = None,
     arms: Sequence[Any],
     examples: Sequence[int],
     propensities: Sequence[float] | None = None,
     now: dt.datetime,
 ) -> RoundRecord:
-    """Store the plan of a round."""
+    """Store the plan of a round, which was made after so many were told; None where that is all before it."""
     drawn = None if propensities is None else list(propensities)
-    values = (campaign_id, number, list(arms), list(examples), drawn, now)
+    planned_after = number if planned_after is None else planned_after
+    values = (campaign_id, number, planned_after, list(arms), list(examples), drawn, now)
     id_ = insert_row(session.connection(), table_of(Round), ROUND_COLUMNS, values)
     return RoundRecord(
         id=id_,
         number=number,
+        planned_after=planned_after,
         arms=list(arms),
         examples=list(examples),
         planned_at=now,
@@ -52,15 +55,20 @@ def add_round(
     )
 
 
-def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
-    """The round that was planned and has no decision yet; there is at most one."""
-    row = session.scalar(
+def unfinished_rounds(session: Session, campaign_id: int) -> list[RoundRecord]:
+    """The rounds that were planned and have no decision yet, in order; those after them have none either."""
+    rows = session.scalars(
         select(Round)
         .outerjoin(Decision, Decision.round_id == Round.id)
         .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
         .order_by(Round.number)
     )
-    return None if row is None else _round(row)
+    return [_round(row) for row in rows]
+
+
+def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
+    """The first of them; there is no other without lookahead."""
+    return next(iter(unfinished_rounds(session, campaign_id)), None)
 
 
 def next_round_number(session: Session, campaign_id: int) -> int:
@@ -132,6 +140,7 @@ def _round(row: Round) -> RoundRecord:
     return RoundRecord(
         id=row.id,
         number=row.number,
+        planned_after=row.planned_after,
         arms=row.arms,
         examples=row.examples,
         planned_at=row.planned_at,

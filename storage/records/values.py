@@ -49,6 +49,8 @@ class RoundRecord:
 
     id: int
     number: int
+    planned_after: int
+    """How many rounds had been told when it was planned."""
     arms: Sequence[Any]
     examples: Sequence[int]
     planned_at: dt.datetime

@@ -1,21 +1,22 @@
 """A campaign while it runs: what is held in memory between rounds. The database alone remembers it."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.protocols import Batch, Selector
+from winnow.algorithms.protocols import Batch, LookingAhead, Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, ToldRound
+from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
 from winnow.tasks.campaign.allowance import Allowance
 from winnow.tasks.campaign.budget import BudgetTracker, Spending
 from winnow.tasks.campaign.canaries.contacts import Contacts
@@ -53,8 +54,10 @@ class CampaignSession:
     """What was spent of the budget."""
     contacts: Contacts
     """The served models that this process has met."""
-    texts_in_use: dict[int, str] = field(default_factory=dict)
-    """Key of each stored text that the unfinished round uses, by its id."""
+    n_in_flight: int = 0
+    """Rounds that were planned and are not recorded, where there may be several."""
+    texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
+    """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
 
     @property
     def other_budgets(self) -> Sequence[Spending]:
@@ -93,8 +96,14 @@ class CampaignSession:
             with self.database.reading() as session:
                 for _ in _retold(session, self.record, self.checked, self.selector):
                     pass
-            self.checked.at_round(self.selector, round_.number)
+                self.checked.at_round(self.selector, round_.number)
+                _take_up(session, self.record, self.checked, self.selector)
         self.selector.tell(_batch(round_), outcomes)
+
+    def use_texts(self, round_: RoundRecord, texts: Mapping[str, StoredText]) -> None:
+        """Remember which stored texts an unfinished round uses, by their keys."""
+        in_use = self.texts_in_use.setdefault(round_.id, {})
+        in_use.update({text.id: key for key, text in texts.items()})
 
     def load_engines(self) -> None:
         """Begin to load as many models as may be held at once, while other things start up."""
@@ -174,7 +183,9 @@ def restored(
             meetings.add(meetings_of(told.arms, told.examples))
     planned = round_records.unfinished_round(session, record.id)
     number = round_records.next_round_number(session, record.id) if planned is None else planned.number
-    return checked.at_round(selector, number), allowance, meetings
+    checked.at_round(selector, number)
+    _take_up(session, record, checked, selector)
+    return selector, allowance, meetings
 
 
 def _retold(
@@ -185,6 +196,13 @@ def _retold(
         outcomes = checked.outcomes(told.outcomes, told.losses)
         checked.at_round(selector, told.number).tell(_batch(told), outcomes)
         yield told
+
+
+def _take_up(session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector) -> None:
+    """Have a selector that was told every finished round know those in flight, in the order of asking."""
+    if checked.lookahead:
+        for planned in round_records.unfinished_rounds(session, record.id):
+            cast(LookingAhead, selector).take_up(_batch(planned))
 
 
 def _batch(planned: RoundRecord | ToldRound) -> Batch:

@@ -38,6 +38,12 @@ class PluginEngine:
         with calling(self._plugin, EngineError):
             return str(self._inner.identity)
 
+    @property
+    def joins(self) -> bool:
+        """See `JoinsBatches`; False where it does not say."""
+        with calling(self._plugin, EngineError):
+            return bool(getattr(self._inner, "joins", False))
+
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """See `Engine`.
 

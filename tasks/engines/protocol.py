@@ -216,7 +216,8 @@ class Completion:
     output_tokens: int
     """Tokens generated, those of the stop string and the end of text included; 0 for continuations."""
     seconds: float
-    """Its equal share of the batch's wall time, so that sums over requests are engine time."""
+    """Its share of the engine's wall time, divided equally among the requests in hand at each moment, so that
+    sums over requests are engine time."""
     choice_logprobs: Mapping[str, float] | None = None
     """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it;
     where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
@@ -261,7 +262,7 @@ Answer = Completion | GenerationFailure
 class Engine(Protocol):
     """A loaded model, or one that is loading: the constructor may return early.
 
-    Used by one thread at a time. After an `EngineError` only `close` may be called.
+    Used by one thread at a time, unless it `JoinsBatches`. After an `EngineError` only `close` may be called.
     """
 
     @property
@@ -291,6 +292,19 @@ class LoadsAside(Protocol):
     @property
     def load_seconds(self) -> float:
         """Wall time until it could be asked; to be read once `identity` is known."""
+
+
+@runtime_checkable
+class JoinsBatches(Protocol):
+    """An engine that several threads may ask at once: what one asks joins what it is at work on.
+
+    When it ends, it ends for all of them. `close` is still called by one of them, and may be while others
+    wait for their answers: those then get an `EngineDied`.
+    """
+
+    @property
+    def joins(self) -> bool:
+        """Whether it does; to be read once `identity` is known."""
 
 
 @runtime_checkable

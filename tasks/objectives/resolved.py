@@ -11,10 +11,11 @@ import numpy as np
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
-from winnow.storage.json_types import JsonObject
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Losses
 from winnow.tasks.campaign.budget import WORDS, amount
 from winnow.tasks.campaign.budget_kinds import own_kind
+from winnow.tasks.campaign.lookahead import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
@@ -50,6 +51,8 @@ class ResolvedCampaign(ABC):
     """How the texts are made that models weigh; None where they write texts of their own."""
     metrics: Mapping[str, Judge] = field(default_factory=dict)
     """Further judges of outputs by name, whose values decide nothing."""
+    begun_with_lookahead: int | None = None
+    """What `lookahead: auto` was when the campaign began; None where it has not yet."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
 
@@ -97,6 +100,10 @@ class ResolvedCampaign(ABC):
             },
             moved_from=moved,
         )
+
+    def begun_as(self, identity: JsonView) -> Self:
+        """The same with what was settled when the campaign began, by its stored identity."""
+        return replace(self.begun_at(identity["served_at"]), begun_with_lookahead=identity.get("lookahead"))
 
     def prepared(self, database: Database) -> Self:
         """The same with all that has to be worked out once and kept in the database, before rounds begin."""
@@ -146,6 +153,15 @@ class ResolvedCampaign(ABC):
         return False
 
     @property
+    def lookahead(self) -> int:
+        """How many rounds are in flight beside the first; see `CampaignSpec.lookahead`."""
+        if self.spec.lookahead != "auto":
+            return self.spec.lookahead
+        if self.begun_with_lookahead is not None:
+            return self.begun_with_lookahead
+        return auto_lookahead(self.models, self.spec.execution, self.spec.batch_size, self.grid)
+
+    @property
     def n_begun(self) -> int:
         """How many candidates took part from the beginning."""
         return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)
@@ -176,13 +192,18 @@ class ResolvedCampaign(ABC):
         return (
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
             f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
-            f"{self._samples_words}{self.other_limits}{self.held_out_words}"
+            f"{self._samples_words}{self.lookahead_words}{self.other_limits}{self.held_out_words}"
         )
 
     @property
     def _samples_words(self) -> str:
         samples = self.spec.samples
         return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
+
+    @property
+    def lookahead_words(self) -> str:
+        """How many rounds are in flight at once, as the middle of a sentence."""
+        return f", {self.lookahead + 1} rounds at once" if self.lookahead else ""
 
     @property
     def held_out_words(self) -> str:
@@ -200,6 +221,7 @@ class ResolvedCampaign(ABC):
         """What may not change: the spec's identity fields, the data's content, the models' weights, code."""
         return {
             **self.spec.identity(),
+            **({"lookahead": self.lookahead} if "lookahead" in self.spec.identity() else {}),
             "dataset_fingerprint": self.dataset.fingerprint,
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
             "served_at": self.served_at,

@@ -35,24 +35,27 @@ NO_TEXT = GenerationFailure(
 
 
 def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    """Have the text of every meeting of the round, in the order of `meetings_of`; see `have_texts`.
+    """Have the text of every meeting of the round, in the order of `plan_meetings`; see `have_texts`."""
+    return have_outputs(campaign, round_, plan_meetings(campaign, round_))
+
+
+def plan_meetings(campaign: CampaignSession, round_: RoundRecord) -> list[PlannedGeneration]:
+    """The request of every meeting of the round, in the order of `meetings_of`.
 
     Where a candidate writes several texts for an example, they stand one after the other, each a replicate.
     """
     meetings = meetings_of(round_.arms, round_.examples)
     if (samples := campaign.checked.spec.samples) is not None:
-        several = [
+        return [
             plan_generation(campaign, arm, example, number)
             for arm, example in meetings
             for number in range(samples.n)
         ]
-        return have_outputs(campaign, round_, several)
     replicates = campaign.meetings.replicates(meetings)
-    planned = [
+    return [
         plan_generation(campaign, arm, example, replicate)
         for (arm, example), replicate in zip(meetings, replicates, strict=True)
     ]
-    return have_outputs(campaign, round_, planned)
 
 
 def have_outputs(
@@ -66,7 +69,7 @@ def have_outputs(
         return have_texts(campaign, round_, planned)
     wanted = planned
     planned, texts = _taken(campaign, round_, lambda session: stored_texts(session, wanted))
-    campaign.texts_in_use.update({text.id: key for key, text in texts.items()})
+    campaign.use_texts(round_, texts)
     failures = {each.key: each.unasked or NO_TEXT for each in planned if each.key not in texts}
     return GenerationBatch(planned=planned, texts=texts, failures=failures)
 
@@ -86,21 +89,66 @@ def have_texts(
         ServedModelDiffers: If a server that took another's place does not serve the same.
         LeaseLost: If another process took the campaign over.
     """
-    meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
-    wanted = planned
-    planned, texts = _taken(
-        campaign, round_, lambda session: reusable_texts(session, campaign, round_, wanted)
-    )
-    failures = {each.key: each.unasked for each in planned if each.unasked is not None}
-    groups = _missing(planned, campaign.checked.spec.execution.group_size, texts.keys() | failures.keys())
-    asks = [RequestGroup(model=group[0].model, requests=[each.request for each in group]) for group in groups]
-    with closing(campaign.engines.answers(asks, later=campaign.checked.judge_models)) as answered:
+    wanted = WantedTexts(campaign, round_, planned)
+    asked = campaign.engines.answers(wanted.groups, later=campaign.checked.judge_models)
+    with closing(asked) as answered:
         for number, answers in answered:
-            made, failed = _told_apart(campaign, groups[number], answers)
-            failures |= failed
-            texts |= _stored(campaign, round_, made)
-    campaign.texts_in_use.update({text.id: key for key, text in texts.items()})
-    return GenerationBatch(planned=planned, texts=texts, failures=failures)
+            wanted.store(number, answers)
+    return wanted.batch()
+
+
+class WantedTexts:
+    """The texts that a round needs, of which those that are not stored are asked for in groups.
+
+    Args:
+        campaign: The campaign.
+        round_: Who needs them.
+        planned: Each text that it needs, in its order.
+
+    Raises:
+        ServedModelDiffers, EngineDied, EngineTimeout: When a server is met for the first time.
+        LeaseLost: If another process took the campaign over.
+    """
+
+    def __init__(
+        self, campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+    ) -> None:
+        self._campaign, self._round = campaign, round_
+        meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
+        self._planned, self._texts = _taken(
+            campaign, round_, lambda session: reusable_texts(session, campaign, round_, planned)
+        )
+        self._failures = {each.key: each.unasked for each in self._planned if each.unasked is not None}
+        known = self._texts.keys() | self._failures.keys()
+        self._missing = _missing(self._planned, campaign.checked.spec.execution.group_size, known)
+        self._left = set(range(len(self._missing)))
+        campaign.use_texts(round_, self._texts)
+
+    @property
+    def groups(self) -> list[RequestGroup]:
+        """What is to be asked."""
+        return [
+            RequestGroup(model=group[0].model, requests=[each.request for each in group])
+            for group in self._missing
+        ]
+
+    @property
+    def are_there(self) -> bool:
+        """Whether every group is answered."""
+        return not self._left
+
+    def store(self, number: int, answers: Sequence[Answer]) -> None:
+        """Commit the answers to a group, by its place among `groups`."""
+        made, failed = _told_apart(self._campaign, self._missing[number], answers)
+        self._failures |= failed
+        texts = _stored(self._campaign, self._round, made)
+        self._texts |= texts
+        self._campaign.use_texts(self._round, texts)
+        self._left.remove(number)
+
+    def batch(self) -> GenerationBatch:
+        """What became of them, once all are there."""
+        return GenerationBatch(planned=self._planned, texts=self._texts, failures=self._failures)
 
 
 def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Session], Found]) -> Found:

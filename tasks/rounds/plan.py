@@ -16,6 +16,35 @@ from winnow.tasks.spec.reuse import ONLY
 RequestGroup = Callable[[np.random.Generator], Batch]
 
 
+def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]:
+    """The rounds in flight, as many more planned before as there may be.
+
+    A further one is planned on what was told by now, and only while at most `lookahead` others are in flight.
+    It waits for all of them where candidates join with it: those before it were planned without them, and
+    what a selector believes depends on what it was told before they joined.
+
+    Args:
+        campaign: Told all finished rounds.
+        begins: Whether further ones may begin.
+
+    Returns:
+        In order; nothing when none is left and none may begin, or the selector wants nothing more.
+    """
+    with campaign.database.reading() as session:
+        planned = round_records.unfinished_rounds(session, campaign.record.id)
+        number = round_records.next_round_number(session, campaign.record.id)
+    while begins and len(planned) <= campaign.checked.lookahead:
+        if planned and number in campaign.checked.first_rounds:
+            break
+        new = plan_new(campaign, campaign.selector.ask, n_in_flight=len(planned))
+        if new is None:
+            break
+        planned.append(new)
+        number += 1
+    campaign.n_in_flight = len(planned)
+    return planned
+
+
 def plan_round(campaign: CampaignSession) -> RoundRecord | None:
     """The plan of the next round: the stored one if it is unfinished, else what the selector asks for.
 
@@ -47,8 +76,8 @@ def _seed_of_draws(campaign: CampaignSession) -> int:
     return int(sha256({"draws of": record.name, "seed": record.seed}), 16)
 
 
-def plan_new(campaign: CampaignSession, ask: RequestGroup) -> RoundRecord | None:
-    """Store what is asked as the next round; None where that is nothing."""
+def plan_new(campaign: CampaignSession, ask: RequestGroup, *, n_in_flight: int = 0) -> RoundRecord | None:
+    """Store what is asked as the next round, behind those in flight; None where that is nothing."""
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)
@@ -62,6 +91,7 @@ def plan_new(campaign: CampaignSession, ask: RequestGroup) -> RoundRecord | None
             session,
             campaign.record.id,
             number=number,
+            planned_after=number - n_in_flight,
             arms=arms,
             examples=examples,
             propensities=propensities,

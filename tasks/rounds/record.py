@@ -32,9 +32,9 @@ def record_round(
     """
     decided = _new_decision(campaign, decision)
     with writing_under(campaign.database, campaign.lease) as session:
-        generation_records.require_texts(session, campaign.texts_in_use)
+        generation_records.require_texts(session, campaign.texts_in_use.get(round_.id, {}))
         outcome_records.add_outcomes(session, round_.id, comparisons, decided, now())
-    campaign.texts_in_use.clear()
+    campaign.texts_in_use.pop(round_.id, None)
     if campaign.checked.repeats_meetings:
         campaign.meetings.add(meetings_of(round_.arms, round_.examples))
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from winnow.algorithms.errors import AlgorithmError
-from winnow.algorithms.registry import describe, third_party
+from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example, load_dataset
 from winnow.tasks.engines.chat.messages import Prompt
@@ -139,6 +139,12 @@ def _check_selector(checked: ResolvedCampaign) -> None:
                 path="selector.name",
             )
         checked.create_selector()
+        if spec.lookahead and not looks_ahead(spec.selector.name):
+            raise SpecError(
+                f"{spec.selector.name} has no take_up, by which it would go on with rounds that were in "
+                "flight when a process ended; leave lookahead out, or choose another selector",
+                path="lookahead",
+            )
     except (AlgorithmError, PluginFailed) as error:
         raise SpecError(str(error), path="selector") from error
 

@@ -105,7 +105,7 @@ def open_campaign(database: Database, checked: ResolvedCampaign, family: str | N
 
 def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaign) -> CampaignRecord:
     """A stored campaign, with the execution fields and the further candidates of a new definition."""
-    checked = checked.begun_at(stored.spec["served_at"])
+    checked = checked.begun_as(stored.spec)
     identity = checked.identity()
     new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
     if not new:
@@ -143,7 +143,7 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
     dataset = stored_dataset(campaign, examples)
     recall_digests(database)
     checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
-    checked = checked.begun_at(campaign.spec["served_at"])
+    checked = checked.begun_as(campaign.spec)
     keep_digests(database)
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked

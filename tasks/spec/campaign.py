@@ -60,9 +60,13 @@ Objective = Literal["best-mean", "best-duel", "certify", "route"]
 
 OutputType = Literal["generate", "multiple-choice", "perplexity"]
 
+MOST_AHEAD = 1000
+"""Rounds in flight behind the first, at the most."""
+
 FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
     "best-duel": (
+        "lookahead",
         "samples",
         "metrics",
         "tags",
@@ -76,6 +80,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "prompt_type",
     ),
     "certify": (
+        "lookahead",
         "samples",
         "metrics",
         "tags",
@@ -85,7 +90,16 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "embedder",
         "prompt_type",
     ),
-    "route": ("samples", "metrics", "tags", "fresh_generations", "history", "holdout", "certify"),
+    "route": (
+        "lookahead",
+        "samples",
+        "metrics",
+        "tags",
+        "fresh_generations",
+        "history",
+        "holdout",
+        "certify",
+    ),
 }
 """Keys of the file that an objective has no use for."""
 
@@ -384,6 +398,9 @@ class CampaignSpec(SpecModel):
     """For best-mean: the share of the examples that selection never sees; the winner and the runner-up are
     scored on them at the end. Their comparisons are part of the budget."""
     batch_size: int = Field(default=32, ge=1)
+    lookahead: Annotated[int, Field(ge=0, le=MOST_AHEAD)] | Literal["auto"] = 0
+    """For best-mean: how many further rounds are in the engines while one is being finished. Each is planned
+    on what was told by then. "auto" is a number made from what the engines take at once, when it begins."""
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, le=1.0)
     """A candidate is dropped when more than this share of its comparisons is unscored (at least 8); 1 drops
@@ -403,6 +420,16 @@ class CampaignSpec(SpecModel):
                 raise ValueError(f"the name '{entry.name}' is used twice; every name must be different")
             seen.add(entry.name)
         return entries
+
+    @field_validator("lookahead")
+    @classmethod
+    def _is_for_best_mean(cls, rounds: int | str, info: ValidationInfo) -> int | str:
+        objective = info.data.get("objective")
+        if rounds and objective and "lookahead" in FOREIGN_KEYS[objective]:
+            raise ValueError(
+                f"is for best-mean: {objective} plans each round on all that was told before it; leave it out"
+            )
+        return rounds
 
     @field_validator(
         "samples",

@@ -30,7 +30,7 @@ from winnow.algorithms.errors import (
     UnusableContexts,
 )
 from winnow.algorithms.protocols import Batch, RoutedBatch, round_rng
-from winnow.algorithms.registry import describe, selector_names
+from winnow.algorithms.registry import describe, looks_ahead, selector_names
 
 best_mean = pytest.mark.parametrize("name", selector_names("best-mean"))
 names_the_best = pytest.mark.parametrize("name", sorted(set(selector_names("best-mean")) - {"gate"}))
@@ -38,6 +38,7 @@ best_duel = pytest.mark.parametrize("name", selector_names("best-duel"))
 certify = pytest.mark.parametrize("name", selector_names("certify"))
 route = pytest.mark.parametrize("name", selector_names("route"))
 by_counts = pytest.mark.parametrize("name", sorted(set(selector_names("best-duel")) - {"llm-po-bt"}))
+looking_ahead = pytest.mark.parametrize("name", sorted(filter(looks_ahead, selector_names())))
 every_selector = pytest.mark.parametrize("name", selector_names())
 
 
@@ -130,6 +131,36 @@ def test_with_batches_in_flight_it_believes_what_a_fresh_one_told_the_same_and_n
             for each in (selector, fresh):
                 each.tell(going_on[0], outcomes)
     assert told > 3
+
+
+@looking_ahead
+@pytest.mark.parametrize(("ahead", "params"), [(2, {"delta": 0.2, "budget": 26}), (1, {"batch_size": 9})])
+def test_resumed_among_batches_in_flight_it_asks_and_decides_what_the_original_did(name, ahead, params):
+    world = BestMeanWorld(n_arms=5, n_examples=14, unscored=0.1, seed=2)
+    original = world.selector(name, **params)
+    waiting, told, asked, ends = deque(), [], 0, 0
+    while True:
+        resumed = world.selector(name, **params)
+        for round_ in told:
+            resumed.tell(*round_)
+        for batch in waiting:
+            resumed.take_up(batch)
+        assert resumed.decision() == original.decision()
+        while len(waiting) <= ahead:
+            batch = original.ask(round_rng(7, asked))
+            assert resumed.ask(round_rng(7, asked)) == batch
+            if len(batch) == 0:
+                ends += 1
+                break
+            waiting.append(batch)
+            asked += 1
+        if not waiting:
+            break
+        batch = waiting.popleft()
+        told.append((batch, world.outcomes(batch)))
+        original.tell(*told[-1])
+    assert len(told) >= 3
+    assert ends > 0
 
 
 @every_selector

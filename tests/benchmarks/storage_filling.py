@@ -66,7 +66,7 @@ def fill(database: Database, comparisons: int) -> int:
         insert_rows(
             session.connection(),
             table_of(Round),
-            ("campaign_id", "number", "arms", "examples", "planned_at"),
+            ("campaign_id", "number", "planned_after", "arms", "examples", "planned_at"),
             _plans(campaign, sizes),
         )
         insert_rows(session.connection(), table_of(Decision), DECISION, _decisions(sizes))
@@ -107,7 +107,7 @@ NO_CLAIM = {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "
 def _plans(campaign: int, sizes: list[int]) -> Iterator[tuple[object, ...]]:
     for number, size in enumerate(sizes):
         pairs = np.arange(number * ROUND, number * ROUND + size)
-        yield campaign, number, (pairs % CANDIDATES).tolist(), (pairs // CANDIDATES).tolist(), now()
+        yield campaign, number, number, (pairs % CANDIDATES).tolist(), (pairs // CANDIDATES).tolist(), now()
 
 
 def _decisions(sizes: list[int]) -> Iterator[tuple[object, ...]]:

@@ -30,19 +30,17 @@ def main(parent: ParentLink) -> None:
     parent.send({"ready": "worker 1", "at": time.time(), "can_sleep": False})
     while "requests" in (message := parent.receive()):
         answers = [answer(name, request) for request in message["requests"]]
+        spoilt = {
+            None: {"answers": answers},
+            "few": {"answers": answers[:-1]},
+            "many": {"answers": answers + answers[:1]},
+            "strangers": {"answers": [{"sentence": "no answer"} for _ in answers]},
+            "huge": {"answers": [{**each, "text": "x" * HUGE} for each in answers]},
+            "nothing": {"results": answers},
+        }
         done = _meet(parent, name, "batch")
-        if done is None:
-            parent.send({"answers": answers})
-        elif done == "few":
-            parent.send({"answers": answers[:-1]})
-        elif done == "many":
-            parent.send({"answers": answers + answers[:1]})
-        elif done == "strangers":
-            parent.send({"answers": [{"sentence": "no answer"} for _ in answers]})
-        elif done == "huge":
-            parent.send({"answers": [{**each, "text": "x" * HUGE} for each in answers]})
-        elif done == "nothing":
-            parent.send({"results": answers})
+        if done in spoilt:
+            parent.send({"number": message["number"], **spoilt[done]})
 
 
 def _meet(parent: ParentLink, name: str, moment: str) -> str | None:

@@ -1,6 +1,8 @@
 """Engines that misbehave on purpose, as providers of their own; see `PROVIDERS`."""
 
 import re
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -34,6 +36,34 @@ class ScriptedEngine:
 
     def close(self):
         pass
+
+
+class JoiningEngine(ScriptedEngine):
+    """Takes requests at any time, and answers later ones before earlier ones."""
+
+    joins = True
+    lifespan = 0
+    """Groups after which it dies, for all who wait; 0 for never."""
+
+    def __init__(self, reply: Callable[[str], str]):
+        super().__init__(reply)
+        self._lock = threading.Lock()
+        self._asked = 0
+        self.at_once = self.most_at_once = 0
+        """Groups in hand now, and at the most."""
+
+    def generate(self, requests):
+        with self._lock:
+            self._asked += 1
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            patience = 0.012 if self._asked % 3 == 1 else 0.002
+        time.sleep(patience)
+        with self._lock:
+            self.at_once -= 1
+            if self.lifespan and self._asked >= self.lifespan:
+                raise EngineDied("joining", "it was its time")
+        return super().generate(requests)
 
 
 class MortalEngine(TransformersEngine):
@@ -122,6 +152,17 @@ def start_wavers(model, settings):
 def start_knows(model, settings):
     """Answers number i with its letter, always."""
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=0))
+
+
+JOINING: list[JoiningEngine] = []
+"""Those that were started."""
+
+
+def start_joining(model, settings):
+    """Wrong on one number in 3 to 9, by the last character of its name; takes requests at any time."""
+    wrong_in = 3 + ord(model.name[-1]) % 7
+    JOINING.append(JoiningEngine(lambda prompt: letter(prompt, wrong_in=wrong_in)))
+    return JOINING[-1]
 
 
 def start_slips(model, settings):
@@ -258,6 +299,7 @@ SCRIPTED = {
         "likes",
         "honest",
         "tricky",
+        "joining",
         "knows",
         "mumbles",
         "slips",

@@ -17,7 +17,7 @@ NAMES = [
 ]
 
 
-def campaign(objective="best-mean", labels=None, **loading):
+def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
     """As much of a campaign as is shown."""
     spec = SimpleNamespace(
         objective=objective,
@@ -31,6 +31,7 @@ def campaign(objective="best-mean", labels=None, **loading):
         record=SimpleNamespace(name="letters"),
         engines=SimpleNamespace(loading=loading),
         allowance=SimpleNamespace(answered=0),
+        n_in_flight=in_flight,
         labels_used=labels,
     )
 
@@ -67,6 +68,7 @@ def test_before_anything_is_known_it_says_what_is_waited_for():
     assert lines[0] == "letters: best-mean by champion, delta 0.05"
     assert "0 of at most 600 comparisons" in lines[1]
     assert lines[2] == "loading a-model, 12 s"
+    assert shown(progress_of(campaign(in_flight=3)))[2] == "3 rounds in flight"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

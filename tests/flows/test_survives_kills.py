@@ -148,6 +148,22 @@ def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninter
     assert used == {"[0]", "[1]"}
 
 
+def test_killed_with_rounds_in_flight_ends_as_uninterrupted(forks, uninterrupted, tmp_path):
+    """The selector's plans follow from the seed alone, so that they are the same without lookahead."""
+    spec = processes.write_campaign(tmp_path, budget=BUDGET)
+    spec.write_text(spec.read_text() + "lookahead: 1\n")
+    storage = processes.store(spec)
+    exits = [-9]
+    while exits[-1] == -9 and len(exits) < ENOUGH:
+        process = processes.start(forks, tmp_path, storage, Kill(commit=6, after=False, in_prefect=True))
+        process.join(PATIENCE_S)
+        exits.append(process.exitcode)
+    assert exits[-1] == 0
+    assert len(exits) > 4
+    assert processes.history(tmp_path) == uninterrupted
+    assert processes.rows(tmp_path, "SELECT max(number - planned_after) FROM rounds") == [(1,)]
+
+
 def test_killed_at_random_moments(forks, uninterrupted, prepared, tmp_path):
     chance = random.Random(5)
     kills = 0

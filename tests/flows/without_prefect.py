@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-STEPS = ("plan", "generate", "judge", "decide", "record", "rounds")
+STEPS = ("plan", "generate", "judge", "decide", "record", "rounds", "rounds_ahead")
 
 
 class PlainTask:

@@ -179,12 +179,14 @@ def test_a_campaign_name_is_taken_once(campaign):
 def test_a_time_without_a_zone_is_refused(campaign):
     naive = dt.datetime(2026, 1, 1)  # noqa: DTZ001 -- the point of the test
     with pytest.raises(StatementError, match="a time without a zone cannot be stored"):
-        store(campaign, Round, campaign_id=1, number=0, arms=[], examples=[], planned_at=naive)
+        store(
+            campaign, Round, campaign_id=1, number=0, planned_after=0, arms=[], examples=[], planned_at=naive
+        )
 
 
 def test_times_come_back_aware_and_in_utc_whatever_zone_they_were_given_in(campaign):
     india = NOW.astimezone(dt.timezone(dt.timedelta(hours=5, minutes=30)))
-    store(campaign, Round, campaign_id=1, number=0, arms=[], examples=[], planned_at=india)
+    store(campaign, Round, campaign_id=1, number=0, planned_after=0, arms=[], examples=[], planned_at=india)
     with campaign.database.reading() as session:
         planned_at = session.scalar(select(Round.planned_at))
         created_at = session.scalar(select(Campaign.created_at))

@@ -156,6 +156,34 @@ def test_selection_never_sees_what_is_held_out_and_the_finalists_see_all_of_it(
     assert again.decision() == decision
 
 
+@pytest.mark.parametrize("limit", [None, 60])
+def test_resumed_among_batches_in_flight_it_goes_on_as_the_original_and_asks_the_finalists_last(limit):
+    split = a_split()
+    scores = np.where(np.random.default_rng(4).random((4, 30)) < [[0.1], [0.9], [0.5], [0.3]], 1.0, 0.0)
+    original = a_selector(split, "champion", limit=limit, delta=0.2)
+    waiting, told, asked, at_once = [], [], 0, set()
+    while True:
+        resumed = a_selector(split, "champion", limit=limit, delta=0.2)
+        for batch in told:
+            resumed.tell(batch, scores[batch.arms, batch.examples])
+        for batch in waiting:
+            resumed.take_up(batch)
+        assert resumed.decision() == original.decision()
+        while len(waiting) < 3 and len(batch := original.ask(round_rng(1, asked))):
+            assert resumed.ask(round_rng(1, asked)) == batch
+            waiting.append(batch)
+            asked += 1
+        at_once.add(tuple(batch.examples[0] in split.held_out for batch in waiting))
+        if not waiting:
+            break
+        told.append(waiting.pop(0))
+        original.tell(told[-1], scores[told[-1].arms, told[-1].examples])
+    assert sum(map(len, told)) <= (limit or 120)
+    assert {(False,) * 3, (True,) * 3, ()} <= at_once
+    assert all(len(set(kinds)) <= 1 for kinds in at_once)
+    assert original.decision().stop
+
+
 def test_it_goes_on_until_the_finalists_are_scored_and_keeps_the_claim():
     split = a_split()
     scores = np.tile([[0.0], [1.0], [0.4], [0.2]], 30)

@@ -196,10 +196,14 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("campaign_id", sa.Integer(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("planned_after", sa.Integer(), nullable=False),
         sa.Column("arms", sa.JSON(), nullable=False),
         sa.Column("examples", sa.JSON(), nullable=False),
         sa.Column("propensities", sa.JSON(), nullable=True),
         sa.Column("planned_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint(
+            "planned_after BETWEEN 0 AND number", name=op.f("ck_rounds_planned_after_earlier_ones")
+        ),
         sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_rounds_campaign_id"),
         sa.PrimaryKeyConstraint("id", name="pk_rounds"),
         sa.UniqueConstraint("campaign_id", "number", name="uq_rounds_campaign_id_number"),

@@ -1,5 +1,6 @@
 """Our side of a model that a server runs: any server that speaks OpenAI's API, asked over HTTP."""
 
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -22,6 +23,7 @@ from winnow.tasks.engines.openai.requests import (
 )
 from winnow.tasks.engines.openai.server_calls import ServerCalls, answers_of
 from winnow.tasks.engines.openai.server_info import ServerInfo, greet
+from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings
 
@@ -37,7 +39,8 @@ Result = TypeVar("Result")
 class OpenaiEngine:
     """A model behind an OpenAI-compatible server, first spoken to at its first use.
 
-    Requests are sent from an event loop in a thread of the engine's own.
+    Requests are sent from an event loop in a thread of the engine's own. Texts may be asked for by several
+    threads at once; choices and likelihoods of one wait for those of another.
 
     Args:
         model: `model_args` are put into the body of every request.
@@ -62,7 +65,9 @@ class OpenaiEngine:
         self._greeting: ServerInfo | None = None
         self._chooser: TextChoices | TokenChoices | None = None
         self._likelihoods: TextLikelihoods | None = None
+        self._alone = threading.Lock()  # guards the greeting, what chooses and weighs, and their deadline
         self._deadline = float("inf")
+        self._shares = TimeShares()
         self._thread = ExitStack()
         self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
         try:
@@ -72,6 +77,11 @@ class OpenaiEngine:
             raise
 
     @property
+    def joins(self) -> bool:
+        """See `JoinsBatches`: a server takes requests at any time."""
+        return True
+
+    @property
     def identity(self) -> str:
         """Software as far as the server tells it, and the id of the model; asks the server once."""
         version = self._greeted().vllm
@@ -79,8 +89,7 @@ class OpenaiEngine:
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
-        greeting = self._greeted()
-        self._deadline = _from_now(self._settings.batch_timeout)
+        greeting, deadline = self._greeted(), _from_now(self._settings.batch_timeout)
         answers: dict[int, Answer] = {}
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
@@ -93,9 +102,14 @@ class OpenaiEngine:
             else:
                 (choosing if request.sampling.choices else writing)[i] = request
         try:
-            answers.update(zip(writing, self._write(list(writing.values()), greeting), strict=True))
-            answers.update(zip(choosing, self._choose(list(choosing.values()), greeting), strict=True))
-            answers.update(zip(weighing, self._weigh(list(weighing.values())), strict=True))
+            written = self._write(list(writing.values()), greeting, deadline)
+            answers.update(zip(writing, written, strict=True))
+            if choosing or weighing:
+                with self._alone:
+                    self._deadline = deadline
+                    chosen = self._choose(list(choosing.values()), greeting)
+                    answers.update(zip(choosing, chosen, strict=True))
+                    answers.update(zip(weighing, self._weigh(list(weighing.values())), strict=True))
         except NotThere as error:
             listed = self._server.shown(", ".join(greeting.listed)) or "no models"
             may_chat = not self._model.chat and self._model.model in greeting.listed
@@ -119,15 +133,18 @@ class OpenaiEngine:
         )
 
     def _greeted(self) -> ServerInfo:
-        if self._greeting is None:
-            self._deadline = _from_now(self._settings.load_timeout)
-            [self._greeting] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
-        return self._greeting
+        with self._alone:
+            if self._greeting is None:
+                self._deadline = _from_now(self._settings.load_timeout)
+                [self._greeting] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
+            return self._greeting
 
-    def _write(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
-        started = time.perf_counter()
-        generated = self._ask_all(partial(self._generated, greeting), requests)
-        share = (time.perf_counter() - started) / max(1, len(requests))
+    def _write(self, requests: Sequence[Request], greeting: ServerInfo, deadline: float) -> list[Answer]:
+        begun = self._shares.begin(len(requests))
+        try:
+            generated = self._loop.call(self._in_time, partial(self._generated, greeting), requests, deadline)
+        finally:
+            share = self._shares.end(begun, len(requests))
         return [
             each if isinstance(each, GenerationFailure) else answer_of(each, self._server, share)
             for each in generated
@@ -185,11 +202,13 @@ class OpenaiEngine:
         )
 
     def _ask_all(self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> list[Result]:
-        return self._loop.call(self._in_time, ask, items)
+        return self._loop.call(self._in_time, ask, items, self._deadline)
 
-    async def _in_time(self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> list[Result]:
+    async def _in_time(
+        self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], deadline: float
+    ) -> list[Result]:
         try:
-            with anyio.fail_after(max(0.0, self._deadline - time.monotonic())):
+            with anyio.fail_after(max(0.0, deadline - time.monotonic())):
                 return await answers_of(ask, items)
         except TimeoutError as error:
             raise EngineTimeout(

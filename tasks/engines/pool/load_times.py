@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
-from winnow.tasks.engines.protocol import Engine, LoadsAside, ModelRef, Sleeper
+from winnow.tasks.engines.protocol import Engine, JoinsBatches, LoadsAside, ModelRef, Sleeper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +78,7 @@ class LoadTimes:
             engine.identity  # noqa: B018 -- waits until the model is loaded
             waited = seat.start_seconds + time.monotonic() - started
             self._add(model, seat, "load", engine.load_seconds if isinstance(engine, LoadsAside) else waited)
+        seat.joins = isinstance(engine, JoinsBatches) and engine.joins
         seat.ready = True
 
     def take(self) -> list[LoadTime]:

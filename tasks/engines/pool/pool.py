@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -81,8 +81,12 @@ class EnginePool:
         self._failed: dict[str, GenerationFailure] = {}
         self._identities: dict[str, str] = {}
 
-    def generate(self, model: ModelRef, requests: Sequence[Request]) -> list[Answer]:
+    def generate(
+        self, model: ModelRef, requests: Sequence[Request], *, is_ready: Callable[[], None] = lambda: None
+    ) -> list[Answer]:
         """Answer every request; answer i belongs to request i.
+
+        `is_ready` is called once the model's engine is loaded, right before it is asked.
 
         A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
         request with a `GenerationFailure`, now and later; other models go on.
@@ -98,19 +102,24 @@ class EnginePool:
         if failure is None:
             if model.lora is not None:
                 requests = [replace(request, adapter=model.lora) for request in requests]
+            seat = None
             try:
                 with self._taken(model) as (seat, engine):
                     self._times.have_ready(model, seat, engine)
+                    is_ready()
                     answers = engine.generate(requests)
                     if len(answers) != len(requests):
                         told = f"it answered {len(requests)} requests with {len(answers)} texts"
                         raise EngineDied(model.name, told)
                     self._identities[key] = engine.identity
                     return answers
-            except EngineError as error:
-                failure = self._record(key, error)
-                if failure is None:
+            except Exception as error:
+                cause = _cause(error, seat)
+                if not isinstance(cause, EngineError):
                     raise
+                failure = self._record(key, cause, seat)
+                if failure is None:
+                    raise cause from cause.__cause__
         return [failure] * len(requests)
 
     def answers(
@@ -130,18 +139,26 @@ class EnginePool:
             EngineDied: Like `generate`, once every ask that was begun is finished and its answers are given.
             EngineTimeout: In the same way.
         """
-        keys = [engine_key(ask.model) for ask in asks]
-        widths = {key: self._width(ask.model) for key, ask in zip(keys, asks, strict=True)}
+        widths = {engine_key(ask.model): self._width(ask.model) for ask in asks}
         at_once = self._n_devices > 1 or 0 in widths.values()
+        scheduler = self._scheduler(later, aside=at_once and len(widths) > 1, joins=False)
+        for ask in asks:
+            scheduler.add(ask, engine_key(ask.model), widths[engine_key(ask.model)])
+        return scheduler.outcomes()
+
+    def stream(self, *, later: Sequence[ModelRef] = ()) -> "RequestStream":
+        """Asks that others may join while they are made; `later` is as in `answers`."""
+        return RequestStream(self._scheduler(later, aside=True, joins=True), self._width)
+
+    def _scheduler(self, later: Sequence[ModelRef], *, aside: bool, joins: bool) -> RequestScheduler:
         return RequestScheduler(
-            keys=keys,
-            widths=widths,
-            ask=lambda number: self.generate(asks[number].model, asks[number].requests),
+            ask=lambda group, is_ready: self.generate(group.model, group.requests, is_ready=is_ready),
             seats=self._seats,
             failed=self._failed.keys(),
             later={engine_key(model) for model in later},
-            aside=at_once and len(widths) > 1,
-        ).outcomes()
+            aside=aside,
+            joins=joins,
+        )
 
     def identity(self, model: ModelRef) -> str:
         """Software, version, device and precision of the model's engine, which is loaded if it never was.
@@ -210,8 +227,15 @@ class EnginePool:
         adapters = adapters_for(model, self._models)
         return self._factory(model, replace(self._settings, devices=devices, adapters=adapters))
 
-    def _record(self, key: str, error: EngineError) -> GenerationFailure | None:
-        """Remember how an engine ended; return the model's failure once there is no more hope for it."""
+    def _record(
+        self, key: str, error: EngineError, seat: EngineSlot | None = None
+    ) -> GenerationFailure | None:
+        """Remember how an engine ended, once; return the model's failure if there is no more hope for it."""
+        with self._counting:
+            if seat is not None and seat.end_is_known:
+                return self._failed.get(key)
+            if seat is not None:
+                seat.end_is_known = True
         log_end(error)
         with self._counting:
             self._ends[key] += 1
@@ -223,3 +247,48 @@ class EnginePool:
                 )
                 self._failed[key] = GenerationFailure(reason="engine_failed", detail=detail)
             return self._failed.get(key)
+
+
+def _cause(error: Exception, seat: EngineSlot | None) -> BaseException:
+    """Why an engine ended: for a thread that shared it, what went wrong in another."""
+    return error if seat is None or seat.ended_by is None else seat.ended_by
+
+
+class RequestStream:
+    """Groups of requests that are asked as engines have room for them; more may be added at any time.
+
+    Engines that `JoinsBatches` are asked all of theirs at once, the others group after group, those that were
+    added first in front. Close it in any case: that ends all engines that are at work.
+    """
+
+    def __init__(self, scheduler: RequestScheduler, width: Callable[[ModelRef], int]) -> None:
+        self._scheduler, self._width = scheduler, width
+
+    def add(self, groups: Sequence[RequestGroup]) -> list[int]:
+        """Have groups asked behind those added before; return the number of each."""
+        return [self._scheduler.add(each, engine_key(each.model), self._width(each.model)) for each in groups]
+
+    def begin(self) -> None:
+        """Ask all that engines have room for now."""
+        self._scheduler.begin()
+
+    def next_answers(self) -> tuple[int, list[Answer]]:
+        """The number of the next group that is answered, and answer i to its request i; waits for it.
+
+        Raises:
+            EngineDied, EngineTimeout: Transient, once every group that was begun is finished and its answers
+                were given; no further one is begun before that.
+        """
+        return self._scheduler.next_outcome()
+
+    def answered(self) -> Iterator[tuple[int, list[Answer]]]:
+        """Those groups that are answered by now."""
+        return self._scheduler.finished()
+
+    def finish_begun(self) -> Iterator[tuple[int, list[Answer]]]:
+        """The groups that were begun and are answered, as they are; all others are forgotten."""
+        return self._scheduler.finish_begun()
+
+    def close(self) -> None:
+        """End the engines that are at work."""
+        self._scheduler.close()

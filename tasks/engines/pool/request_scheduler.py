@@ -5,7 +5,7 @@ engine has finished. Each ask then has a thread of its own, unless only one can 
 """
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -25,30 +25,50 @@ class RequestGroup:
     requests: Sequence[Request]
 
 
+WAKE = -1
+"""What stands for a group where an engine is ready that others may be added to."""
+
+
 @dataclass(kw_only=True)
 class RequestScheduler:
     """Asks that are being made.
 
     Args:
-        keys: The engine of each ask, by its number.
-        widths: How many devices each engine takes; 0 for one that runs elsewhere.
-        ask: Makes the ask of this number; called in threads.
+        ask: Makes an ask, and calls what it is given beside once the engine is ready; called in threads.
         seats: Where engines find places.
         failed: Engines that are known to answer nothing; they need no place.
         later: Engines that are asked when these asks are done.
         aside: Whether asks are made in threads of their own.
+        joins: Whether an engine is asked while it is at work, where it can be.
     """
 
-    keys: Sequence[str]
-    widths: dict[str, int]
-    ask: Callable[[int], list[Answer]]
+    ask: Callable[[RequestGroup, Callable[[], None]], list[Answer]]
     seats: SlotTable
     failed: Collection[str]
     later: Collection[str]
     aside: bool
+    joins: bool
+    _added: int = 0
+    _keys: dict[int, str] = field(default_factory=dict)
+    _groups: dict[int, RequestGroup] = field(default_factory=dict)
+    _widths: dict[str, int] = field(default_factory=dict)
     _done: "SimpleQueue[tuple[int, Outcome]]" = field(default_factory=SimpleQueue)
     _waiting: dict[str, deque[int]] = field(default_factory=dict)
-    _running: set[str] = field(default_factory=set)
+    _running: Counter[str] = field(default_factory=Counter)
+    _error: Exception | None = None
+
+    def add(self, group: RequestGroup, key: str, width: int) -> int:
+        """Have a group asked behind those of its engine that were added before; return its number.
+
+        Args:
+            group: With at least one request.
+            key: Its engine.
+            width: How many devices that takes; 0 for one that runs elsewhere.
+        """
+        number, self._added = self._added, self._added + 1
+        self._keys[number], self._groups[number], self._widths[key] = key, group, width
+        self._waiting.setdefault(key, deque()).append(number)
+        return number
 
     def outcomes(self) -> Generator[tuple[int, list[Answer]]]:
         """The number of each ask and its answers, as they are finished.
@@ -56,32 +76,68 @@ class RequestScheduler:
         An error is raised when all asks that were begun with it are finished and their answers were given;
         no further ask is begun then. Whoever stops listening before the end ends all engines at once.
         """
-        for number, asked in enumerate(self.keys):
-            self._waiting.setdefault(asked, deque()).append(number)
-        error: Exception | None = None
         try:
             while self._waiting or self._running:
-                while error is None and self._done.empty() and (key := self._next()) is not None:
-                    self._begin(key)
-                if error is not None and not self._running:
-                    break
-                number, outcome = self._done.get()
-                self._running.discard(self.keys[number])
-                if isinstance(outcome, Exception):
-                    error = error or outcome
-                else:
-                    yield number, outcome
+                yield self.next_outcome()
         finally:
-            if self._running:
-                self.seats.abandon()
-        if error is not None:
-            raise error
+            self.close()
+
+    def next_outcome(self) -> tuple[int, list[Answer]]:
+        """The next of them, when it is finished; there has to be one."""
+        while True:
+            self.begin()
+            if self._error is not None and not self._running:
+                error, self._error = self._error, None
+                raise error
+            if (found := self._one_done()) is not None:
+                return found
+
+    def begin(self) -> None:
+        """Begin all asks that can be made now."""
+        while self._error is None and self._done.empty() and (key := self._next()) is not None:
+            self._begin(key)
+
+    def finished(self) -> Generator[tuple[int, list[Answer]]]:
+        """Those that are finished by now; an error is kept for `next_outcome`."""
+        while not self._done.empty():
+            if (found := self._one_done()) is not None:
+                yield found
+
+    def finish_begun(self) -> Generator[tuple[int, list[Answer]]]:
+        """Those that were begun, as they are finished; errors and all that was not begun are forgotten."""
+        for numbers in self._waiting.values():
+            for number in numbers:
+                del self._keys[number], self._groups[number]
+        self._waiting.clear()
+        while self._running:
+            if (found := self._one_done()) is not None:
+                yield found
+        self._error = None
+
+    def close(self) -> None:
+        """End the engines that are at work."""
+        if self._running:
+            self.seats.abandon()
+
+    def _one_done(self) -> tuple[int, list[Answer]] | None:
+        """Wait for an ask; None where it failed, which is remembered, or where an engine is ready."""
+        number, outcome = self._done.get()
+        if number == WAKE:
+            return None
+        key = self._keys.pop(number)
+        self._running[key] -= 1
+        if not self._running[key]:
+            del self._running[key]
+        if isinstance(outcome, Exception):
+            self._error = self._error or outcome
+            return None
+        return number, outcome
 
     def _next(self) -> str | None:
         """The engine to ask now, its seat reserved; None if there is nothing to ask or no place."""
         if self._running and not self.aside:
             return None
-        ready = [key for key in self._waiting if key not in self._running]
+        ready = [key for key in self._waiting if key not in self._running or self._may_join(key)]
         order = asking_order(
             ready,
             loaded=self.seats.keys(placed=True),
@@ -90,28 +146,41 @@ class RequestScheduler:
             seconds=self.seats.seconds,
         )
         for key in order:
-            if key in self.failed or self.seats.reserve(
-                key, self.widths[key], waiting=self._waiting, later=self.later
-            ):
+            if key in self.failed or key in self._running or self._reserve(key):
                 return key
         # Somebody else holds the places: the first one waits like any other.
         return None if self._running else next(iter(order), None)
+
+    def _may_join(self, key: str) -> bool:
+        return self.joins and self.seats.may_be_joined(key)
+
+    def _reserve(self, key: str) -> bool:
+        return self.seats.reserve(key, self._widths[key], waiting=self._waiting, later=self.later)
 
     def _begin(self, key: str) -> None:
         number = self._waiting[key].popleft()
         if not self._waiting[key]:
             del self._waiting[key]
-        self._running.add(key)
+        is_first = key not in self._running
+        self._running[key] += 1
         if self.aside:
             # A daemon: an ask that cannot be broken off must not keep the process from ending.
-            threading.Thread(target=self._make, args=(number,), name=f"ask-{number}", daemon=True).start()
+            threading.Thread(
+                target=self._make, args=(number, key, is_first), name=f"ask-{number}", daemon=True
+            ).start()
         else:
-            self._make(number)
+            self._make(number, key, is_first)
 
-    def _make(self, number: int) -> None:
+    def _make(self, number: int, key: str, is_first: bool) -> None:
         try:
-            self._done.put((number, self.ask(number)))
+            self._done.put((number, self.ask(self._groups.pop(number), self._wake)))
         except Exception as error:
             self._done.put((number, error))
         finally:
-            self.seats.cancel(self.keys[number])
+            if is_first:
+                self.seats.cancel(key)
+
+    def _wake(self) -> None:
+        """Have a look taken at what an engine that is ready could be asked as well."""
+        if self.joins:
+            self._done.put((WAKE, []))

@@ -20,7 +20,10 @@ ANYWHERE = (-1,)
 
 @dataclass(slots=True, eq=False)
 class EngineSlot:
-    """The place of one engine, and how it is. While `busy`, its engine belongs to one thread."""
+    """The place of one engine, and how it is.
+
+    While `busy`, its engine belongs to one thread, or to several where it `joins`.
+    """
 
     key: str
     devices: tuple[int, ...]
@@ -33,12 +36,27 @@ class EngineSlot:
     placed: bool = True
     """Whether it takes a place; one that sleeps, or is about to, takes none."""
     busy: bool = False
+    users: int = 0
+    """Threads that it belongs to."""
+    joins: bool = False
+    """Whether it may belong to several."""
+    is_closed: bool = False
+    """Whether its engine was given up; threads that share it will find out."""
+    ended_by: BaseException | None = None
+    """What went wrong then; what they find out follows from it."""
+    end_is_known: bool = False
+    """Whether it was counted that its engine ended."""
     reserved: bool = False
     """Busy, and its thread has not come yet."""
     credit: float = 0.0
     """See `tasks.engines.pool.load_plan`."""
     leaving: tuple["EngineSlot", ...] = ()
     """Who has to be gone before its own engine may start or wake."""
+
+    @property
+    def may_be_joined(self) -> bool:
+        """Whether its engine is at work and can be asked for more meanwhile."""
+        return self.joins and self.busy and self.placed
 
     @property
     def assigned(self) -> tuple[int, ...]:
@@ -49,8 +67,8 @@ class EngineSlot:
 class SlotTable:
     """A bounded set of engines by key; `load_plan` says which of them make room for others.
 
-    Threads may share it: each engine serves one of them at a time, the others wait. On each device one
-    engine is at work at a time.
+    Threads may share it: each engine serves one of them at a time and the others wait, or several where
+    it joins. On each device one engine is at work at a time.
 
     Args:
         places: Engines in memory at the same time on each device, at least 1.
@@ -100,7 +118,9 @@ class SlotTable:
     def taken(
         self, key: str, width: int, start: Callable[[tuple[int, ...]], Engine]
     ) -> Generator[tuple[EngineSlot, Engine]]:
-        """The seat of `key` for this thread alone, with an engine that was started; waits for a free one.
+        """The seat of `key` for this thread, with an engine that was started; waits for a free one.
+
+        An engine that joins may serve others at the same time.
 
         Whatever goes wrong inside, the engine is closed: in the middle of a batch its state is unknown.
 
@@ -120,10 +140,16 @@ class SlotTable:
                 seat.engine = start(seat.assigned)
                 seat.start_seconds = time.monotonic() - started
             yield seat, seat.engine
-        except BaseException:
-            self._give_up(seat)
+        except BaseException as error:
+            self._give_up(seat, error)
             raise
         self._give_back(seat)
+
+    def may_be_joined(self, key: str) -> bool:
+        """Whether an engine is at work that can be asked for more meanwhile."""
+        with self._changed:
+            seat = self._seats.get(key)
+            return seat is not None and seat.may_be_joined
 
     def note(self, key: str, seconds: float) -> None:
         """Learn what it took to get an engine ready."""
@@ -167,16 +193,21 @@ class SlotTable:
 
     def _take(self, key: str, width: int) -> EngineSlot:
         with self._changed:
-            while True:
-                seat = self._seats.get(key)
-                if seat is not None and seat.reserved:
-                    seat.reserved = False
-                    return seat
-                if self._closed:
-                    raise RuntimeError("the engine pool is closed")
-                if (seat := self._seat(key, width)) is not None:
-                    return seat
-                self._changed.wait()
+            seat = self._await_seat(key, width)
+            seat.users += 1
+            return seat
+
+    def _await_seat(self, key: str, width: int) -> EngineSlot:
+        while True:
+            seat = self._seats.get(key)
+            if seat is not None and (seat.reserved or seat.may_be_joined):
+                seat.reserved = False  # whoever comes first; the others join
+                return seat
+            if self._closed:
+                raise RuntimeError("the engine pool is closed")
+            if (seat := self._seat(key, width)) is not None:
+                return seat
+            self._changed.wait()
 
     def _seat(
         self, key: str, width: int, waiting: Collection[str] = (), later: Collection[str] = ()
@@ -265,11 +296,18 @@ class SlotTable:
 
     def _give_back(self, seat: EngineSlot) -> None:
         with self._changed:
-            seat.busy = False
+            seat.users -= 1
+            seat.busy = seat.users > 0
             seat.credit = self._clock + self._seconds.get(seat.key, SHORTEST)
             self._changed.notify_all()
 
-    def _give_up(self, seat: EngineSlot) -> None:
+    def _give_up(self, seat: EngineSlot, error: BaseException | None = None) -> None:
+        with self._changed:
+            was_closed, seat.is_closed = seat.is_closed, True
+            seat.joins = False
+            seat.ended_by = seat.ended_by or error
+        if was_closed:  # by a thread that shared it
+            return
         # It stays busy until its memory is free: nobody may start an engine in its place before.
         try:
             _close(seat)

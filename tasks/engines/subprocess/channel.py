@@ -8,7 +8,7 @@ import json
 import math
 import select
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from winnow.storage.json_types import JsonObject
 
@@ -32,12 +32,12 @@ class Channel:
         """Send one message; raises `OSError` if the other side is gone or does not read in time."""
         self._socket.sendall(json.dumps(message).encode("ascii") + b"\n")
 
-    def receive(self, timeout: float, most_bytes: float = math.inf) -> JsonObject:
+    def receive(self, timeout: float, most_bytes: Callable[[], float] = lambda: math.inf) -> JsonObject:
         """The next message.
 
         Args:
             timeout: Seconds to wait for more data, 0 or more; what arrived in part is kept for the next call.
-            most_bytes: Of a message; of a longer one no more is read.
+            most_bytes: Of a message, asked for as it arrives; of a longer one no more is read.
 
         Raises:
             TimeoutError: If the message is not complete yet.
@@ -47,8 +47,8 @@ class Channel:
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
             searched = len(self._received)
-            if searched > most_bytes:
-                raise ValueError(f"a message of more than {most_bytes:,} bytes")
+            if searched > (limit := most_bytes()):
+                raise ValueError(f"a message of more than {limit:,} bytes")
             if not self._readable.poll(timeout * 1000.0):
                 raise TimeoutError
             self._received += self._next_chunk()

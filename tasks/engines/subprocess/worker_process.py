@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -77,7 +77,9 @@ class WorkerProcess:
         except OSError as error:
             raise WorkerEnded(self._last_words()) from error
 
-    def receive(self, timeout: float | None, most_bytes: float = math.inf) -> JsonObject:
+    def receive(
+        self, timeout: float | None, most_bytes: Callable[[], float] = lambda: math.inf
+    ) -> JsonObject:
         """The next message, of so many bytes at most; `timeout` is in seconds, None waits for ever.
 
         Raises:

@@ -8,6 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 from winnow.storage.json_types import JsonObject
@@ -35,6 +36,12 @@ class ParentLink:
     def receive(self) -> JsonObject:
         """The next message; waits for it."""
         return self._inbox.get()
+
+    def receive_now(self) -> JsonObject | None:
+        """The next message if there is one."""
+        with suppress(queue.Empty):
+            return self._inbox.get_nowait()
+        return None
 
     def send(self, message: Mapping[str, object]) -> None:
         """Send one message."""

@@ -3,8 +3,9 @@
 import dataclasses
 import math
 import os
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
@@ -20,6 +21,7 @@ from winnow.tasks.engines.protocol import (
 )
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.log_files import log_file
+from winnow.tasks.engines.subprocess.replies import Replies
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 
 WORKER = "winnow.tasks.engines.vllm.worker"
@@ -64,12 +66,19 @@ class VllmEngine:
             environment=WORKER_ENVIRONMENT,
             forced=visibility(model, settings.devices),
         )
+        self._sending = threading.Lock()
+        self._replies = Replies(lambda timeout, most_bytes: self._worker.receive(timeout, most_bytes))
         load = {**_fields(model), "adapters": settings.adapters, "sleeps": settings.sleeps}
         try:
             self._send({"load": load})
         except BaseException:
             self._worker.close()
             raise
+
+    @property
+    def joins(self) -> bool:
+        """See `JoinsBatches`: texts are written as others end, whoever asked for them."""
+        return True
 
     @property
     def pid(self) -> int:
@@ -102,10 +111,12 @@ class VllmEngine:
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
         self._wait_until_loaded()
-        self._send({"requests": [_request_fields(request) for request in requests]})
+        number = self._replies.expect(bytes_for_batch(requests))
+        with self._sending:
+            self._send({"number": number, "requests": [_request_fields(request) for request in requests]})
         timeout = self._settings.batch_timeout
         overdue = f"did not answer {len(requests)} requests within {timeout} s"
-        reply = self._receive(timeout, overdue, bytes_for_batch(requests))
+        reply = self._taken(lambda: self._replies.wait(number, timeout), overdue)
         try:
             answers = [_answer(fields) for fields in reply["answers"]]
             if len(answers) != len(requests):
@@ -143,15 +154,21 @@ class VllmEngine:
         except WorkerEnded as error:
             raise self._died(error) from error
 
-    def _receive(self, timeout: float | None, overdue: str, most_bytes: int = bytes_for(0)) -> JsonObject:
+    def _receive(self, timeout: float | None, overdue: str) -> JsonObject:
+        return self._taken(lambda: self._worker.receive(timeout, lambda: bytes_for(0)), overdue)
+
+    def _taken(self, take: Callable[[], JsonObject], overdue: str) -> JsonObject:
+        """A message that came in time and can be read."""
         try:
-            return self._worker.receive(timeout, most_bytes)
+            return take()
         except WorkerEnded as error:
             raise self._died(error) from error
         except TimeoutError as error:
             raise EngineTimeout(self._name, f"the vLLM process {overdue}") from error
         except ValueError as error:
             raise self._unreadable(error) from error
+        except OSError as error:  # closed by another thread that it served
+            raise EngineDied(self._name, "the vLLM process was closed") from error
 
     def _unreadable(self, why: object) -> EngineDied:
         return EngineDied(self._name, f"the vLLM process wrote what cannot be read: {why}")

@@ -2,10 +2,11 @@
 
 The first message is {"load": model, with its "adapters" and whether it "sleeps"}, answered by {"ready":
 identity, "at": seconds since the epoch, "can_sleep": true or false} or {"load_failed": sentence}; then
-{"requests": [...]} is answered by {"answers": [...]}, {"sleep": true} and {"wake": true} by themselves once
-that is done, until {"close": true} comes. Where the first message
-is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}. Anything unexpected ends the
-process with a traceback in its log.
+{"requests": [...], "number": n} is answered by {"answers": [...], "number": n}, {"sleep": true} and
+{"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those
+that are being written, and are answered in whichever order they are done; others wait until nothing is
+written. Where the first message is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors":
+[...]}. Anything unexpected ends the process with a traceback in its log.
 """
 
 import dataclasses
@@ -14,6 +15,7 @@ import json
 import os
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -36,6 +38,7 @@ from winnow.tasks.engines.protocol import (
     Structure,
 )
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+from winnow.tasks.engines.vllm.running_batch import RunningBatch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -104,6 +107,7 @@ class VllmModel:
             for number, folder in enumerate(adapters, start=1)
         }
         self._adapter: LoRARequest | None = None
+        self._written_by: str | None = None
         self._adapters[None] = self._adapter
 
         config = self._llm.model_config
@@ -124,13 +128,32 @@ class VllmModel:
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
+        self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=_answer)
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
         invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
         self.identity = f"vllm {vllm.__version__} {device} {precision}{invariant}"
 
+    def may_join(self, requests: Sequence[Request]) -> bool:
+        """Whether requests may be written beside those that are: texts of the same adapter, or of none."""
+        adapters = {request.adapter for request in requests}
+        are_texts = not any(request.continuations or request.sampling.choices for request in requests)
+        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        return are_texts and len(adapters) == 1 and (not self.running or adapters == {self._written_by})
+
+    def join(self, number: int, requests: Sequence[Request]) -> None:
+        """Have requests join those that are being written."""
+        self._written_by = requests[0].adapter
+        self._adapter = self._adapters[self._written_by]
+        prompts = [self._encode(request.asked) for request in requests]
+        params = [
+            {} if isinstance(ids, GenerationFailure) else self._params(ids, request)
+            for ids, request in zip(prompts, requests, strict=True)
+        ]
+        self.running.add(number, prompts, params)
+
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer every request; answer i belongs to request i."""
+        """Answer every request, while nothing is written; answer i belongs to request i."""
         answers: dict[int, Answer] = {}
         # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
         for adapter in dict.fromkeys(request.adapter for request in requests):
@@ -219,6 +242,21 @@ class VllmModel:
                 return [GenerationFailure(reason="refused", detail=one_sentence(error))]
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
+
+    def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
+        """Have vLLM take an encoded prompt up as others end; why it refuses it where it does."""
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
+        from vllm.inputs import TokensPrompt
+        from vllm.sampling_params import RequestOutputKind
+
+        try:
+            sampling = SamplingParams(**params, output_kind=RequestOutputKind.FINAL_ONLY)
+            prompt = TokensPrompt(prompt_token_ids=ids)
+            self._llm.llm_engine.add_request(id_, prompt, sampling, lora_request=self._adapter)
+        except (VLLMClientError, ValueError) as error:
+            return GenerationFailure(reason="refused", detail=one_sentence(error))
+        return None
 
     def _params(self, ids: list[int], request: Request) -> JsonObject:
         sampling = request.sampling
@@ -367,21 +405,43 @@ def main(parent: ParentLink) -> None:
 def _generate(parent: ParentLink, fields: JsonObject) -> None:
     adapters, sleeps = fields.pop("adapters"), fields.pop("sleeps")
     model = _load(parent, lambda: VllmModel(ModelRef(**fields), adapters=adapters, sleeps=sleeps))
-    while model and "close" not in (message := parent.receive()):
-        parent.send(_reply(model, message))
     if model:
+        _serve(parent, model)
         model.close()
 
 
-def _reply(model: VllmModel, message: JsonObject) -> JsonObject:
+def _serve(parent: ParentLink, model: VllmModel) -> None:
+    """Answer groups of requests until told to close."""
+    waiting: deque[tuple[int, list[Request]]] = deque()
+    while True:
+        is_idle = not (waiting or model.running)
+        while message := parent.receive() if is_idle else parent.receive_now():
+            if "close" in message:
+                return
+            if "requests" not in message:
+                parent.send(_changed(model, message))
+                continue
+            waiting.append((message["number"], [_request(fields) for fields in message["requests"]]))
+            is_idle = False
+        while waiting and model.may_join(waiting[0][1]):
+            model.join(*waiting.popleft())
+        if waiting and not model.running:
+            number, requests = waiting.popleft()
+            _send_answers(parent, number, model.generate(requests))
+        for number, answers in model.running.step():
+            _send_answers(parent, number, answers)
+
+
+def _send_answers(parent: ParentLink, number: int, answers: Sequence[Answer]) -> None:
+    parent.send({"number": number, "answers": [dataclasses.asdict(answer) for answer in answers]})
+
+
+def _changed(model: VllmModel, message: JsonObject) -> JsonObject:
     if "sleep" in message:
         model.sleep()
         return {"sleep": True}
-    if "wake" in message:
-        model.wake()
-        return {"wake": True}
-    answers = model.generate([_request(fields) for fields in message["requests"]])
-    return {"answers": [dataclasses.asdict(answer) for answer in answers]}
+    model.wake()
+    return {"wake": True}
 
 
 def _embed(parent: ParentLink, folder: str) -> None:

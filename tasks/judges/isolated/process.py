@@ -121,7 +121,7 @@ class IsolatedJudge:
         assert self._process is not None
         try:
             self._process.send(message)
-            return self._process.receive(seconds, MOST_BYTES)
+            return self._process.receive(seconds, lambda: MOST_BYTES)
         except TimeoutError:
             self._drop()
             raise _Exhausted(f"did not answer within {seconds:g} s") from None

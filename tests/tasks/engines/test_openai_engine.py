@@ -308,6 +308,29 @@ def test_a_batch_that_takes_too_long_is_a_timeout(serve):
         engine.generate(ask("1", "2"))
 
 
+def test_what_is_asked_meanwhile_is_answered_meanwhile_and_the_shares_of_the_time_add_up(serve):
+    is_asked = threading.Event()
+
+    def script(call):
+        if call.prompt != "slow":
+            return None
+        is_asked.set()
+        return slow(0.3)
+
+    _, engine = serve(script)
+    answered = []
+    engine.generate(ask("before"))  # the server is greeted
+    started = time.perf_counter()
+    other = threading.Thread(target=lambda: answered.extend(engine.generate(ask("slow"))))
+    other.start()
+    assert is_asked.wait(PATIENCE_S)
+    meanwhile = engine.generate(ask("one", "two"))
+    assert not answered
+    other.join(PATIENCE_S)
+    assert engine.joins
+    assert 0.3 <= sum(each.seconds for each in [*answered, *meanwhile]) <= time.perf_counter() - started
+
+
 def test_closing_ends_the_thread_even_when_a_request_hangs(serve):
     server, engine = serve(lambda call: HANGING if call.prompt == "hang" else None)
     before = threading.active_count()

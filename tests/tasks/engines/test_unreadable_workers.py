@@ -73,23 +73,39 @@ def engine_that_wrote(tmp_path, monkeypatch):
         b"\x00\xff{not json\n",
         b"[1, 2, 3]\n",
         b'{"results": []}\n',
-        b'{"answers": 7}\n',
-        b'{"answers": [7]}\n',
-        b'{"answers": [{"sentence": "no answer"}]}\n',
-        b'{"answers": []}\n',
-        b'{"answers": [%s, %s]}\n' % (ANSWER, ANSWER),
-        b'{"answers": [%s]}\n' % ANSWER.replace(b"0.5", b"NaN"),
-        b'{"answers": [%s]}\n' % ANSWER.replace(b"0.5", b"1e999"),
-        b'{"answers": [%s]}\n' % ANSWER.replace(b'"input_tokens": 1', b'"input_tokens": -1'),
-        b'{"answers": [%s]}\n' % ANSWER.replace(b'"input_tokens": 1', b'"input_tokens": %s' % (b"9" * 5000)),
-        b'{"answers": [%s]}\n' % ANSWER.replace(b"null", b'{"A": -Infinity}'),
-        b'{"answers": [{"reason": 7, "detail": null}]}\n',
+        b'{"number": 1, "results": []}\n',
+        b'{"number": [1], "answers": []}\n',
+        b'{"number": 2, "answers": []}\n',
+        b'{"number": 1, "answers": 7}\n',
+        b'{"number": 1, "answers": [7]}\n',
+        b'{"number": 1, "answers": [{"sentence": "no answer"}]}\n',
+        b'{"number": 1, "answers": []}\n',
+        b'{"number": 1, "answers": [%s, %s]}\n' % (ANSWER, ANSWER),
+        b'{"number": 1, "answers": [%s]}\n' % ANSWER.replace(b"0.5", b"NaN"),
+        b'{"number": 1, "answers": [%s]}\n' % ANSWER.replace(b"0.5", b"1e999"),
+        b'{"number": 1, "answers": [%s]}\n' % ANSWER.replace(b'"input_tokens": 1', b'"input_tokens": -1'),
+        b'{"number": 1, "answers": [%s]}\n'
+        % ANSWER.replace(b'"input_tokens": 1', b'"input_tokens": %s' % (b"9" * 5000)),
+        b'{"number": 1, "answers": [%s]}\n' % ANSWER.replace(b"null", b'{"A": -Infinity}'),
+        b'{"number": 1, "answers": [{"reason": 7, "detail": null}]}\n',
         b"[" * 100_000 + b"\n",
-        b'{"answers": [%s]}\n' % ANSWER.replace(b'"a"', b'"%s"' % (b"a" * TOO_LONG)),
+        b'{"number": 1, "answers": [%s]}\n' % ANSWER.replace(b'"a"', b'"%s"' % (b"a" * TOO_LONG)),
         b"a" * TOO_LONG,
     ],
     ids=[
-        *("bytes", "a list", "no answers", "a number", "numbers", "strange fields", "too few", "too many"),
+        *(
+            "bytes",
+            "a list",
+            "no number",
+            "no answers",
+            "a strange number",
+            "another's",
+            "a number",
+            "numbers",
+            "strange fields",
+            "too few",
+            "too many",
+        ),
         *("NaN seconds", "infinite seconds", "negative tokens", "5 000 digits", "infinite log-probability"),
         *("a failure without words", "deep nesting", "a long text", "no end"),
     ],
@@ -100,7 +116,7 @@ def test_what_is_no_answer_is_the_end_of_the_engine(engine_that_wrote, written):
 
 
 def test_an_answer_that_can_be_read_is_one(engine_that_wrote):
-    (answer,) = engine_that_wrote(READY + b'{"answers": [%s]}\n' % ANSWER).generate(ASKED)
+    (answer,) = engine_that_wrote(READY + b'{"number": 1, "answers": [%s]}\n' % ANSWER).generate(ASKED)
     assert (answer.text, answer.seconds) == ("a", 0.5)
 
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,7 @@ from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.pool.pool import EnginePool
+from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.transformers.engine import TransformersEngine
@@ -160,6 +162,19 @@ def test_a_seed_reproduces_its_text_whatever_else_is_in_the_batch(pool, model):
     first, again, other = facts(pool.generate(model, requests))
     assert first == again != other
     assert facts(pool.generate(model, requests[:1])) == [first]
+
+
+def test_what_is_asked_meanwhile_joins_and_changes_no_text(pool, model):
+    long = [request(prompt, seed=n, temperature=1.0, max_tokens=48) for n, prompt in enumerate(PROMPTS)]
+    short = [request(prompt, max_tokens=1) for prompt in PROMPTS[:3]]
+    chosen = [request("1+1=", choices=("2", "3"))]
+    alone = [[each.text for each in pool.generate(model, group)] for group in (long, short, chosen)]
+    with closing(pool.stream()) as stream:
+        groups = [RequestGroup(model=model, requests=each) for each in (long, short, chosen)]
+        numbers = stream.add(groups)
+        answered = [stream.next_answers() for _ in groups]
+    texts = {number: [each.text for each in answers] for number, answers in answered}
+    assert [texts[number] for number in numbers] == alone
 
 
 def test_choices_and_their_probabilities_are_those_of_the_reference_engine(pool, model, weights):

@@ -2,7 +2,6 @@
 
 import json
 import time
-from types import SimpleNamespace
 
 import pytest
 from pool_engines import model
@@ -116,15 +115,76 @@ def test_a_device_that_the_user_does_not_show_is_refused(monkeypatch):
         visibility(model("m"), (0, 2))
 
 
+class ScriptedParent:
+    """Sends the messages of a script, each once it is waited for or looked for, and then says to close."""
+
+    def __init__(self, *messages):
+        self._messages, self.replies = [*messages, {"close": True}], []
+
+    def receive(self):
+        return self._messages.pop(0)
+
+    def receive_now(self):
+        return self._messages.pop(0) if len(self._messages) > 1 else None
+
+    def send(self, message):
+        self.replies.append(message)
+
+
+class ScriptedModel:
+    """Writes a text of n letters in n steps; a number before the letters keeps others from joining."""
+
+    def __init__(self):
+        self.done, self.running = [], self
+        self._written = {}
+
+    def __bool__(self):
+        return bool(self._written)
+
+    def may_join(self, requests):
+        return not any(each.prompt.isdigit() for each in requests)
+
+    def join(self, number, requests):
+        self._written[number] = max(len(each.prompt) for each in requests)
+
+    def step(self):
+        self._written = {number: left - 1 for number, left in self._written.items()}
+        complete = [number for number, left in self._written.items() if left == 0]
+        for number in complete:
+            del self._written[number]
+        return [(number, []) for number in complete]
+
+    def generate(self, requests):
+        self.done.append((requests[0].prompt, bool(self)))
+        return []
+
+    def sleep(self):
+        self.done.append("sleep")
+
+    def wake(self):
+        self.done.append("wake")
+
+
+def group(number, *prompts):
+    asked = [Request(prompt=each, sampling=Sampling(), seed=0) for each in prompts]
+    return {"number": number, "requests": [vllm_engine._request_fields(each) for each in asked]}
+
+
 def test_the_process_does_what_a_message_says_and_answers_when_it_is_done():
-    done = []
-    loaded = SimpleNamespace(
-        sleep=lambda: done.append("sleep"), wake=lambda: done.append("wake"), generate=lambda requests: []
+    parent, model = ScriptedParent({"sleep": True}, {"wake": True}), ScriptedModel()
+    vllm_worker._serve(parent, model)
+    assert parent.replies == [{"sleep": True}, {"wake": True}]
+    assert model.done == ["sleep", "wake"]
+
+
+def test_groups_that_join_are_answered_as_they_are_done_and_others_wait_until_nothing_is_written():
+    parent, model = (
+        ScriptedParent(group(1, "abcde"), group(2, "ab"), group(3, "7"), group(4, "a")),
+        ScriptedModel(),
     )
-    assert vllm_worker._reply(loaded, {"sleep": True}) == {"sleep": True}
-    assert vllm_worker._reply(loaded, {"wake": True}) == {"wake": True}
-    assert vllm_worker._reply(loaded, {"requests": []}) == {"answers": []}
-    assert done == ["sleep", "wake"]
+    vllm_worker._serve(parent, model)
+    assert [reply["number"] for reply in parent.replies] == [2, 1, 3, 4]
+    assert model.done == [("7", False)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import MalformedBatch
-from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, Selector
+from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, LookingAhead, Selector
+from winnow.algorithms.state.in_flight import InFlight
 from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
 from winnow.tasks.objectives.best_mean.holdout.split import Split
 
@@ -22,7 +23,8 @@ class HoldoutSelector:
     claimed. Until all of them are told for both finalists the decision is not to stop, whatever its reason.
     Where the limit lets no more of them be asked, it is, and the reason for a claimed answer is the budget.
 
-    What it believes follows from what it was told, in order, as for every selector. One batch is in flight.
+    What it believes follows from what it was told, in order, as for every selector. Held-out examples are
+    asked for once no batch of the algorithm's is in flight, which may still change who the finalists are.
 
     Args:
         inner: The algorithm; it numbers the examples of selection alone.
@@ -38,6 +40,10 @@ class HoldoutSelector:
         self._numbers[split.selection] = np.arange(len(split.selection))
         self._n_told = 0
         self._held_out_told: set[tuple[int, int]] = set()
+        self._held_out_asked: set[tuple[int, int]] = set()
+        self._in_flight = InFlight()
+        self._n_of_inner = 0  # batches in flight that are the algorithm's
+        self._n_pending = 0  # pairs in flight
 
     @property
     def n_arms(self) -> int:
@@ -52,25 +58,31 @@ class HoldoutSelector:
         """See `Selector`."""
         batch = self._inner.ask(rng)
         if len(batch) > 0:
-            return Batch(batch.arms, self._split.selection[batch.examples], changes=batch.changes)
-        found = self._inner.decision()
-        pairs = self._missing(found)[: min(self._batch_size, self._room)] if found.stop else []
-        if not pairs:
-            return EMPTY_BATCH
-        arms, examples = zip(*pairs, strict=True)
-        return Batch(np.array(arms), np.array(examples))
+            batch = Batch(batch.arms, self._split.selection[batch.examples], changes=batch.changes)
+        elif self._n_of_inner == 0:
+            batch = self._next_held_out()
+        self._note_asked(batch)
+        return batch
+
+    def take_up(self, batch: Batch) -> None:
+        """See `LookingAhead`; the algorithm is one."""
+        if not self._is_held_out(batch):
+            cast(LookingAhead, self._inner).take_up(self._of_selection(batch))
+        self._note_asked(batch)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """See `Selector`; a batch is of one part of the examples."""
-        numbers = self._numbers[batch.examples]
-        is_held_out = numbers < 0
-        if not is_held_out.any():
-            self._inner.tell(Batch(batch.arms, numbers, changes=batch.changes), outcomes)
-        elif is_held_out.all():
-            self._held_out_told.update(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
+        self._in_flight.check(batch)
+        if self._is_held_out(batch):
+            self._held_out_told.update(_pairs(batch))
         else:
-            raise MalformedBatch("examples", "all held out, or none of them", "some of each")
+            self._inner.tell(self._of_selection(batch), outcomes)
         self._n_told += len(batch)
+        before = len(self._in_flight)
+        self._in_flight.told(batch)
+        if len(self._in_flight) < before:
+            self._n_pending -= len(batch)
+            self._n_of_inner -= not self._is_held_out(batch)
 
     def decision(self) -> Decision:
         """See `Selector`; the algorithm's own, but for whether and why to stop."""
@@ -80,6 +92,37 @@ class HoldoutSelector:
         if self._room > 0:
             return replace(found, stop=False)
         return found if found.claim.kind == "none" else replace(found, reason="budget")
+
+    def _next_held_out(self) -> Batch:
+        """Held-out examples of the finalists, once there are any."""
+        found = self._inner.decision()
+        missing = self._missing(found) if found.stop else []
+        pairs = [pair for pair in missing if pair not in self._held_out_asked]
+        pairs = pairs[: min(self._batch_size, self._room - self._n_pending)]
+        if not pairs:
+            return EMPTY_BATCH
+        arms, examples = zip(*pairs, strict=True)
+        return Batch(np.array(arms), np.array(examples))
+
+    def _note_asked(self, batch: Batch) -> None:
+        if len(batch) == 0:
+            return
+        self._in_flight.asked(batch)
+        self._n_pending += len(batch)
+        if self._is_held_out(batch):
+            self._held_out_asked.update(_pairs(batch))
+        else:
+            self._n_of_inner += 1
+
+    def _is_held_out(self, batch: Batch) -> bool:
+        is_held_out = self._numbers[batch.examples] < 0
+        if is_held_out.any() and not is_held_out.all():
+            raise MalformedBatch("examples", "all held out, or none of them", "some of each")
+        return bool(is_held_out.any())
+
+    def _of_selection(self, batch: Batch) -> Batch:
+        """The same with the examples as the algorithm numbers them."""
+        return Batch(batch.arms, self._numbers[batch.examples], changes=batch.changes)
 
     @property
     def _room(self) -> int:
@@ -91,6 +134,10 @@ class HoldoutSelector:
         arms = finalists(decision.best, decision.estimates.tolist(), decision.status)
         pairs = [(arm, example) for example in self._split.held_out.tolist() for arm in arms]
         return [pair for pair in pairs if pair not in self._held_out_told]
+
+
+def _pairs(batch: Batch) -> list[tuple[int, int]]:
+    return list(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
 
 
 def selection_budget(limit: int | None, split: Split) -> int | None:

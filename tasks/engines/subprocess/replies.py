@@ -1,0 +1,85 @@
+"""Numbered replies of one worker, each handed to the thread that waits for it."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from winnow.storage.json_types import JsonObject
+
+Receive = Callable[[float | None, Callable[[], float]], JsonObject]
+"""Of a `WorkerProcess`: the next message, within seconds and of so many bytes at most."""
+
+
+class Replies:
+    """Reads the messages of a worker for several threads: one of those that wait reads for all of them.
+
+    Args:
+        receive: Reads one message; called by one thread at a time.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._changed = threading.Condition()  # guards everything below
+        self._most_bytes: dict[int, int] = {}
+        self._arrived: dict[int, JsonObject] = {}
+        self._error: Exception | None = None
+        self._is_read = False
+        self._numbers = 0
+
+    def expect(self, most_bytes: int) -> int:
+        """The number that a further reply will have, which is so long at most."""
+        with self._changed:
+            self._numbers += 1
+            self._most_bytes[self._numbers] = most_bytes
+            return self._numbers
+
+    def wait(self, number: int, timeout: float | None) -> JsonObject:
+        """The reply of a number, within so many seconds; None waits for ever.
+
+        Raises:
+            TimeoutError: If it is late. Others go on waiting.
+            ValueError: If what came is no reply to anybody; all get it.
+            Exception: Whatever ended the reading, for all.
+        """
+        deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(
+                        lambda: number in self._arrived or self._error or not self._is_read,
+                        None if timeout is None else max(0.0, deadline - time.monotonic()),
+                    )
+                    if number in self._arrived:
+                        return self._arrived.pop(number)
+                    if self._error is not None:
+                        raise self._error
+                    if self._is_read:
+                        raise TimeoutError
+                    self._is_read = True
+                self._read(None if timeout is None else max(0.0, deadline - time.monotonic()))
+        finally:
+            with self._changed:
+                self._most_bytes.pop(number, None)
+
+    def _read(self, timeout: float | None) -> None:
+        """Take in one message for whoever waits for it."""
+        error: Exception | None = None
+        try:
+            message = self._receive(timeout, self._longest)
+            number = message.pop("number", None)
+            if not isinstance(number, int) or number not in self._most_bytes:
+                raise ValueError("a reply that nobody waits for")
+            with self._changed:
+                self._arrived[number] = message
+        except TimeoutError:
+            raise
+        except Exception as caught:
+            error = caught
+        finally:
+            with self._changed:
+                self._is_read = False
+                self._error = self._error or error
+                self._changed.notify_all()
+
+    def _longest(self) -> float:
+        return max(self._most_bytes.copy().values(), default=0)

@@ -1,0 +1,276 @@
+"""Time to a decision with 0, 1, 2, 4, 8 rounds ahead and with `auto`, where texts differ much in length.
+
+python -m tests.benchmarks.lookahead --out .winnow/bench [--data FOLDER] [--seeds 3]
+
+Campaigns: real campaigns on an engine that sleeps for as long as a machine with so many places would write.
+Simulated: score tables of a folder, in units of the mean time of a text, for machines of several sizes.
+Lengths are log-normal and cut to 8 to 512 tokens; a place takes the next text as its last one ends.
+"""
+
+import argparse
+import heapq
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.champion.worlds import Table, tables
+from tests.benchmarks.tables import Row, told, write
+from winnow.algorithms.protocols import Batch, round_rng
+from winnow.algorithms.registry import create_selector
+from winnow.flows.run import flow
+from winnow.flows.run.callbacks import NullCallback
+from winnow.flows.run.launch import store_campaign
+from winnow.storage.engine.database import open_database
+from winnow.storage.records.rounds import next_round_number
+from winnow.tasks.campaign.lookahead import rounds_ahead
+from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.engines import providers
+from winnow.tasks.engines.protocol import Completion
+from winnow.tasks.rounds.in_flight import RoundsInFlight
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import reopen_campaign
+
+DELTA = 0.05
+BATCH = 64
+AHEAD: tuple[int | str, ...] = (0, 1, 2, 4, 8, "auto")
+SIGMA = 1.2
+SHORTEST, LONGEST, MEDIAN = 8, 512, 48
+TOKEN_SECONDS = 0.002
+PLACES = 64
+PROMPTS, EXAMPLES = 20, 600
+TITLES = {
+    "campaigns": f"Campaigns: {PROMPTS} candidates x {EXAMPLES} examples, {PLACES} places, a token in "
+    f"{1000 * TOKEN_SECONDS:g} ms",
+    "simulated": f"Simulated on score tables: champion, delta {DELTA}, rounds of {BATCH}; time over that "
+    "of the barrier, and comparisons over those of the barrier",
+    "ratios": "Geometric means over the tables",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
+    parser.add_argument("--data", type=Path, help="folder with score tables, to simulate on")
+    parser.add_argument("--only", default="", help="tables with this in their name")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--places", type=int, nargs="+", default=[64, 256, 1024])
+    options = parser.parse_args()
+    found = {"campaigns": told(_campaigns())}
+    if options.data:
+        worlds = [table for table in tables(options.data) if options.only in table.name]
+        found["simulated"] = told(_simulated(worlds, options.places, options.seeds))
+        found["ratios"] = told(_ratios(found["simulated"]))
+    write("lookahead", TITLES, found, options.out)
+
+
+def lengths(size: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Tokens of texts."""
+    return np.clip(MEDIAN * rng.lognormal(0.0, SIGMA, size), SHORTEST, LONGEST).round()
+
+
+class Places:
+    """A machine that writes so many texts at once, each a token a tick; texts are taken up in their order."""
+
+    def __init__(self, count: int) -> None:
+        self._free = [0.0] * count
+        self.busy = 0.0
+
+    def end_of(self, durations: Sequence[float], now: float) -> float:
+        """When the last of these texts is written."""
+        self.busy += sum(durations)
+        last = now
+        for duration in durations:
+            end = max(now, heapq.heappop(self._free)) + duration
+            heapq.heappush(self._free, end)
+            last = max(last, end)
+        return last
+
+
+def _campaigns() -> Iterator[Row]:
+    barrier = 0.0
+    for ahead in AHEAD:
+        seconds, comparisons, rounds, number = _campaign(ahead)
+        barrier = barrier or seconds
+        yield {
+            "lookahead": f"{ahead} ({number})" if ahead == "auto" else str(ahead),
+            "seconds": f"{seconds:.1f}",
+            "over the barrier": f"{seconds / barrier:.2f}",
+            "comparisons": str(comparisons),
+            "rounds": str(rounds),
+        }
+
+
+class HeavyTailedEngine:
+    """Sleeps for as long as a machine would write, and is right as often as the prompt says."""
+
+    identity, joins = "heavy-tailed", True
+
+    def __init__(self) -> None:
+        self._places = Places(PLACES)
+        self._lock = threading.Lock()
+
+    def generate(self, requests):
+        answers = [self._answer(each.prompt) for each in requests]
+        with self._lock:
+            now = time.monotonic()
+            end = self._places.end_of([each.output_tokens * TOKEN_SECONDS for each in answers], now)
+        time.sleep(max(0.0, end - now))
+        return answers
+
+    def _answer(self, prompt: str) -> Completion:
+        which, number = prompt.split()
+        rng = np.random.default_rng([int(which), int(number)])
+        right = rng.random() < 0.5 + 0.015 * int(which)
+        tokens = int(lengths(1, rng)[0])
+        return Completion(
+            text=number if right else "?",
+            finish_reason="stop",
+            input_tokens=1,
+            output_tokens=tokens,
+            seconds=tokens * TOKEN_SECONDS,
+        )
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def start_heavy(model, settings):
+    return HeavyTailedEngine()
+
+
+def _campaign(ahead: int | str) -> tuple[float, int, int, int]:
+    """Seconds from the first plan to the decision, comparisons, rounds and the number of rounds ahead."""
+    providers.PROVIDERS["heavy"] = "tests.benchmarks.lookahead:start_heavy"
+    with tempfile.TemporaryDirectory() as folder:
+        checked = check_campaign_file(str(_spec(Path(folder), ahead)))
+        store_campaign(checked)
+        storage, name = checked.spec.storage, checked.spec.name
+        with closing(open_database(storage)) as database:
+            with running(database, *reopen_campaign(database, name, storage)) as campaign:
+                campaign.load_engines()
+                started = time.perf_counter()
+                _run(campaign)
+                seconds = time.perf_counter() - started
+                told_in_all = campaign.allowance.answered
+            with database.reading() as session:
+                return seconds, told_in_all, next_round_number(session, campaign.record.id), checked.lookahead
+
+
+def _run(campaign: CampaignSession) -> None:
+    """All rounds, by plain calls: Prefect takes the same for each kind."""
+    ended = False
+    with closing(RoundsInFlight(campaign)) as in_flight:
+        while not ended:
+            if campaign.checked.lookahead:
+                ended = flow.rounds_ahead.fn(campaign, in_flight, NullCallback())
+            else:
+                ended, _ = flow.rounds.fn(campaign, NullCallback())
+
+
+def _spec(folder: Path, ahead: int | str) -> Path:
+    (folder / "model").mkdir()
+    (folder / "model" / "config.json").write_text("{}")
+    rows = [{"id": f"e{n}", "input": str(n), "target": str(n)} for n in range(EXAMPLES)]
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = {
+        "name": "lookahead",
+        "objective": "best-mean",
+        "storage": f"sqlite:///{folder}/winnow.db",
+        "models": [{"name": "model", "provider": "heavy", "model": str(folder / "model")}],
+        "prompts": [{"name": f"p{n}", "template": f"{n} {{{{ input }}}}"} for n in range(PROMPTS)],
+        "dataset": {
+            "path": str(folder / "data.jsonl"), "fields": {"id": "id", "input": "input", "target": "target"}
+        },
+        "judge": {"type": "exact"},
+        "selector": {"name": "champion"},
+        "batch_size": BATCH,
+        "lookahead": ahead,
+        "stopping": {"budget": PROMPTS * EXAMPLES, "delta": DELTA},
+        "execution": {"group_size": PLACES, "log_folder": str(folder / "logs")},
+    }  # fmt: skip
+    path = folder / "campaign.yaml"
+    path.write_text(json.dumps(spec))  # JSON is YAML
+    return path
+
+
+def simulate(scores: np.ndarray, texts: np.ndarray, ahead: int, places: int, seed: int) -> tuple[float, int]:
+    """Time until nothing is in flight any more, and comparisons, of one campaign.
+
+    Args:
+        scores: Shape (K, N).
+        texts: Shape (K, N), how long each text takes.
+        ahead: Rounds in flight beside the first.
+        places: Texts written at once.
+        seed: Of the campaign.
+    """
+    selector = create_selector(
+        "champion",
+        n_arms=scores.shape[0],
+        n_examples=scores.shape[1],
+        delta=DELTA,
+        batch_size=BATCH,
+    )
+    machine, now, comparisons, planned = Places(places), 0.0, 0, 0
+    in_flight: list[tuple[Batch, float]] = []
+    while True:
+        while len(in_flight) <= ahead and len(batch := selector.ask(round_rng(seed, planned))):
+            end = machine.end_of(texts[batch.arms, batch.examples].tolist(), now)
+            in_flight.append((batch, end))
+            planned += 1
+        if not in_flight:
+            return now, comparisons
+        batch, end = in_flight.pop(0)
+        now = max(now, end)
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        comparisons += len(batch)
+
+
+def _simulated(worlds: Sequence[Table], sizes: Sequence[int], seeds: int) -> Iterator[Row]:
+    for table in worlds:
+        for places in sizes:
+            found = {ahead: _mean(table, ahead, places, seeds) for ahead in AHEAD}
+            barrier = found[0]
+            yield {
+                "table": f"{table.name} {table.scores.shape[0]} x {table.scores.shape[1]}",
+                "places": str(places),
+                **{
+                    f"L = {ahead}": f"{seconds / barrier[0]:.2f}, {comparisons / barrier[1]:.2f}"
+                    for ahead, (seconds, comparisons) in found.items()
+                },
+                "auto is": str(rounds_ahead(places, BATCH, table.scores.size)),
+            }
+
+
+def _mean(table: Table, ahead: int | str, places: int, seeds: int) -> tuple[float, float]:
+    number = rounds_ahead(places, BATCH, table.scores.size) if ahead == "auto" else int(ahead)
+    runs = []
+    for seed in range(seeds):
+        texts = lengths(table.scores.shape, np.random.default_rng([seed, 1]))
+        runs.append(simulate(table.scores, texts, number, places, seed))
+    return float(np.mean([run[0] for run in runs])), float(np.mean([run[1] for run in runs]))
+
+
+def _ratios(rows: Sequence[Row]) -> Iterator[Row]:
+    for places in dict.fromkeys(row["places"] for row in rows):
+        mine = [row for row in rows if row["places"] == places]
+        times = {
+            key: np.array([float(row[key].partition(",")[0]) for row in mine])
+            for key in mine[0]
+            if key.startswith("L =")
+        }
+        best = np.min(list(times.values()), axis=0)
+        yield {
+            "places": places,
+            **{key: f"{np.exp(np.log(each).mean()):.2f}" for key, each in times.items()},
+            "auto over the best, at most": f"{(times['L = auto'] / best).max():.2f}",
+        }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,327 @@
+"""Rounds in flight: planned ahead, answered in any order, told in that of asking, resumed as they were."""
+
+import json
+import shutil
+import sqlite3
+import threading
+from contextlib import closing, suppress
+
+import campaign_processes as processes
+import numpy as np
+import pytest
+import scripted_engines
+import yaml
+from campaign_processes import rows
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+from without_prefect import PlainTask, leave_prefect_out
+
+from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
+from winnow.algorithms.protocols import Batch
+from winnow.flows.run import flow
+from winnow.flows.run.callbacks import NullCallback, watched_by
+from winnow.flows.run.launch import store_campaign
+from winnow.flows.run.resume import status_of
+from winnow.storage.admin.maintenance import problems
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import rounds as round_records
+from winnow.tasks.engines.errors import EngineDied
+from winnow.tasks.rounds.plan import plan_rounds
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import reopen_campaign
+
+N_EXAMPLES = 60
+ENOUGH = 90
+"""Processes after which a campaign that does not end is stuck."""
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture(autouse=True)
+def plainly(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    leave_prefect_out(monkeypatch)
+    scripted_engines.provide(monkeypatch, "joining")
+    scripted_engines.JOINING.clear()
+
+
+def write(folder, *, name="ahead", n_models=2, **changes):
+    """The file of a campaign of four candidates on scripted engines."""
+    folder.mkdir(exist_ok=True)
+    models = []
+    for number in range(n_models):
+        model = folder / f"model-{number}"
+        model.mkdir(exist_ok=True)
+        (model / "config.json").write_text(json.dumps({"name": model.name}))
+        models.append({"name": f"m{number}", "provider": "joining", "model": str(model)})
+    rows = [{"id": f"e{n}", "input": f"{n}", "target": "abcdefg"[n % 7]} for n in range(N_EXAMPLES)]
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = {
+        "name": name,
+        "objective": "best-mean",
+        "seed": 5,
+        "storage": f"sqlite:///{folder}/winnow.db",
+        "models": models,
+        "prompts": [
+            {"name": "plain", "template": "{{ input }}="},
+            {"name": "asked", "template": "Q {{ input }}:"},
+        ],
+        "dataset": {
+            "path": str(folder / "data.jsonl"),
+            "fields": {"id": "id", "input": "input", "target": "target"},
+        },
+        "judge": {"type": "exact"},
+        "selector": {"name": "champion"},
+        "batch_size": 8,
+        "lookahead": 2,
+        "stopping": {"budget": 240, "delta": 0.05},
+        "execution": {"log_folder": str(folder / "logs")},
+        **changes,
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(spec, sort_keys=False))
+    return path
+
+
+def stored(path):
+    """A campaign's file, checked and stored."""
+    checked = check_campaign_file(str(path))
+    store_campaign(checked)
+    return checked.spec
+
+
+def run(path):
+    """Run a campaign to its end, or go on with it."""
+    spec = stored(path)
+    flow.run_campaign(spec.storage, spec.name)
+
+
+def is_killed(path, commit, *, after):
+    """Go on with a campaign until this commit, counted from the one of the lease, is about to be made or was.
+
+    Nothing is committed from then on. Returns whether it came so far.
+    """
+    spec, made, killed = stored(path), [], []
+
+    def count(session):
+        is_ours = threading.current_thread() is threading.main_thread()
+        if is_ours and session.get_bind().get_execution_options().get("winnow_writes"):
+            made.append(session)
+            if killed or len(made) == commit:
+                killed.append(session)
+                raise Killed
+
+    moment = "after_commit" if after else "before_commit"
+    event.listen(Session, moment, count)
+    try:
+        with suppress(Killed):
+            flow.run_campaign(spec.storage, spec.name)
+    finally:
+        event.remove(Session, moment, count)
+    return bool(killed)
+
+
+def history(folder):
+    """All that must be the same however often it was killed, and after which round each was planned."""
+    planned = processes.rows(folder, "SELECT number, planned_after FROM rounds ORDER BY number")
+    return {**processes.history(folder), "planned": planned}
+
+
+TURNS = [(3, False), (2, True), (2, True)]
+"""Until then a process commits its lease and one thing more; each boundary meets both in some round."""
+
+
+def finish_with_kills(path, turns=TURNS):
+    """Go on with a campaign to its end, killed at every commit boundary; return how often that was."""
+    for kills in range(ENOUGH):
+        commit, after = turns[kills % len(turns)]
+        if not is_killed(path, commit, after=after):
+            return kills
+    raise AssertionError(f"not finished after {ENOUGH} processes")
+
+
+def most_in_flight(found):
+    return max(number - after for number, after in found["planned"])
+
+
+def test_killed_at_every_commit_boundary_it_ends_as_uninterrupted(tmp_path):
+    changes = {"stopping": {"budget": 40, "delta": 0.05}}
+    run(write(tmp_path / "whole", **changes))
+    kills = finish_with_kills(write(tmp_path / "killed", **changes))
+    whole = history(tmp_path / "whole")
+    assert kills >= 16
+    assert most_in_flight(whole) == 2
+    assert history(tmp_path / "killed") == whole
+
+
+def test_a_resumed_selector_that_does_not_know_what_is_in_flight_would_be_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr("winnow.tasks.campaign.session._take_up", lambda *_: None)
+    path = write(tmp_path / "killed")
+    with pytest.raises(PairAlreadyTold):
+        finish_with_kills(path)
+
+
+def test_rounds_told_in_the_order_of_arrival_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(flow, "plan_rounds", lambda *given, **named: plan_rounds(*given, **named)[::-1])
+    with pytest.raises(ToldOutOfOrder):
+        run(write(tmp_path))
+
+
+def test_several_groups_of_one_engine_are_in_hand_at_once_and_without_lookahead_one(tmp_path):
+    run(write(tmp_path / "ahead"))
+    ahead = max(engine.most_at_once for engine in scripted_engines.JOINING)
+    scripted_engines.JOINING.clear()
+    run(write(tmp_path / "plain", lookahead=0))
+    assert ahead == 3
+    assert max(engine.most_at_once for engine in scripted_engines.JOINING) == 1
+    assert most_in_flight(history(tmp_path / "plain")) == 0
+
+
+def test_what_is_in_flight_when_it_is_decided_is_finished_and_all_decisions_follow_from_the_tells_alone(
+    tmp_path,
+):
+    path = write(tmp_path, prompts=[{"name": "plain", "template": "{{ input }}="}])
+    run(path)
+    spec = check_campaign_file(str(path)).spec
+    stops = [bool(stop) for (stop,) in rows(tmp_path, "SELECT stop FROM decisions ORDER BY round_id")]
+    assert rows(tmp_path, "SELECT count(*) FROM rounds") == [(len(stops),)]
+    assert stops.index(True) == len(stops) - 3
+    stored_ones = rows(
+        tmp_path, "SELECT best_candidate_id, estimates, status FROM decisions ORDER BY round_id"
+    )
+    with closing(open_database(spec.storage)) as database:
+        record, checked = reopen_campaign(database, spec.name, spec.storage)
+        selector = checked.create_selector()
+        with database.reading() as session:
+            for told, (best, estimates, status) in zip(
+                round_records.told_rounds(session, record.id), stored_ones, strict=True
+            ):
+                batch = Batch(np.array(told.arms), np.array(told.examples))
+                selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
+                decision = selector.decision()
+                assert decision.best == best - 1
+                assert (
+                    json.dumps([None if np.isnan(each) else each for each in decision.estimates]) == estimates
+                )
+                assert list(decision.status) == json.loads(status)
+
+
+def test_it_has_not_ended_before_all_that_is_in_flight_is_told_in_its_order(tmp_path):
+    path = write(tmp_path, prompts=[{"name": "plain", "template": "{{ input }}="}])
+    run(path)
+    spec = check_campaign_file(str(path)).spec
+    assert status_of(spec.storage, spec.name).is_settled
+    whole = history(tmp_path)
+    last = len(whole["rounds"])
+    with closing(sqlite3.connect(tmp_path / "winnow.db")) as connection, connection:
+        connection.execute("DELETE FROM decisions WHERE round_id = ?", (last - 1,))
+        connection.execute("DELETE FROM comparisons WHERE round_id = ?", (last - 1,))
+    with closing(open_database(spec.storage)) as database, database.reading() as session:
+        early = (
+            f"round {last - 1} of campaign 1 was told before round {last - 2}, which was planned before it"
+        )
+        assert early in problems(session)
+    with closing(sqlite3.connect(tmp_path / "winnow.db")) as connection, connection:
+        connection.execute("DELETE FROM decisions WHERE round_id = ?", (last,))
+        connection.execute("DELETE FROM comparisons WHERE round_id = ?", (last,))
+    found = status_of(spec.storage, spec.name)
+    assert rows(tmp_path, "SELECT stop FROM decisions ORDER BY id DESC LIMIT 1") == [(1,)]
+    assert (found.state, found.is_settled, found.answer.outcome) == ("interrupted", False, None)
+    run(path)
+    assert history(tmp_path) == whole
+
+
+def test_candidates_join_once_all_that_was_planned_without_them_is_told(tmp_path):
+    once, again = tmp_path / "once", tmp_path / "again"
+    assert is_killed(write(once, stopping={"budget": 64, "delta": 0.05}), 9, after=True)
+    before = len(rows(once, "SELECT 1 FROM rounds"))
+    again.mkdir()
+    for file in once.glob("winnow.db*"):
+        shutil.copy(file, again)
+    longer = {"n_models": 3, "stopping": {"budget": 64, "delta": 0.05}}
+    run(write(once, **longer))
+    kills = finish_with_kills(write(once, name="ahead", **longer, storage=f"sqlite:///{again}/winnow.db"))
+    assert kills > 10
+    found = history(once)
+    assert history(again) == found
+    assert (before, before) in found["planned"]
+    assert rows(once, "SELECT DISTINCT first_round FROM candidates ORDER BY 1") == [(0,), (before,)]
+    assert most_in_flight(found) == 2
+
+
+def test_what_costs_nothing_is_asked_for_again_with_rounds_in_flight_too(tmp_path, monkeypatch):
+    scripted_engines.provide(monkeypatch, "absent")
+    histories = []
+    # What fails is not stored, and asked for by each process: that many commits later it has got on.
+    turns = [(8 + more, False) for more in range(4)]
+    for name, finish in (("whole", run), ("killed", lambda path: finish_with_kills(path, turns))):
+        path = write(tmp_path / name, selector={"name": "row-mean"}, stopping={"budget": 32, "delta": 0.05})
+        path.write_text(
+            path.read_text().replace("name: m1\n  provider: joining", "name: m1\n  provider: absent")
+        )
+        finish(path)
+        assert rows(tmp_path / name, "SELECT sum(answered) FROM decisions") == [(32,)]
+        histories.append(history(tmp_path / name))
+    assert len(histories[0]["comparisons"]) > 32
+    assert histories[0] == histories[1]
+
+
+def test_another_limit_lets_no_further_round_begin_and_those_in_flight_are_finished(tmp_path):
+    run(write(tmp_path, stopping={"budget": {"comparisons": 240, "tokens": 30}, "delta": 0.05}))
+    # Of 16 tokens each: with the second that is told the limit is spent, and by then four are planned.
+    assert history(tmp_path)["planned"] == [(0, 0), (1, 0), (2, 0), (3, 1)]
+    assert rows(tmp_path, "SELECT count(*) FROM decisions") == [(4,)]
+
+
+class StopsAfter(NullCallback):
+    def __init__(self, rounds):
+        self._left = rounds
+
+    @property
+    def wants_to_stop(self):
+        return self._left == 0
+
+    def round_done(self, campaign, round_, decision):
+        self._left -= 1
+
+
+def test_whoever_stops_it_leaves_rounds_in_flight_that_resume_goes_on_with(tmp_path):
+    run(write(tmp_path / "whole"))
+    path = write(tmp_path / "stopped")
+    for _ in range(3):
+        with watched_by(StopsAfter(2)):
+            run(path)
+    told, planned, texts = (
+        rows(tmp_path / "stopped", f"SELECT count(*) FROM {table}")[0][0]
+        for table in ("decisions", "rounds", "generations")
+    )
+    assert (told, planned) == (6, 8)
+    assert texts > len(rows(tmp_path / "stopped", "SELECT 1 FROM comparisons"))
+    run(path)
+    assert history(tmp_path / "stopped") == history(tmp_path / "whole")
+
+
+class Persistent(PlainTask):
+    """A task that is called again where an engine died, as Prefect does."""
+
+    deaths = 0
+
+    def __call__(self, *arguments):
+        while True:
+            try:
+                return super().__call__(*arguments)
+            except EngineDied:
+                Persistent.deaths += 1
+
+
+def test_an_engine_that_dies_with_several_rounds_in_hand_is_asked_again_for_what_is_not_stored(
+    tmp_path, monkeypatch
+):
+    run(write(tmp_path / "whole"))
+    monkeypatch.setattr(flow, "rounds_ahead", Persistent(flow.rounds_ahead._function))
+    monkeypatch.setattr(scripted_engines.JoiningEngine, "lifespan", 5)
+    run(write(tmp_path / "mortal", execution={"max_restarts": 99, "log_folder": str(tmp_path / "logs")}))
+    assert Persistent.deaths > 2
+    assert history(tmp_path / "mortal") == history(tmp_path / "whole")
