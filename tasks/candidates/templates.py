@@ -7,6 +7,7 @@ that may be somebody else's, so it cannot reach outside its values, load files, 
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -14,6 +15,7 @@ from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -58,7 +60,7 @@ def compile_template(
         TemplateError: If it is not jinja2, uses a variable that is not allowed (the target above all), or
             anything outside the grammar.
     """
-    try:
+    with _in_a_sentence(path):
         tree = _ENVIRONMENT.parse(source)
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
@@ -68,6 +70,50 @@ def compile_template(
         return Template(
             source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
         )
+
+
+def compile_condition(source: str, path: str) -> Template:
+    """Check and compile an expression, such as "level > 3 and answer", for `holds`.
+
+    Args:
+        source: A jinja2 expression without braces, of the same grammar as templates.
+        path: Where it stands in the spec.
+
+    Raises:
+        TemplateError: If it is no expression, or uses anything outside the grammar.
+    """
+    with _in_a_sentence(path):
+        parser = Parser(_ENVIRONMENT, source, state="variable")
+        condition = parser.parse_expression()
+        if not parser.stream.eos:
+            parser.fail("something stands after the end of the expression")
+        printed = nodes.CondExpr(condition, nodes.Const("1"), nodes.Const(""), lineno=1)
+        tree = nodes.Template([nodes.Output([printed], lineno=1)], lineno=1)
+        tree.set_environment(_ENVIRONMENT)
+        check_grammar(tree, _ENVIRONMENT.tests, path)
+        variables = frozenset(meta.find_undeclared_variables(tree))
+        return Template(
+            source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
+        )
+
+
+def holds(condition: Template, row: Mapping[str, Any], place: str) -> bool:
+    """Whether a condition holds for a row, whose columns it names; `row` is the whole row.
+
+    Raises:
+        TemplateError: If it names a column that the row lacks, or fails otherwise; it begins with `place`.
+    """
+    try:
+        return render(condition, {"row": row, **row}) != ""
+    except TemplateError as error:
+        raise TemplateError(f"{place}: {error.message}", condition.path) from error
+
+
+@contextmanager
+def _in_a_sentence(path: str | None) -> Iterator[None]:
+    """Turn whatever goes wrong while a template is compiled into a `TemplateError`."""
+    try:
+        yield
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(f"line {error.lineno} of the template: {error.message}", path) from error
     except (RecursionError, MemoryError, SyntaxError) as error:

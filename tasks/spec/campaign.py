@@ -23,8 +23,9 @@ from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
 from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.budget import Budget, BudgetSpec, refuse_unfit
+from winnow.tasks.spec.dataset import DatasetSpec
 from winnow.tasks.spec.execution import ExecutionSpec
-from winnow.tasks.spec.prompts import FieldNames, Name, PromptSpec
+from winnow.tasks.spec.prompts import Name, PromptSpec
 from winnow.tasks.spec.reuse import Reuse
 from winnow.tasks.spec.spec_model import SpecModel
 
@@ -160,14 +161,6 @@ class GuardrailSpec(SpecModel):
 
     name: Name
     template: str = Field(min_length=1)
-
-
-class DatasetSpec(SpecModel):
-    """A file of examples: .jsonl, .json, .csv or .parquet."""
-
-    path: str = Field(min_length=1)
-    fields: FieldNames = FieldNames()
-    limit: int | None = Field(default=None, ge=1)
 
 
 class ChoicesSpec(SpecModel):
