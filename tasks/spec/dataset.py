@@ -59,7 +59,7 @@ class DatasetSpec(SpecModel):
     """Where the examples come from, and which of them are taken."""
 
     path: Annotated[str | list[str], BeforeValidator(_listed)] | None = None
-    """Files, or patterns such as "shards/*.parquet": .jsonl, .json or .csv, each also with .gz, or .parquet."""
+    """Files or patterns such as "shards/*.jsonl": .jsonl, .json or .csv, each also with .gz, or .parquet."""
     hub: str | None = Field(default=None, min_length=1)
     """In the place of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with one as
     the hub or `save_to_disk` lays it out."""

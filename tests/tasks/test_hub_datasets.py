@@ -1,4 +1,4 @@
-"""Datasets in the hub's layout: a folder, what `save_to_disk` wrote, and the hub's cache without a network."""
+"""Datasets in the hub's layout: a folder, what `save_to_disk` wrote, and the hub's cache, offline."""
 
 import json
 
@@ -10,6 +10,7 @@ from winnow.tasks.candidates import hub_cache
 from winnow.tasks.data import hub
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import DatasetError
+from winnow.tasks.plugins.extras import ExtraMissing
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
 from winnow.tasks.spec.dataset import DatasetSpec
@@ -169,9 +170,7 @@ def test_the_hub_is_asked_for_the_commit_of_a_revision_that_is_not_there(cache, 
 
 def test_without_its_extra_a_dataset_of_a_hub_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("winnow.tasks.plugins.extras.find_spec", lambda name: None)
-    with pytest.raises(
-        Exception, match=r"needs datasets, which is not installed; run: pip install 'winnow-llm\[hub\]'"
-    ):
+    with pytest.raises(ExtraMissing, match=r"needs datasets, .*; run: pip install 'winnow-llm\[hub\]'"):
         dataset(hub=str(fill(tmp_path / "sums", "the")), name="main", split="test")
 
 
