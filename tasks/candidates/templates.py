@@ -65,8 +65,7 @@ def compile_template(
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
         check_variables(tree, variables, allowed, path, shows_target=shows_target)
-        for loop in tree.find_all(nodes.For):
-            loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
+        _count_turns(tree)
         return Template(
             source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
         )
@@ -221,10 +220,10 @@ def _join(values: Iterable[Any], separator: str = "") -> str:
     return _joined((str(_printable(value)) for value in values), str(separator))
 
 
-def _replace(text: str, old: str, new: str) -> str:
+def _replace(text: str, old: str, new: str, count: int | None = None) -> str:
     text, old, new = str(text), str(old), str(new)
     _refuse_longer(len(text) + text.count(old) * (len(new) - len(old)))
-    return text.replace(old, new)
+    return text.replace(old, new, -1 if count is None else count)
 
 
 def _to_json(value: Any) -> str:  # noqa: ANN401
@@ -256,6 +255,30 @@ def _counting(filter_: Callable[..., Any]) -> Callable[..., Any]:
 def _step() -> None:
     if (work := _work.get()) is not None:
         work.step()
+
+
+def counted_environment(filters: Mapping[str, Callable[..., Any]]) -> jinja2.Environment:
+    """All of jinja2 in a sandbox, with further filters; uses of filters and turns of loops count as steps."""
+    environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    for name in set(environment.globals) - {"range", "dict"}:
+        del environment.globals[name]
+    known = {**environment.filters, "replace": _replace, **filters}
+    for name in ("center", "format"):  # by which one number decides how long a text is
+        del known[name]
+    environment.filters = {name: _counting(each) for name, each in known.items()} | {COUNTED: _counted}
+    return environment
+
+
+def counted_template(environment: jinja2.Environment, source: str, path: str) -> Template:
+    """A template of such an environment, for `render`; raises what jinja2 raises."""
+    tree = environment.parse(source)
+    _count_turns(tree)
+    return Template(source=source, path=path, variables=frozenset(), compiled=environment.from_string(tree))
+
+
+def _count_turns(tree: nodes.Template) -> None:
+    for loop in tree.find_all(nodes.For):
+        loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
 
 
 def _sandbox() -> _Sandbox:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from winnow.tasks.data.dataset_files import PlacedRow, read_files
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.data.hub import HubSource, hub_rows
+from winnow.tasks.data.lm_eval.reading import task_rows
 from winnow.tasks.spec.dataset import DatasetSpec
 
 
@@ -30,6 +31,8 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True) -> Dataset:
 
 
 def _rows(spec: DatasetSpec, is_allowed: bool) -> Iterable[PlacedRow]:
+    if spec.lm_eval is not None:
+        return task_rows(spec.lm_eval, is_allowed=is_allowed)
     if spec.hub is not None:
         source = HubSource(path=spec.hub, name=spec.name, commit=spec.commit)
         return hub_rows(source, spec.split, asks_hub=is_allowed)

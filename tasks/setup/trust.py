@@ -53,6 +53,11 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     for place, model in _models(spec):
         yield from _keys_sent(place, model)
         yield from _code_run(place, model, folder)
+    if (task := spec.dataset.lm_eval) is not None:
+        for function in task.functions:
+            file, _, name = function.rpartition(":")
+            text = f"run {name!a} of the Python file {str((folder / file).resolve())!a}"
+            yield Permission(text=text, keys=("task.lm_eval",))
     for place, judge in _mappings("judge", {"type": spec.judge.type, **spec.judge.params}):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
             file, _, function = path.rpartition(":")

@@ -23,7 +23,7 @@ from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
 from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.budget import Budget, BudgetSpec, refuse_unfit
-from winnow.tasks.spec.dataset import DatasetSpec
+from winnow.tasks.spec.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.execution import ExecutionSpec
 from winnow.tasks.spec.prompts import Name, PromptSpec
 from winnow.tasks.spec.reuse import Reuse
@@ -457,6 +457,14 @@ class CampaignSpec(SpecModel):
     def from_stored(cls, identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> Self:
         """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
         return cls.model_validate(stored_values(identity, execution, storage))
+
+
+class CampaignFile(CampaignSpec):
+    """The keys of a campaign's file: those of a campaign, and what stands for several of them."""
+
+    task: TaskSpec | None = None
+    """A benchmark, in the place of dataset, prompts, output_type and judge; of the dataset, filter, limit,
+    sample and shuffle may stand beside it, and so may prompts and a judge that replace its own."""
 
 
 def stored_values(identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> dict[str, Any]:

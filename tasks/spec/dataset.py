@@ -55,6 +55,25 @@ class LmEvalSpec(SpecModel):
     """The Python functions that make its documents, FILE.py:FUNCTION; they need --trust."""
 
 
+class TaskSpec(SpecModel):
+    """A benchmark of lm-eval, which stands for a dataset, prompts, an output type and a judge."""
+
+    lm_eval: str = Field(min_length=1)
+    """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
+    include_path: str | None = Field(default=None, min_length=1)
+    """A folder in which a task of this name is looked for first."""
+    num_fewshot: int | None = Field(default=None, ge=0, le=1000)
+    """Solved examples before each; None is what the task says, or none."""
+    fewshot_seed: Seed = 1234
+    """Draws them, as lm-eval does; 1234 is its own."""
+    fewshot_as_multiturn: bool | None = None
+    """For models that chat: show solved examples as turns; None is true, as in lm-eval."""
+    metric: str | None = Field(default=None, min_length=1)
+    """Which of the task's metrics; None is the first that scores each example."""
+    filter: str | None = Field(default=None, min_length=1)
+    """Which of the task's filter pipelines, such as strict-match; None is the first."""
+
+
 class DatasetSpec(SpecModel):
     """Where the examples come from, and which of them are taken."""
 
