@@ -227,8 +227,7 @@ class Documents:
 
     def _text_of(self, value: object, place: str, what: str) -> str:
         if not isinstance(value, str):
-            more = ", which places the choices in the question" if isinstance(value, int) else ""
-            raise DatasetError(f"{place}: {what} gives {value!r} and no text{more}; choose another task", KEY)
+            raise DatasetError(f"{place}: {what} gives {value!r} and no text; choose another task", KEY)
         return value
 
     def _refuse(self, why: str) -> NoReturn:

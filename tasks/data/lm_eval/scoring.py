@@ -54,9 +54,7 @@ def judge_of(task: Definition, metric: str | None, filter_name: str | None) -> d
     wanted = _wanted(task, metric)
     judge = dict(known[wanted.name])
     if task.output_type != "generate_until":
-        if wanted.options:
-            task.refuse(f"gives {wanted.name} the option {min(wanted.options)!r}", REMEDY)
-        return judge
+        return judge  # lm-eval takes no notice of options here either
     if others := sorted(wanted.options.keys() - set(OPTIONS)):
         task.refuse(f"gives {wanted.name} the option {others[0]!r}", REMEDY)
     filters = list(_pipeline(task, filter_name))
@@ -83,9 +81,13 @@ def _metrics(task: Definition) -> Iterator[_Metric]:
     for each in listed:
         name, hf = each.get("metric"), each.get("hf_evaluate")
         options = {key: value for key, value in each.items() if key not in WITHOUT_EFFECT}
-        is_mean = each.get("aggregation", "mean") == "mean" or task.output_type == "loglikelihood_rolling"
-        if isinstance(name, Function) or hf or not is_mean:
-            yield _Metric(f"{name} (a metric of its own)", {})
+        aggregation = each.get("aggregation", "mean")
+        if isinstance(name, Function):
+            yield _Metric(f"the function {name}", {})
+        elif hf:
+            yield _Metric(f"{name} (hf_evaluate)", {})
+        elif aggregation != "mean" and task.output_type != "loglikelihood_rolling":
+            yield _Metric(f"{name} (aggregation: {aggregation})", {})
         else:
             yield _Metric(str(name), options)
 
