@@ -37,8 +37,8 @@ Exhaustive = Annotated[
 def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False) -> None:
     """Check a campaign's file and all it refers to; write nothing, send nothing, run no code of others.
 
-    What running it would need to be allowed is listed. With --trust, its code is run and a dataset that is
-    not here yet is downloaded.
+    What running it would need to be allowed is listed. With --trust that is allowed from then on: its code is
+    run, and a dataset that is not here yet is downloaded.
     """
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.queries.warnings import own_judge
