@@ -15,6 +15,7 @@ from tests.tasks.lm_eval_tasks import record
 from winnow.tasks.candidates.prompts import PromptTemplate
 from winnow.tasks.candidates.weighing import weighing_of
 from winnow.tasks.data.lm_eval import reading
+from winnow.tasks.data.lm_eval.definition import READ
 from winnow.tasks.data.lm_eval.files import Function
 from winnow.tasks.data.lm_eval.functions import importing
 from winnow.tasks.data.sources import read_dataset
@@ -232,6 +233,25 @@ def test_a_feature_that_winnow_lacks_is_named(tasks, keys, sentence):
     assert sentence in str(refused.value)
 
 
+ODD = [3, "x", {"x": [1]}, [{"metric": ["a"]}]]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
+    original = (tasks / "tasks" / "plain.yaml").read_text()
+    keys = sorted(READ - {"task"})
+    said = []
+    for key in keys:
+        (tasks / "tasks" / "plain.yaml").write_text(original)
+        changed(tasks, "plain", **{key: odd})
+        try:
+            list(shown(parsed({"lm_eval": "tasks/plain.yaml"})))
+        except SpecError as error:
+            said.append(str(error))
+    assert len(said) > len(keys) / 2
+    assert not [each for each in said if "\n" in each or len(each) > 500]
+
+
 @pytest.mark.parametrize(
     ("task", "keys", "sentence"),
     [
@@ -245,6 +265,9 @@ def test_a_feature_that_winnow_lacks_is_named(tasks, keys, sentence):
         ({"lm_eval": "tasks/plain.yaml", "metric": "f1"}, {}, "has no metric 'f1'; its metrics: exact_match"),
         ({"lm_eval": "tasks/plain.yaml", "filter": "x"}, {}, "has no filter 'x'; leave filter out"),
         ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "is for models that chat"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"dataset": "x"}, "dataset: must be a mapping of keys to values"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"models": 3}, "models: input should be a valid list"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"objective": "best-duel"}, "judge: is missing; add it"),
         ({"lm_eval": "tasks/plain.yaml"}, {"dataset": {"path": "x"}}, "dataset.path: is said by the task"),
         ({"lm_eval": "tasks/plain.yaml"}, {"output_type": "generate"}, "output_type: is said by the task"),
         ({"lm_eval": "tasks/plain.yaml", "metric": "exact_match"}, {"judge": {"type": "exact"}},

@@ -7,12 +7,12 @@ from typing import Any
 
 from winnow.tasks.data.hub import FORMATS
 from winnow.tasks.data.lm_eval.definition import Definition, load_definition
+from winnow.tasks.data.lm_eval.files import KEY, as_lm_eval_has_it
 from winnow.tasks.data.lm_eval.scoring import generation_of, judge_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.dataset import TaskSpec
 
 OUTPUT_TYPES = {
-    "generate_until": "generate",
     "multiple_choice": "multiple-choice",
     "loglikelihood_rolling": "perplexity",
 }
@@ -34,25 +34,35 @@ def with_task(values: Mapping[str, Any], task: TaskSpec) -> dict[str, Any]:
     Raises:
         SpecError: If the task does what Winnow does not, or the file says what the task says already.
     """
-    definition = load_definition(task.lm_eval, task.include_path)
     _refuse_twice(values, task)
-    chats = [bool(each.get("chat")) for each in values.get("models") or [] if isinstance(each, dict)]
+    with as_lm_eval_has_it(task.lm_eval, KEY):
+        definition = load_definition(task.lm_eval, task.include_path)
+        own = {key: value for key, value in values.items() if key != "task"}
+        if "judge" not in values and values.get("objective") != "best-duel":
+            own["judge"] = judge_of(definition, task.metric, task.filter)
+        return own | _of_the_definition(definition, values, task)
+
+
+def _of_the_definition(definition: Definition, values: Mapping[str, Any], task: TaskSpec) -> dict[str, Any]:
+    """All but the judge."""
+    models = values.get("models") if isinstance(values.get("models"), list) else []
+    chats = [bool(each.get("chat")) for each in models or [] if isinstance(each, dict)]
     shown = _Shown(definition, task, chats)
-    own: dict[str, Any] = {key: value for key, value in values.items() if key != "task"}
-    own["dataset"] = {**(values.get("dataset") or {}), **shown.dataset()}
-    own["output_type"] = OUTPUT_TYPES[definition.output_type]
-    own |= shown.choices()
-    own.setdefault("prompts", [{"name": _name(definition.name), **shown.prompt()}])
-    if "judge" not in values:
-        own["judge"] = judge_of(definition, task.metric, task.filter)
-    if definition.output_type == "generate_until":
-        own["models"] = [_filled_in(each, generation_of(definition)) for each in values.get("models") or []]
-    return own
+    found: dict[str, Any] = {"dataset": {**values.get("dataset", {}), **shown.dataset()}, **shown.choices()}
+    if "prompts" not in values:
+        found["prompts"] = [{"name": _name(definition.name), **shown.prompt()}]
+    if definition.output_type != "generate_until":
+        return {**found, "output_type": OUTPUT_TYPES[definition.output_type]}
+    if models:
+        found["models"] = [_filled_in(each, generation_of(definition)) for each in models]
+    return found
 
 
 def _refuse_twice(values: Mapping[str, Any], task: TaskSpec) -> None:
-    dataset = values.get("dataset") or {}
-    given = [f"dataset.{key}" for key in dataset if key not in SELECTING] if isinstance(dataset, dict) else []
+    dataset = values.get("dataset", {})
+    if not isinstance(dataset, dict):
+        raise SpecError("must be a mapping of keys to values", "dataset")
+    given = [f"dataset.{key}" for key in dataset if key not in SELECTING]
     for key in ("output_type", "choices", "target_delimiter"):
         given += [key] * (key in values)
     if given:

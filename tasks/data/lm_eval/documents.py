@@ -150,7 +150,12 @@ class Documents:
         if name not in self._splits:
             self._refuse(f"names the split {name!r} of a dataset with {', '.join(self._splits)}")
         found: Sequence[Document] = self._splits[name]
-        return found if process is None else self._resolve(process)(found)
+        if process is None:
+            return found
+        if not isinstance(process, Function):
+            self._refuse("has a process_docs that is no !function")
+        processed: Sequence[Document] = self._resolve(process)(found)
+        return processed
 
     def _names(self, first: Document) -> frozenset[str]:
         features = getattr(self._documents, "features", None)

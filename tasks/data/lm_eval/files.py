@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from winnow.algorithms.state.strangers import in_words
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import did_you_mean
 
@@ -29,6 +32,15 @@ class Function(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.name}"
+
+
+@contextmanager
+def as_lm_eval_has_it(task: str, path: str) -> Iterator[None]:
+    """Turn whatever a file or a document leads to that lm-eval's tasks do not hold into one sentence."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise SpecError(f"the task {task} is not as lm-eval has tasks: {in_words(error)}", path) from error
 
 
 class TaskFile(NamedTuple):
@@ -79,12 +91,9 @@ def _named(task: str, include_path: str | None) -> Path:
         raise SpecError(f"there is no folder {include_path}; correct it", "task.include_path")
     installed = _installed()
     folders = [*([] if include_path is None else [Path(include_path)]), *([installed] if installed else [])]
-    known: list[str] = []
     for folder in folders:
-        for name, path in _likely_first(folder, task):
-            if name == task:
-                return path
-            known.append(name)
+        if (path := _found(str(folder.resolve()), task)) is not None:
+            return path
         _refuse_group(folder, task)
     if installed is None:
         raise SpecError(
@@ -92,6 +101,7 @@ def _named(task: str, include_path: str | None) -> Path:
             "YAML file or folder",
             KEY,
         )
+    known = {name for folder in folders for name, _ in _tasks(folder)}
     question = did_you_mean(task, known)
     raise SpecError(f"lm-eval has no task {task!r}; {question or 'name a YAML file'}", KEY)
 
@@ -103,10 +113,14 @@ def _installed() -> Path | None:
     return next((Path(place) / "tasks" for place in places if (Path(place) / "tasks").is_dir()), None)
 
 
-def _likely_first(folder: Path, task: str) -> Iterator[tuple[str, Path]]:
-    """The tasks in a folder; first those in files called like the one that is looked for."""
-    yield from _tasks(folder, task)
-    yield from _tasks(folder)
+@lru_cache(maxsize=64)  # lm-eval has 14,000 files, and a task is looked for more than once
+def _found(folder: str, task: str) -> Path | None:
+    """The file of a task in a folder; those that are called like it are looked at first."""
+    for stem in (task, "*"):
+        for name, path in _tasks(Path(folder), stem):
+            if name == task:
+                return path
+    return None
 
 
 def _tasks(folder: Path, stem: str = "*") -> Iterator[tuple[str, Path]]:

@@ -10,7 +10,7 @@ from winnow.tasks.data.dataset_files import PlacedRow
 from winnow.tasks.data.hub import load_splits
 from winnow.tasks.data.lm_eval.definition import Definition, load_definition
 from winnow.tasks.data.lm_eval.documents import KEY, Documents
-from winnow.tasks.data.lm_eval.files import Function
+from winnow.tasks.data.lm_eval.files import Function, as_lm_eval_has_it
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.dataset import LmEvalSpec
@@ -31,7 +31,8 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
     Raises:
         SpecError: If there is no such task, its dataset cannot be loaded, or a document is not of its kind.
     """
-    definition = load_definition(spec.task, spec.include_path)
+    with as_lm_eval_has_it(spec.task, KEY):
+        definition = load_definition(spec.task, spec.include_path)
     if not definition.functions:
         yield from rows_with(spec, _none, asks_hub=is_allowed)
     elif is_allowed:
@@ -48,18 +49,19 @@ def rows_with(
     spec: LmEvalSpec, resolve: Callable[[Function], Callable[..., Any]], *, asks_hub: bool
 ) -> Iterator[PlacedRow]:
     """The rows of a task in this process, whose functions `resolve` imports."""
-    definition = load_definition(spec.task, spec.include_path)
-    commit = spec.commit or definition.source.commit
-    splits = load_splits(replace(definition.source, commit=commit), asks_hub=asks_hub)
-    documents = Documents(
-        definition,
-        splits,
-        resolve,
-        num_fewshot=shots(definition, spec.num_fewshot),
-        seed=spec.fewshot_seed,
-        chat=spec.chat,
-    )
-    return documents.rows()
+    with as_lm_eval_has_it(spec.task, KEY):
+        definition = load_definition(spec.task, spec.include_path)
+        commit = spec.commit or definition.source.commit
+        splits = load_splits(replace(definition.source, commit=commit), asks_hub=asks_hub)
+        documents = Documents(
+            definition,
+            splits,
+            resolve,
+            num_fewshot=shots(definition, spec.num_fewshot),
+            seed=spec.fewshot_seed,
+            chat=spec.chat,
+        )
+        yield from documents.rows()
 
 
 def shots(definition: Definition, asked: int | None) -> int:
