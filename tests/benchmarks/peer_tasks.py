@@ -97,7 +97,7 @@ SHAPES = (
         "acc",
         {
             **CHOOSE,
-            "doc_to_text": "{{ input }}{% for word in words %} {{ loop.index }}={{ word }}{% endfor %}:",
+            "doc_to_text": "{{ input }}{% for word in words %} {{ word }}{% endfor %}:",
             "doc_to_choice": ["1", "2", "3", "4"],
             "doc_to_target": "{{ gold }}",
             "metric_list": [{"metric": "acc"}],
