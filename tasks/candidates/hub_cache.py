@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from winnow.algorithms.state.strangers import in_words
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import DatasetError
@@ -48,7 +49,7 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
     return spec.model_copy(update={"models": models, **parts, **_pinned_certify(spec, begun)})
 
 
-def revisions_of(identity: Mapping[str, Any]) -> dict[str, str | None]:
+def revisions_of(identity: JsonView) -> dict[str, str | None]:
     """The revisions that a stored campaign was begun with, by the place of the model."""
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
     for model in judge_entries(identity["judge"]):
@@ -123,7 +124,7 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
         raise DatasetError(f"the hub tells nothing of {hub}: {in_words(error)}", "dataset.hub") from error
 
 
-def _dataset_place(dataset: Mapping[str, Any]) -> str:
+def _dataset_place(dataset: JsonView) -> str:
     """What is asked of the hub, so that another dataset or revision has a commit of its own."""
     return f"dataset {dataset['hub'] or (dataset['lm_eval'] or {}).get('hub')}@{dataset['revision']}"
 
@@ -136,7 +137,7 @@ def _pinned_judge(judge: JudgeSpec, begun: Revisions) -> JudgeSpec:
     return JudgeSpec.model_validate({"type": judge.type, **params})
 
 
-def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> dict[str, Any]:
+def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> JsonObject:
     if spec.certify is None or (autoevaluator := spec.certify.autoevaluator) is None:
         return {}
     model = _pinned(autoevaluator.model, "autoevaluator", begun)
@@ -144,7 +145,7 @@ def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> dict[str, Any]:
     return {"certify": spec.certify.model_copy(update=certify)}
 
 
-def _revision(model: Mapping[str, Any], place: str, begun: Revisions) -> Any:  # noqa: ANN401 -- as in the file
+def _revision(model: JsonView, place: str, begun: Revisions) -> object:
     given, name = model.get("revision"), model.get("model")
     if given is not None or model.get("provider", "vllm") in REMOTE or not isinstance(name, str):
         return given

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
@@ -96,7 +95,7 @@ def compile_condition(source: str, path: str) -> Template:
         )
 
 
-def holds(condition: Template, row: Mapping[str, Any], place: str) -> bool:
+def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
     """Whether a condition holds for a row, whose columns it names; `row` is the whole row.
 
     Raises:
@@ -123,7 +122,7 @@ def _in_a_sentence(path: str | None) -> Iterator[None]:
         raise TemplateError(_sentence(error), path) from error
 
 
-def render(template: Template, fields: Mapping[str, Any], key: str | None = None) -> str:
+def render(template: Template, fields: Mapping[str, object], key: str | None = None) -> str:
     """The prompt for one example.
 
     Args:
@@ -198,14 +197,14 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"*", "%"})
 
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         for operand in (left, right):
             if not isinstance(operand, int | float):
                 raise _Unprintable(f"only numbers can stand beside {operator}, got {type(operand).__name__}")
         return super().call_binop(context, operator, left, right)
 
 
-def _printable(value: Any) -> Any:  # noqa: ANN401
+def _printable(value: object) -> object:
     """Let through what a JSON value can be, except null; print nothing by accident."""
     if isinstance(value, str | int | float | list | dict | jinja2.Undefined):  # strict: an Undefined raises
         return value
@@ -216,7 +215,7 @@ def _printable(value: Any) -> Any:  # noqa: ANN401
     )
 
 
-def _join(values: Iterable[Any], separator: str = "") -> str:
+def _join(values: Iterable[object], separator: str = "") -> str:
     return _joined((str(_printable(value)) for value in values), str(separator))
 
 
@@ -226,7 +225,7 @@ def _replace(text: str, old: str, new: str, count: int | None = None) -> str:
     return text.replace(old, new, -1 if count is None else count)
 
 
-def _to_json(value: Any) -> str:  # noqa: ANN401
+def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)  # jinja2's own escapes < and & for web pages
 
 
@@ -235,17 +234,17 @@ COUNTED = "count each turn"
 
 
 @jinja2.pass_context  # which also keeps loops over constants from being run while a template is compiled
-def _counted(_: Context, values: Iterable[Any]) -> Iterator[Any]:
+def _counted(_: Context, values: Iterable[object]) -> Iterator[object]:
     for value in values:
         _step()
         yield value
 
 
-def _counting(filter_: Callable[..., Any]) -> Callable[..., Any]:
+def _counting(filter_: Callable[..., object]) -> Callable[..., object]:
     """A filter whose uses count as steps."""
 
     @wraps(filter_)
-    def counting(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def counting(*args: object, **kwargs: object) -> object:
         _step()
         return filter_(*args, **kwargs)
 
@@ -257,7 +256,7 @@ def _step() -> None:
         work.step()
 
 
-def counted_environment(filters: Mapping[str, Callable[..., Any]]) -> jinja2.Environment:
+def counted_environment(filters: Mapping[str, Callable[..., object]]) -> jinja2.Environment:
     """All of jinja2 in a sandbox, with further filters; uses of filters and turns of loops count as steps."""
     environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     for name in set(environment.globals) - {"range", "dict"}:
@@ -284,7 +283,7 @@ def _count_turns(tree: nodes.Template) -> None:
 def _sandbox() -> _Sandbox:
     environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=_printable)
     environment.globals.clear()
-    own: dict[str, Callable[..., Any]] = {"join": _join, "replace": _replace, "tojson": _to_json}
+    own: dict[str, Callable[..., object]] = {"join": _join, "replace": _replace, "tojson": _to_json}
     known = {**environment.filters, **own}
     environment.filters = {name: _counting(known[name]) for name in FILTERS} | {COUNTED: _counted}
     return environment

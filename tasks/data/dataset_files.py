@@ -13,6 +13,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
+from winnow.storage.json_types import Row
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
 
@@ -23,8 +24,6 @@ GZIP = ".gz"
 BATCH = 1024
 """Rows of a Parquet file that are held at once."""
 
-Row = dict[str, Any]
-"""Column name to JSON value."""
 PlacedRow = tuple[str, Row]
 """Where a row stands, such as "line 7", and the row."""
 
@@ -206,7 +205,7 @@ def _decoded(path: Path, content: bytes, *, first_line: int, begins: bool) -> st
         raise DatasetError(f"{path}, line {line}: not UTF-8; save the file as UTF-8", PATH_KEY) from error
 
 
-def _json(path: Path, text: str, first_line: int) -> Any:  # noqa: ANN401
+def _json(path: Path, text: str, first_line: int) -> object:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -220,14 +219,14 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _object(path: Path, place: str, value: Any) -> Row:  # noqa: ANN401
+def _object(path: Path, place: str, value: object) -> Row:
     if not isinstance(value, dict):
         sentence = f'holds {_kind(value)}; a row is an object, such as {{"input": "1+1", "target": "2"}}'
         raise DatasetError(f"{path}, {place}: {sentence}", PATH_KEY)
     return value
 
 
-def json_row(place: str, row: Mapping[Any, Any], path: str = PATH_KEY) -> Row:
+def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row:
     """A row of a typed table as JSON has it: times in ISO 8601, decimals as text, a NaN as null.
 
     Args:
@@ -241,7 +240,7 @@ def json_row(place: str, row: Mapping[Any, Any], path: str = PATH_KEY) -> Row:
     return {str(name): _json_value(place, str(name), value, path) for name, value in row.items()}
 
 
-def _json_value(place: str, column: str, value: Any, path: str) -> Any:  # noqa: ANN401
+def _json_value(place: str, column: str, value: object, path: str) -> object:
     match value:
         case None | bool() | int() | str():
             return value
@@ -262,6 +261,6 @@ def _json_value(place: str, column: str, value: Any, path: str) -> Any:  # noqa:
     )
 
 
-def _kind(value: Any) -> str:  # noqa: ANN401
+def _kind(value: object) -> str:
     names = {bool: "a boolean", dict: "an object", list: "a list", str: "text", type(None): "null"}
     return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

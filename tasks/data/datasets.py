@@ -8,8 +8,9 @@ from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
 
+from winnow.storage.json_types import Row
 from winnow.tasks.candidates.templates import compile_condition, holds
-from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, Row, read_files
+from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, read_files
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import unknown_name
 

@@ -35,7 +35,7 @@ class HubSource:
     name: str | None = None
     """Which configuration."""
     commit: str | None = None
-    data_files: Any = None
+    data_files: object = None
     """Files of this machine: a path, a list of them, or either by split."""
     data_dir: str | None = None
 

@@ -2,7 +2,7 @@
 
 from glob import has_magic
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
@@ -22,11 +22,11 @@ class SampleSpec(SpecModel):
     seed: Seed = 0
 
 
-def _sample(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+def _sample(value: object) -> object:
     return {"n": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _listed(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+def _listed(value: object) -> object:
     """One complaint in place of one per type of a union."""
     texts = value if isinstance(value, list) else [value]
     if texts and all(isinstance(each, str) and each for each in texts):

@@ -1,12 +1,12 @@
 """The table of all candidates: what each is made of, what is known of it and where it stands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.figures.labels import readable
+from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.queries.views import ask
@@ -71,7 +71,7 @@ def leaderboard(session: Session, campaign: CampaignRecord) -> Leaderboard | Non
     )
 
 
-def _cells(rank: int, row: Mapping[str, Any], made_of: NewCandidate) -> list[Cell]:
+def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
     guardrail = made_of.prompt.get("guardrail")
     prompt = [made_of.prompt.get("name"), None if guardrail is None else guardrail.get("name")]
     known = row["estimate"] is not None
@@ -96,7 +96,7 @@ def _cells(rank: int, row: Mapping[str, Any], made_of: NewCandidate) -> list[Cel
     ]
 
 
-def _sampling(sampling: Mapping[str, Any]) -> str:
+def _sampling(sampling: JsonView) -> str:
     """How a candidate draws tokens, as far as it differs from taking the most probable ones."""
     if not sampling:
         return ""

@@ -1,10 +1,9 @@
 """What `task: {lm_eval: ...}` of a file becomes: a dataset, prompts, an output type and a judge."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.data.hub import FORMATS
 from winnow.tasks.data.lm_eval.definition import Definition, load_definition
 from winnow.tasks.data.lm_eval.files import KEY, as_lm_eval_has_it
@@ -24,7 +23,7 @@ BECOMES = ("dataset", "output_type", "choices", "target_delimiter", "prompts", "
 """Keys of the file that a task stands for; `generate_config` of its models is filled in as well."""
 
 
-def with_task(values: Mapping[str, Any], task: TaskSpec) -> dict[str, Any]:
+def with_task(values: JsonView, task: TaskSpec) -> JsonObject:
     """The values of a campaign's file with what its task stands for in the place of the task.
 
     Args:
@@ -43,12 +42,12 @@ def with_task(values: Mapping[str, Any], task: TaskSpec) -> dict[str, Any]:
         return own | _of_the_definition(definition, values, task)
 
 
-def _of_the_definition(definition: Definition, values: Mapping[str, Any], task: TaskSpec) -> dict[str, Any]:
+def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec) -> JsonObject:
     """All but the judge."""
     models = values.get("models") if isinstance(values.get("models"), list) else []
     chats = [bool(each.get("chat")) for each in models or [] if isinstance(each, dict)]
     shown = _Shown(definition, task, chats)
-    found: dict[str, Any] = {"dataset": {**values.get("dataset", {}), **shown.dataset()}, **shown.choices()}
+    found: JsonObject = {"dataset": {**values.get("dataset", {}), **shown.dataset()}, **shown.choices()}
     if "prompts" not in values:
         found["prompts"] = [{"name": _name(definition.name), **shown.prompt()}]
     if definition.output_type != "generate_until":
@@ -58,7 +57,7 @@ def _of_the_definition(definition: Definition, values: Mapping[str, Any], task: 
     return found
 
 
-def _refuse_twice(values: Mapping[str, Any], task: TaskSpec) -> None:
+def _refuse_twice(values: JsonView, task: TaskSpec) -> None:
     dataset = values.get("dataset", {})
     if not isinstance(dataset, dict):
         raise SpecError("must be a mapping of keys to values", "dataset")
@@ -97,7 +96,7 @@ class _Shown:
         self._multiturn = multiturn
         self._all_chat = bool(chats) and all(chats)
 
-    def dataset(self) -> dict[str, Any]:
+    def dataset(self) -> JsonObject:
         """Of the campaign's key `dataset`."""
         definition, path = self._definition, self._definition.source.path
         is_local = path in FORMATS or Path(path).is_dir()
@@ -114,7 +113,7 @@ class _Shown:
         fields = {"id": "id", "input": "input", "target": "target" if has_target else None}
         return {"lm_eval": lm_eval, "fields": fields}
 
-    def prompt(self) -> dict[str, Any]:
+    def prompt(self) -> JsonObject:
         """Of the one entry of the campaign's key `prompts`."""
         if self._definition.output_type == "loglikelihood_rolling":
             return {"template": "{{ input }}"}
@@ -124,14 +123,14 @@ class _Shown:
         prefix = begun if self._definition.config.get("gen_prefix") else []
         return {"messages": [{"turns": "messages"}, *prefix]}
 
-    def choices(self) -> dict[str, Any]:
+    def choices(self) -> JsonObject:
         """The campaign's keys `choices` and `target_delimiter`."""
         definition = self._definition
         if definition.output_type != "multiple_choice":
             return {}
         if self._is_chat and definition.config.get("gen_prefix"):
             definition.refuse("begins the answers of chats (gen_prefix)", "ask models that do not chat")
-        found: dict[str, Any] = {"choices": {"field": "choices"}}
+        found: JsonObject = {"choices": {"field": "choices"}}
         if definition.target_delimiter == " ":
             return found  # Winnow's default is the same, also where a chat template ends the prompt
         if self._are_mixed:
@@ -142,7 +141,7 @@ class _Shown:
         return {**found, "target_delimiter": "" if self._all_chat else definition.target_delimiter}
 
 
-def _filled_in(model: Any, settings: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- whatever the file has
+def _filled_in(model: object, settings: JsonView) -> object:
     if not isinstance(model, dict):
         return model
     own = model.get("generate_config") or {}

@@ -1,7 +1,6 @@
 """The process in which the functions of a task run: one message says which task, the others are its rows."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from winnow.algorithms.state.strangers import in_words
 from winnow.tasks.data.dataset_files import PlacedRow
@@ -29,7 +28,7 @@ def main(parent: ParentLink) -> None:
         parent.send({"failed": f"the functions of the task {spec.task} raised {in_words(error)}"})
 
 
-def _groups(rows: Iterator[PlacedRow]) -> Iterator[list[tuple[str, Mapping[str, Any]]]]:
+def _groups(rows: Iterator[PlacedRow]) -> Iterator[list[PlacedRow]]:
     group = []
     for row in rows:
         group.append(row)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from winnow.storage.json_types import JsonView
 from winnow.tasks.data.hub import FORMATS, HubSource
 from winnow.tasks.data.lm_eval.files import KEY, Function, TaskFile, read_task
 from winnow.tasks.errors import SpecError
@@ -39,11 +40,11 @@ class Fewshot:
 
     split: str | None
     process_docs: Function | None
-    samples: list[Any] | Function | None
+    samples: list[JsonView] | Function | None
     sampler: str
-    doc_to_text: Any
-    doc_to_target: Any
-    doc_to_choice: Any
+    doc_to_text: object
+    doc_to_target: object
+    doc_to_choice: object
     gen_prefix: str | None
     target_delimiter: str
     fewshot_delimiter: str
@@ -55,13 +56,13 @@ class Definition:
 
     name: str
     file: Path
-    config: Mapping[str, Any]
+    config: JsonView
     output_type: str
     source: HubSource
     """`path` is a name on the hub, a folder, or one of `FORMATS`."""
     fewshot: Fewshot
     num_fewshot: int | None
-    description: Any
+    description: object
     target_delimiter: str
     fewshot_delimiter: str
 
@@ -138,7 +139,7 @@ def _refusals(file: TaskFile) -> Iterator[str]:
             yield f"has fewshot_config.{key}"
 
 
-def _fewshot(config: Mapping[str, Any], delimiter: str, between: str) -> Fewshot:
+def _fewshot(config: JsonView, delimiter: str, between: str) -> Fewshot:
     own = config.get("fewshot_config") or {}
     inherited = {
         "split": config.get("fewshot_split"),

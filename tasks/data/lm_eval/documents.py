@@ -2,9 +2,10 @@
 
 import ast
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NoReturn
 
+from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.hub import Splits
 from winnow.tasks.data.lm_eval.definition import Definition
@@ -17,7 +18,7 @@ KEY = "dataset.lm_eval"
 
 Chat = Literal["single-turn", "multiturn"]
 
-Document = Mapping[str, Any]
+Document = JsonView
 
 Resolve = Callable[[Function], Callable[..., Any]]
 """Imports a function of a task."""
@@ -73,7 +74,7 @@ class Documents:
             row = {"id": number, **self._row(document, place), "doc": _kept(document)}
             yield place, json_row(place, row, KEY)
 
-    def _row(self, document: Document, place: str) -> dict[str, Any]:
+    def _row(self, document: Document, place: str) -> Row:
         if self._task.output_type == "loglikelihood_rolling":
             return {"input": self._text_of(self._target(document), place, "doc_to_target")}
         question = self._text_of(self._text(document), place, "doc_to_text")
@@ -83,7 +84,7 @@ class Documents:
         asked = turns_of(
             question, None, prefix=None, target_delimiter=self._task.target_delimiter, delimiter=""
         )
-        row: dict[str, Any] = {"input": question, "target": self._gold(document, choices, place)}
+        row: Row = {"input": question, "target": self._gold(document, choices, place)}
         if choices is not None:
             row["choices"] = choices
         if self._chat is None:
@@ -161,13 +162,13 @@ class Documents:
         features = getattr(self._documents, "features", None)
         return frozenset(first if features is None else features)
 
-    def _text(self, document: Document, given: Any = None) -> Any:  # noqa: ANN401 -- of any kind
+    def _text(self, document: Document, given: object = None) -> object:
         template = self._task.config.get("doc_to_text") if given is None else given
         found = self._read(template, document)
         is_number = isinstance(template, str) and template not in self._features and found.isdigit()
         return int(found) if is_number and self._has_choices else found
 
-    def _target(self, document: Document, given: Any = None) -> Any:  # noqa: ANN401 -- of any kind
+    def _target(self, document: Document, given: object = None) -> object:
         template = self._task.config.get("doc_to_target") if given is None else given
         found = self._read(template, document)
         if not isinstance(template, str) or template in self._features:
@@ -176,7 +177,7 @@ class Documents:
             return int(found)
         return _literal(found) if found[:1] == "[" and found[-1:] == "]" else found
 
-    def _choices(self, document: Document, template: Any) -> list[str] | None:  # noqa: ANN401 -- of any kind
+    def _choices(self, document: Document, template: object) -> list[str] | None:
         if template is None:
             return None
         found = self._read(template, document)
@@ -192,7 +193,7 @@ class Documents:
     def _has_choices(self) -> bool:
         return self._task.config.get("doc_to_choice") is not None
 
-    def _read(self, template: Any, document: Document) -> Any:  # noqa: ANN401 -- of any kind
+    def _read(self, template: object, document: Document) -> object:
         """A field by its name, a template, or what a function says; anything else is as it stands."""
         if isinstance(template, Function):
             return self._resolve(template)(document)
@@ -202,7 +203,7 @@ class Documents:
             return document[template]
         return apply_template(template, document, f"task {self._task.name}")
 
-    def _named_or_rendered(self, template: Any, document: Document) -> str:  # noqa: ANN401 -- of any kind
+    def _named_or_rendered(self, template: object, document: Document) -> str:
         if not template:
             return ""
         if isinstance(template, Function):
@@ -211,7 +212,7 @@ class Documents:
             return str(document[template])
         return apply_template(template, document, f"task {self._task.name}")
 
-    def _gold(self, document: Document, choices: list[str] | None, place: str) -> Any:  # noqa: ANN401
+    def _gold(self, document: Document, choices: list[str] | None, place: str) -> object:
         """The accepted answers as targets of a row: positions of choices, or texts."""
         gold = self._target(document)
         if self._task.output_type == "multiple_choice":
@@ -245,16 +246,16 @@ def _position(gold: object, choices: list[str]) -> object:
     return choices.index(gold) if isinstance(gold, str) and gold in choices else gold
 
 
-def _literal(text: str) -> Any:  # noqa: ANN401 -- whatever Python literal it is
+def _literal(text: str) -> object:
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return text
 
 
-def _kept(document: Document) -> dict[str, Any]:
+def _kept(document: Document) -> Row:
     """What JSON can hold of a document."""
-    kept: dict[str, Any] = {}
+    kept: Row = {}
     for name, value in document.items():
         try:
             kept |= json_row("", {name: value}, KEY)

@@ -1,16 +1,17 @@
 """Finding and reading a task's YAML file; nothing that it names is imported."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
 from winnow.algorithms.state.strangers import in_words
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import did_you_mean
 
@@ -47,7 +48,7 @@ class TaskFile(NamedTuple):
     """What a task's file says, with that of the files that it includes."""
 
     path: Path
-    config: dict[str, Any]
+    config: JsonObject
     """A `Function` stands where the file has `!function`."""
 
 
@@ -137,7 +138,7 @@ def _refuse_group(folder: Path, task: str) -> None:
             raise SpecError(f"{task} is a group of tasks; name one of them{_of(members)}", KEY)
 
 
-def _of(names: Any) -> str:  # noqa: ANN401 -- any iterable of names
+def _of(names: Iterable[str]) -> str:
     listed = list(names)
     more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
     return f": {', '.join(listed[:10])}{more}" if listed else ""
@@ -150,7 +151,7 @@ def _text(path: Path) -> str:
         raise SpecError(f"{path} cannot be read as text: {error}", KEY) from error
 
 
-def _read(path: Path, within: tuple[Path, ...]) -> dict[str, Any]:
+def _read(path: Path, within: tuple[Path, ...]) -> JsonObject:
     """A file's keys over those of the files that it includes."""
     if path in within:
         raise SpecError(f"{path} includes itself", KEY)
@@ -161,7 +162,7 @@ def _read(path: Path, within: tuple[Path, ...]) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise SpecError(f"{path} is no mapping of keys to values", KEY)
     included = config.pop("include", None) or []
-    merged: dict[str, Any] = {}
+    merged: JsonObject = {}
     for name in included if isinstance(included, list) else [included]:
         merged |= _read((path.parent / str(name)).resolve(), (*within, path))
     return merged | config

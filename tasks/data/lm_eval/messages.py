@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def _needs_delimiter(before: str, after: str) -> bool:
     return before != "" and not (before[-1].isspace() or after[0].isspace())
 
 
-def _joined(prefix: Any, answer: str) -> str:  # noqa: ANN401 -- None or text
+def _joined(prefix: str | None, answer: str) -> str:
     if not prefix:
         return answer
     return f"{prefix} {answer}" if _needs_delimiter(prefix, answer) else prefix + answer

@@ -1,12 +1,13 @@
 """From a task's metrics and filters to a judge, and from its generation settings to Winnow's."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.data.lm_eval.definition import Definition
 from winnow.tasks.data.lm_eval.files import Function
 
-METRICS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+METRICS: Mapping[str, Mapping[str, JsonView]] = {
     "generate_until": {"exact_match": {"type": "exact_match"}},
     "multiple_choice": {
         "acc": {"type": "acc", "target": "index"},
@@ -34,10 +35,10 @@ REMEDY = "write a judge of your own beside the task"
 
 class _Metric(NamedTuple):
     name: str
-    options: Mapping[str, Any]
+    options: JsonView
 
 
-def judge_of(task: Definition, metric: str | None, filter_name: str | None) -> dict[str, Any]:
+def judge_of(task: Definition, metric: str | None, filter_name: str | None) -> JsonObject:
     """The judge, as a campaign's file has it, that scores as the task does.
 
     Args:
@@ -92,7 +93,7 @@ def _metrics(task: Definition) -> Iterator[_Metric]:
             yield _Metric(str(name), options)
 
 
-def _pipeline(task: Definition, name: str | None) -> Iterator[dict[str, Any]]:
+def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
     """The steps of the filters that change a text."""
     listed = task.config.get("filter_list")
     if not listed:
@@ -111,14 +112,14 @@ def _pipeline(task: Definition, name: str | None) -> Iterator[dict[str, Any]]:
         yield dict(step)
 
 
-def generation_of(task: Definition) -> dict[str, Any]:
+def generation_of(task: Definition) -> JsonObject:
     """The settings under which the task has models write, as `generate_config` has them.
 
     Raises:
         SpecError: If it has one that Winnow does not.
     """
     given = task.config.get("generation_kwargs")
-    settings: dict[str, Any] = dict(given or {"max_gen_toks": 256, "do_sample": False, "temperature": 0.0})
+    settings: JsonObject = dict(given or {"max_gen_toks": 256, "do_sample": False, "temperature": 0.0})
     until = settings.pop("until", [task.fewshot_delimiter])
     lengths = [settings.pop(name, None) for name in _LENGTHS]
     temperature, sample = float(settings.pop("temperature", 0.0)), settings.pop("do_sample", None)

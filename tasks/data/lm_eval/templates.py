@@ -4,13 +4,12 @@ They are looser than a campaign's own (`tasks.candidates.templates`): they may a
 is printed as "None". They cannot reach beyond a document's fields.
 """
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 import jinja2
 import regex
 
+from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.templates import Template, counted_environment, counted_template, render
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
@@ -34,7 +33,7 @@ def _compiled(source: str) -> Template:
         raise TemplateError(f"the template {source[:80]!r}: {error}", KEY) from error
 
 
-def apply_template(source: str, document: Mapping[str, Any], place: str) -> str:
+def apply_template(source: str, document: JsonView, place: str) -> str:
     """The text that a template of a task comes to for a document.
 
     Raises:

@@ -7,10 +7,11 @@ a text that grows. Patterns are run by the library `regex`, which reads what `re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import regex
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
@@ -46,7 +47,7 @@ class ExactMatchJudge:
 
     scale: ClassVar = RIGHT_OR_WRONG
 
-    filters: Sequence[dict[str, Any]] = ()
+    filters: Sequence[JsonObject] = ()
     """One after the other, as in a task's filter_list: {function: regex, regex_pattern: ..., group_select:
     -1}, {function: remove_whitespace}, lowercase, uppercase, or map with its mapping_dict."""
     ignore_case: bool = False
@@ -85,7 +86,7 @@ class ExactMatchJudge:
         return text.translate(str.maketrans("", "", dropped))
 
 
-def _step(given: Mapping[str, Any], path: str) -> Step:
+def _step(given: JsonView, path: str) -> Step:
     name = given.get("function")
     if not isinstance(name, str) or name not in OPTIONS:
         raise JudgeError(f"function must be one of {', '.join(OPTIONS)}, got {name!r}", path)
@@ -96,7 +97,7 @@ def _step(given: Mapping[str, Any], path: str) -> Step:
     return _mapping(given, path) if name == "map" else _regex(given, path)
 
 
-def _mapping(given: Mapping[str, Any], path: str) -> Step:
+def _mapping(given: JsonView, path: str) -> Step:
     mapping, default = given.get("mapping_dict", {}), given.get("default_value")
     if not isinstance(mapping, dict) or not all(isinstance(each, str) for each in mapping.values()):
         raise JudgeError("mapping_dict must map texts to texts", path)
@@ -105,7 +106,7 @@ def _mapping(given: Mapping[str, Any], path: str) -> Step:
     return lambda text: mapping.get(text, default)
 
 
-def _regex(given: Mapping[str, Any], path: str) -> Step:
+def _regex(given: JsonView, path: str) -> Step:
     pattern = _pattern(given.get("regex_pattern", NUMBER_AFTER_HASHES), path)
     at, fallback = given.get("group_select", 0), given.get("fallback", INVALID)
     if not isinstance(at, int) or not isinstance(fallback, str):
