@@ -164,25 +164,26 @@ class Documents:
 
     def _text(self, document: Document, given: object = None) -> object:
         template = self._task.config.get("doc_to_text") if given is None else given
-        found = self._read(template, document)
-        is_number = isinstance(template, str) and template not in self._features and found.isdigit()
-        return int(found) if is_number and self._has_choices else found
+        rendered = self._rendered(template, document)
+        if rendered is None:
+            return self._found(template, document)
+        return int(rendered) if rendered.isdigit() and self._has_choices else rendered
 
     def _target(self, document: Document, given: object = None) -> object:
         template = self._task.config.get("doc_to_target") if given is None else given
-        found = self._read(template, document)
-        if not isinstance(template, str) or template in self._features:
-            return found
-        if found.isdigit() and self._has_choices:
-            return int(found)
-        return _literal(found) if found[:1] == "[" and found[-1:] == "]" else found
+        rendered = self._rendered(template, document)
+        if rendered is None:
+            return self._found(template, document)
+        if rendered.isdigit() and self._has_choices:
+            return int(rendered)
+        is_list = len(rendered) >= 2 and rendered[0] == "[" and rendered[-1] == "]"
+        return _literal(rendered) if is_list else rendered
 
     def _choices(self, document: Document, template: object) -> list[str] | None:
         if template is None:
             return None
-        found = self._read(template, document)
-        if isinstance(template, str) and template not in self._features:
-            found = _literal(found)
+        rendered = self._rendered(template, document)
+        found = self._found(template, document) if rendered is None else _literal(rendered)
         if isinstance(found, dict):
             found = list(found.values())
         if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
@@ -193,24 +194,28 @@ class Documents:
     def _has_choices(self) -> bool:
         return self._task.config.get("doc_to_choice") is not None
 
-    def _read(self, template: object, document: Document) -> object:
-        """A field by its name, a template, or what a function says; anything else is as it stands."""
-        if isinstance(template, Function):
-            return self._resolve(template)(document)
-        if not isinstance(template, str):
-            return template
-        if template in self._features:
-            return document[template]
+    def _rendered(self, template: object, document: Document) -> str | None:
+        """What a template comes to; None of what is no template, such as the name of a field."""
+        if not isinstance(template, str) or template in self._features:
+            return None
         return apply_template(template, document, f"task {self._task.name}")
+
+    def _found(self, template: object, document: Document) -> object:
+        """A field by its name, or what a function says; anything else is as it stands."""
+        if isinstance(template, Function):
+            said: object = self._resolve(template)(document)
+            return said
+        return document[template] if isinstance(template, str) else template
 
     def _named_or_rendered(self, template: object, document: Document) -> str:
         if not template:
             return ""
         if isinstance(template, Function):
             return str(self._resolve(template)(document))
-        if template in document:
-            return str(document[template])
-        return apply_template(template, document, f"task {self._task.name}")
+        name = str(template)
+        if name in document:
+            return str(document[name])
+        return apply_template(name, document, f"task {self._task.name}")
 
     def _gold(self, document: Document, choices: list[str] | None, place: str) -> object:
         """The accepted answers as targets of a row: positions of choices, or texts."""

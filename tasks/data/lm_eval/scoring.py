@@ -125,12 +125,12 @@ def generation_of(task: Definition) -> JsonObject:
     temperature, sample = float(settings.pop("temperature", 0.0)), settings.pop("do_sample", None)
     if sample and not temperature:
         task.refuse("samples without a temperature (generation_kwargs.do_sample)", "choose another task")
-    more = {key: settings.pop(key) for key in ("top_p", "top_k") if key in settings}
+    more: JsonObject = {key: settings.pop(key) for key in ("top_p", "top_k") if key in settings}
     if settings:
         task.refuse(f"has generation_kwargs.{min(settings)}", "choose another task")
     return {
         "temperature": 0.0 if sample is False else temperature,
         "max_tokens": int(next((each for each in lengths if each is not None), 256)),
         "stop_seqs": [until] if isinstance(until, str) else list(until or []),
-        **(more if sample is not False else {}),
+        **({} if sample is False else more),
     }
