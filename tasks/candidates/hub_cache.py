@@ -55,7 +55,7 @@ def revisions_of(identity: JsonView) -> dict[str, str | None]:
     for model in judge_entries(identity["judge"]):
         found[judge_place(model)] = model.get("revision")
     dataset = identity["dataset"]
-    if commit := dataset["commit"] or (dataset["lm_eval"] or {}).get("commit"):
+    if commit := (dataset["lm_eval"] or dataset)["commit"]:
         found[_dataset_place(dataset)] = commit
     if autoevaluator := (identity.get("certify") or {}).get("autoevaluator"):
         found["autoevaluator"] = autoevaluator["model"]["revision"]
@@ -90,10 +90,10 @@ def _pinned_dataset(spec: CampaignSpec, begun: Revisions, asks_hub: bool) -> Dat
     dataset = spec.dataset
     place = _dataset_place(dataset.model_dump())
     task = dataset.lm_eval
-    hub, commit = (dataset.hub, dataset.commit) if task is None else (task.hub, task.commit)
-    if hub is None or commit is not None or Path(hub).is_dir():
+    source = dataset if task is None else task
+    if source.hub is None or source.commit is not None or Path(source.hub).is_dir():
         return dataset
-    commit = begun.get(place) or dataset_commit(hub, dataset.revision, asks_hub=asks_hub)
+    commit = begun.get(place) or dataset_commit(source.hub, source.revision, asks_hub=asks_hub)
     if task is None:
         return dataset.model_copy(update={"commit": commit})
     return dataset.model_copy(update={"lm_eval": task.model_copy(update={"commit": commit})})
@@ -126,7 +126,8 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
 
 def _dataset_place(dataset: JsonView) -> str:
     """What is asked of the hub, so that another dataset or revision has a commit of its own."""
-    return f"dataset {dataset['hub'] or (dataset['lm_eval'] or {}).get('hub')}@{dataset['revision']}"
+    source = dataset["lm_eval"] or dataset
+    return f"dataset {source['hub']}@{source['revision']}"
 
 
 def _pinned_judge(judge: JudgeSpec, begun: Revisions) -> JudgeSpec:

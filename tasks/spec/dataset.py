@@ -49,6 +49,8 @@ class LmEvalSpec(SpecModel):
     """For models that chat: show solved examples in the user's message, or as turns; None is plain text."""
     hub: str | None = Field(default=None, min_length=1)
     """The hub's dataset that they come from, if they do; Winnow writes it here."""
+    revision: str | None = Field(default=None, min_length=1)
+    """That of the hub's dataset which the task asks for; None is the main branch."""
     commit: Commit = None
     """That of the hub's dataset; Winnow keeps it here."""
     functions: list[str] = []

@@ -134,6 +134,26 @@ def test_a_campaign_is_known_by_the_commit_it_was_begun_with(cache, campaign_fil
     assert questions(reopen_campaign(database, "letters", database.url)[1].dataset)[0] == "1 test 00?"
 
 
+def test_a_task_of_lm_eval_is_known_by_the_commit_of_its_revision(cache, campaign_file, database, tmp_path):
+    cache(ONE)
+    cache(TWO, "v2")
+    task = (
+        "{task: sums, dataset_path: owner/sums, dataset_name: main, test_split: test, doc_to_text: question, "
+    )
+    path = campaign_file(add=f"storage: {database.url}\n")
+    text = (tmp_path / path).read_text()
+    kept = [line for line in text.splitlines() if not line.startswith(("dataset:", "judge:"))]
+    (tmp_path / path).write_text("\n".join([*kept, "task: {lm_eval: ./sums.yaml}"]))
+    for kwargs, commit in (("{}", ONE), ("{revision: v2}", TWO)):
+        (tmp_path / "sums.yaml").write_text(f"{task}doc_to_target: answer, dataset_kwargs: {kwargs}}}")
+        checked = check_campaign_file(path)
+        assert checked.spec.dataset.lm_eval.commit == commit
+        assert questions(checked.dataset)[0] == f"{commit[0]} test 00?"
+    stored = open_campaign(database, checked)
+    cache("3" * 40, "v2")
+    assert open_campaign(database, check_campaign_file(path)) == stored
+
+
 def test_what_is_not_in_the_cache_is_said_without_asking_the_hub(cache, campaign_file):
     with pytest.raises(DatasetError, match=r"the dataset owner/sums is not in the hub's cache"):
         hub_cache.dataset_commit("owner/sums", None, asks_hub=True)

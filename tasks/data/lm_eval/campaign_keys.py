@@ -107,6 +107,7 @@ class _Shown:
             "fewshot_seed": self._task.fewshot_seed,
             "chat": ("multiturn" if self._multiturn else "single-turn") if self._is_chat else None,
             "hub": None if is_local else path,
+            "revision": None if is_local else definition.source.commit,
             "functions": definition.functions,
         }
         has_target = definition.output_type != "loglikelihood_rolling"
