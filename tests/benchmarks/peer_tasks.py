@@ -24,13 +24,13 @@ CONTEXT = 256
 SHOTS = (0, 5)
 
 GENERATE: Mapping[str, Any] = {
-    "doc_to_text": "{{ task }} {{ input }} =",
-    "doc_to_target": "{{ target[0] }}",
+    "doc_to_text": "{{ task }} {{ problem }} =",
+    "doc_to_target": "{{ answers[0] }}",
     "generation_kwargs": {"until": ["\n", ";"], "max_gen_toks": 20, "do_sample": False},
 }
 CHOOSE: Mapping[str, Any] = {
     "output_type": "multiple_choice",
-    "doc_to_text": "{{ task }} {{ input }} =",
+    "doc_to_text": "{{ task }} {{ problem }} =",
     "doc_to_choice": "words",
     "doc_to_target": "gold",
 }
@@ -67,7 +67,7 @@ SHAPES = (
         "exact_match",
         {
             **GENERATE,
-            "doc_to_text": "{{ task | upper }} {{ input }} steps:",
+            "doc_to_text": "{{ task | upper }} {{ problem }} steps:",
             "description": "solve. ",
             "fewshot_delimiter": " | ",
             **exact_match(ignore_case=True, ignore_punctuation=True, regexes_to_ignore=["(?s).*>"]),
@@ -79,7 +79,7 @@ SHAPES = (
         "exact_match",
         {
             **GENERATE,
-            "doc_to_target": "target",
+            "doc_to_target": "answers",
             "gen_prefix": "is",
             "fewshot_config": {"sampler": "first_n"},
             **exact_match(),
@@ -97,7 +97,7 @@ SHAPES = (
         "acc",
         {
             **CHOOSE,
-            "doc_to_text": "{{ input }}{% for word in words %} {{ word }}{% endfor %}:",
+            "doc_to_text": "{{ problem }}{% for word in words %} {{ word }}{% endfor %}:",
             "doc_to_choice": ["1", "2", "3", "4"],
             "doc_to_target": "{{ gold }}",
             "metric_list": [{"metric": "acc"}],

@@ -171,8 +171,8 @@ def examples(demo: Path) -> Iterator[dict[str, Any]]:
         yield {
             "id": row["id"],
             "task": row["task"],
-            "input": row["input"],
-            "target": row["target"],
+            "problem": row["input"],
+            "answers": row["target"],
             "asked": " or ".join([f"{row['input']}?", *texts]),
             "labels": ["A", "B", "C", "D"],
             "words": texts,
