@@ -19,7 +19,8 @@ MAY_IMPORT = {
         "winnow.tasks", "winnow.algorithms", "winnow.storage",
         "anyio", "httpx", "jinja2", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core",
         "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers", "vllm", "yaml",
-        "jsonschema", "jsonschema_specifications", "math_verify", "rouge_score", "sacrebleu",
+        "datasets", "huggingface_hub", "jsonschema", "jsonschema_specifications", "math_verify",
+        "rouge_score", "sacrebleu",
     },
     "flows": {
         "winnow", "winnow.flows", "winnow.tasks", "winnow.algorithms", "winnow.storage", "winnow.infra",
@@ -33,6 +34,7 @@ MAY_IMPORT = {
 ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm/worker.py"}
 
 ONE_FOLDER_ONLY = {
+    "datasets": "tasks/data",
     "jsonschema": "tasks/judges/isolated",
     "math_verify": "tasks/judges/isolated",
     "ray": "tasks/engines/ray",

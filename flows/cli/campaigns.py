@@ -1,7 +1,7 @@
 """validate, run, resume: the commands that need a campaign's files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,9 @@ from winnow.flows.cli.options import (
 from winnow.flows.run.log_format import LogFormat, logged
 from winnow.tasks.errors import SpecError
 
+if TYPE_CHECKING:
+    from winnow.tasks.spec.campaign import CampaignSpec
+
 Exhaustive = Annotated[
     bool,
     typer.Option(
@@ -31,21 +34,40 @@ Exhaustive = Annotated[
 ]
 
 
-def validate(spec: SpecPath, set_: Overrides = None) -> None:
+def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False) -> None:
     """Check a campaign's file and all it refers to; write nothing, send nothing, run no code of others.
 
-    What running it would need to be allowed is listed.
+    What running it would need to be allowed is listed. With --trust that is allowed from then on: its code is
+    run, and a dataset that is not here yet is downloaded.
     """
+    from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.queries.warnings import own_judge
-    from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.setup.load import check_spec_file
     from winnow.tasks.setup.trust import permissions
+    from winnow.tasks.spec.yaml_file import read_spec_file
 
-    checked = check_campaign_file(spec, set_ or [])
+    file = read_spec_file(spec, set_ or [])
+    checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
     print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
+    if "task" in file.values:
+        print(f"its task became:\n{_of_the_task(checked.spec)}")
     for needed in permissions(checked.spec, Path.cwd()):
         print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
     if (warning := own_judge(checked.identity())) is not None:
         print(f"check: {warning.sentence}")
+
+
+def _of_the_task(spec: "CampaignSpec") -> str:
+    """What a benchmark became, as a campaign's file would say it."""
+    import yaml
+
+    from winnow.tasks.data.lm_eval.campaign_keys import BECOMES
+
+    values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
+    first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)
+    shown = {**values, **({"generate_config": first} if first else {})}
+    text: str = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=100)
+    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def run(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.cli.options import Json, Overrides, SpecPath, Workers
+from winnow.flows.cli.options import Json, Overrides, SpecPath, TrustOption, Workers
 from winnow.flows.exit_codes import FORCED
 from winnow.tasks.errors import SpecError
 
@@ -35,16 +35,19 @@ def plan(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs, and as many for each gap that is tried.")] = 20,
     workers: Workers = None,
+    trust: TrustOption = False,
     json: Json = False,
 ) -> None:
     """Say what a campaign would take: requests, tokens, price, hours, and the gap in mean it can tell.
 
-    Nothing is asked of any model and nothing is written. The campaign's own selector is played on scores that
-    are assumed (--assume) or known (--table, --like); what it takes is as good as they are.
+    Nothing is asked of any model and nothing is written, but that --trust keeps what it allows. The
+    campaign's own selector is played on scores that are assumed (--assume) or known (--table, --like); what
+    it takes is as good as they are.
     """
     from dataclasses import asdict
 
     from winnow.flows.reports.output import print_json
+    from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.flows.simulate.plan_lines import plan_lines
     from winnow.tasks.data.score_tables import CAMPAIGN, load_score_table
     from winnow.tasks.setup.load import check_campaign_file
@@ -58,7 +61,8 @@ def plan(
         raise SpecError(f"--rate {rate:g}: requests a second are above 0; raise it")
     source = table if like is None else f"{CAMPAIGN}{like}"
     assumption = read_assumption(assume or DEFAULT)
-    checked = check_campaign_file(spec, set_ or [])
+    approve = approving(Trust(everything=True)) if trust else None
+    checked = check_campaign_file(spec, set_ or [], approve)
     assumed = assumption if source is None else load_score_table(source, checked.spec.storage)
     try:
         found = plan_campaign(checked, assumed, seeds=seeds, workers=workers, rate=rate)

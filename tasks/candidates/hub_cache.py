@@ -1,8 +1,9 @@
-"""Models of a hub that a spec names without a revision, pinned to the commit that lies in the hub's cache.
+"""Models and datasets of a hub, pinned to the commit that lies in the hub's cache.
 
 What a hub serves under a name may be replaced. So a model that was downloaded already is loaded, and known,
-by its commit. One that was not keeps its name alone: nothing is asked of the hub. A campaign that is stored
-keeps what it was begun with.
+by its commit, where the spec names no revision. One that was not keeps its name alone: nothing is asked of
+the hub. A dataset always has a commit: that of the cache, or else the one that the hub tells. A campaign that
+is stored keeps what it was begun with.
 """
 
 import os
@@ -10,27 +11,42 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
+from typing import Literal
 
+from winnow.algorithms.state.strangers import in_words
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.errors import DatasetError
+from winnow.tasks.plugins.extras import require
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, ModelSpec
+from winnow.tasks.spec.dataset import DatasetSpec
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+Kind = Literal["models", "datasets"]
+"""What the hub keeps."""
 
 Revisions = Mapping[str, str | None]
 """By the place of a model in the stored spec; see `revisions_of`."""
 
 
-def pinned(spec: CampaignSpec, begun: Revisions) -> CampaignSpec:
+def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> CampaignSpec:
     """The spec with the revision of each model that it names no revision of, where one is known.
+
+    So is the commit of a hub's dataset.
 
     Args:
         spec: As in the file.
         begun: Of the campaign of this name that is stored already; empty where there is none.
+        asks_hub: Whether the hub may be asked for the commit of a dataset that is not in its cache.
+
+    Raises:
+        DatasetError: If that commit cannot be found out.
     """
     models = [_pinned(model, f"models.{model.name}", begun) for model in spec.models]
-    return spec.model_copy(
-        update={"models": models, "judge": _pinned_judge(spec.judge, begun), **_pinned_certify(spec, begun)}
-    )
+    parts = {"judge": _pinned_judge(spec.judge, begun), "dataset": _pinned_dataset(spec, begun, asks_hub)}
+    return spec.model_copy(update={"models": models, **parts, **_pinned_certify(spec, begun)})
 
 
 def revisions_of(identity: JsonView) -> dict[str, str | None]:
@@ -38,25 +54,80 @@ def revisions_of(identity: JsonView) -> dict[str, str | None]:
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
     for model in judge_entries(identity["judge"]):
         found[judge_place(model)] = model.get("revision")
+    dataset = identity["dataset"]
+    if commit := (dataset["lm_eval"] or dataset)["commit"]:
+        found[_dataset_place(dataset)] = commit
     if autoevaluator := (identity.get("certify") or {}).get("autoevaluator"):
         found["autoevaluator"] = autoevaluator["model"]["revision"]
     return found
 
 
-def cached_commit(model: str) -> str | None:
-    """The commit that the hub's cache holds of a model's main branch; None where there is none."""
-    folder = _cache() / f"models--{model.replace('/', '--')}"
+def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> str | None:
+    """The commit that the hub's cache holds of a branch or tag; None where there is none."""
     try:
-        commit = (folder / "refs" / "main").read_text("utf-8").strip()
+        commit = (_folder(name, kind) / "refs" / revision).read_text("utf-8").strip()
     except (OSError, ValueError):
         return None
-    is_there = re.fullmatch(r"[0-9a-f]{40}", commit) and (folder / "snapshots" / commit).is_dir()
-    return commit if is_there else None
+    return commit if COMMIT.fullmatch(commit) and cached_folder(name, kind, commit) else None
+
+
+def cached_folder(name: str, kind: Kind, commit: str) -> Path | None:
+    """The folder in which the hub's cache holds the files of a commit, as far as they were downloaded."""
+    folder = _folder(name, kind) / "snapshots" / commit
+    return folder if folder.is_dir() else None
+
+
+def _folder(name: str, kind: Kind) -> Path:
+    return _cache() / f"{kind}--{name.replace('/', '--')}"
 
 
 def _pinned(model: ModelSpec, place: str, begun: Revisions) -> ModelSpec:
     revision = _revision(model.model_dump(include={"provider", "model", "revision"}), place, begun)
     return model if revision == model.revision else model.model_copy(update={"revision": revision})
+
+
+def _pinned_dataset(spec: CampaignSpec, begun: Revisions, asks_hub: bool) -> DatasetSpec:
+    dataset = spec.dataset
+    place = _dataset_place(dataset.model_dump())
+    task = dataset.lm_eval
+    source = dataset if task is None else task
+    if source.hub is None or source.commit is not None or Path(source.hub).is_dir():
+        return dataset
+    commit = begun.get(place) or dataset_commit(source.hub, source.revision, asks_hub=asks_hub)
+    if task is None:
+        return dataset.model_copy(update={"commit": commit})
+    return dataset.model_copy(update={"lm_eval": task.model_copy(update={"commit": commit})})
+
+
+def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
+    """The commit that a revision of a hub's dataset leads to: in the hub's cache, else at the hub.
+
+    Raises:
+        DatasetError: If it is not in the cache and the hub is not to be asked, or does not answer.
+    """
+    if revision is not None and COMMIT.fullmatch(revision):
+        return revision
+    if commit := cached_commit(hub, "datasets", revision or "main"):
+        return commit
+    if not asks_hub or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise DatasetError(
+            f"the dataset {hub} is not in the hub's cache, and the hub is not asked now; download it first "
+            f"(hf download --repo-type dataset {hub}), or name a folder",
+            "dataset.hub",
+        )
+    require("hub", f"the dataset {hub}")
+    from huggingface_hub import HfApi
+
+    try:
+        return str(HfApi().dataset_info(hub, revision=revision).sha)
+    except Exception as error:  # of the hub, or of any way to it
+        raise DatasetError(f"the hub tells nothing of {hub}: {in_words(error)}", "dataset.hub") from error
+
+
+def _dataset_place(dataset: JsonView) -> str:
+    """What is asked of the hub, so that another dataset or revision has a commit of its own."""
+    source = dataset["lm_eval"] or dataset
+    return f"dataset {source['hub']}@{source['revision']}"
 
 
 def _pinned_judge(judge: JudgeSpec, begun: Revisions) -> JudgeSpec:

@@ -7,12 +7,14 @@ that may be somebody else's, so it cannot reach outside its values, load files, 
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -58,17 +60,60 @@ def compile_template(
         TemplateError: If it is not jinja2, uses a variable that is not allowed (the target above all), or
             anything outside the grammar.
     """
-    try:
+    with _in_a_sentence(path):
         tree = _ENVIRONMENT.parse(source)
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
         known = variables if allowed is None else allowed
         check_variables(tree, variables, known, path, shows_target=shows_target)
-        for loop in tree.find_all(nodes.For):
-            loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
+        _count_turns(tree)
         return Template(
             source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
         )
+
+
+def compile_condition(source: str, path: str) -> Template:
+    """Check and compile an expression, such as "level > 3 and answer", for `holds`.
+
+    Args:
+        source: A jinja2 expression without braces, of the same grammar as templates.
+        path: Where it stands in the spec.
+
+    Raises:
+        TemplateError: If it is no expression, or uses anything outside the grammar.
+    """
+    with _in_a_sentence(path):
+        parser = Parser(_ENVIRONMENT, source, state="variable")
+        condition = parser.parse_expression()
+        if not parser.stream.eos:
+            parser.fail("something stands after the end of the expression")
+        printed = nodes.CondExpr(condition, nodes.Const("1"), nodes.Const(""), lineno=1)
+        tree = nodes.Template([nodes.Output([printed], lineno=1)], lineno=1)
+        tree.set_environment(_ENVIRONMENT)
+        check_grammar(tree, _ENVIRONMENT.tests, path)
+        variables = frozenset(meta.find_undeclared_variables(tree))
+        return Template(
+            source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
+        )
+
+
+def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
+    """Whether a condition holds for a row, whose columns it names; `row` is the whole row.
+
+    Raises:
+        TemplateError: If it names a column that the row lacks, or fails otherwise; it begins with `place`.
+    """
+    try:
+        return render(condition, {"row": row, **row}) != ""
+    except TemplateError as error:
+        raise TemplateError(f"{place}: {error.message}", condition.path) from error
+
+
+@contextmanager
+def _in_a_sentence(path: str | None) -> Iterator[None]:
+    """Turn whatever goes wrong while a template is compiled into a `TemplateError`."""
+    try:
+        yield
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(f"line {error.lineno} of the template: {error.message}", path) from error
     except (RecursionError, MemoryError, SyntaxError) as error:
@@ -176,10 +221,10 @@ def _join(values: Iterable[object], separator: str = "") -> str:
     return _joined((str(_printable(value)) for value in values), str(separator))
 
 
-def _replace(text: str, old: str, new: str) -> str:
+def _replace(text: str, old: str, new: str, count: int | None = None) -> str:
     text, old, new = str(text), str(old), str(new)
     _refuse_longer(len(text) + text.count(old) * (len(new) - len(old)))
-    return text.replace(old, new)
+    return text.replace(old, new, -1 if count is None else count)
 
 
 def _to_json(value: object) -> str:
@@ -211,6 +256,30 @@ def _counting(filter_: Callable[..., object]) -> Callable[..., object]:
 def _step() -> None:
     if (work := _work.get()) is not None:
         work.step()
+
+
+def counted_environment(filters: Mapping[str, Callable[..., object]]) -> jinja2.Environment:
+    """All of jinja2 in a sandbox, with further filters; uses of filters and turns of loops count as steps."""
+    environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    for name in set(environment.globals) - {"range", "dict"}:
+        del environment.globals[name]
+    known = {**environment.filters, "replace": _replace, **filters}
+    for name in ("center", "format"):  # by which one number decides how long a text is
+        del known[name]
+    environment.filters = {name: _counting(each) for name, each in known.items()} | {COUNTED: _counted}
+    return environment
+
+
+def counted_template(environment: jinja2.Environment, source: str, path: str) -> Template:
+    """A template of such an environment, for `render`; raises what jinja2 raises."""
+    tree = environment.parse(source)
+    _count_turns(tree)
+    return Template(source=source, path=path, variables=frozenset(), compiled=environment.from_string(tree))
+
+
+def _count_turns(tree: nodes.Template) -> None:
+    for loop in tree.find_all(nodes.For):
+        loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
 
 
 def _sandbox() -> _Sandbox:

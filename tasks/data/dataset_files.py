@@ -1,14 +1,17 @@
 """The rows of a data file, each with the place where it stands."""
 
 import csv
+import gzip
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from io import StringIO
+from glob import glob, has_magic
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import DatasetError
@@ -16,48 +19,99 @@ from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
 
 PATH_KEY = "dataset.path"
 
+GZIP = ".gz"
+
+BATCH = 1024
+"""Rows of a Parquet file that are held at once."""
+
 PlacedRow = tuple[str, Row]
 """Where a row stands, such as "line 7", and the row."""
 
 
+def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
+    """The rows of several files, one file after the other; each place begins with its file.
+
+    Args:
+        paths: Files, or patterns such as "shards/*.parquet", whose files come in the order of their names.
+
+    Raises:
+        DatasetError: As `read_rows`, and if a pattern finds nothing or a file is found twice.
+    """
+    found: dict[Path, None] = {}
+    for path in (each for given in paths for each in _files(given)):
+        if path in found:
+            raise DatasetError(f"{path} is named twice; name every file once", PATH_KEY)
+        found[path] = None
+    for path in found:
+        for place, row in read_rows(path):
+            yield f"{path}, {place}", row
+
+
+def _files(given: str) -> list[Path]:
+    if not has_magic(given) or Path(given).exists():
+        return [Path(given)]
+    if not (names := sorted(glob(given, recursive=True))):
+        raise DatasetError(f"no file is named like {given} (working directory {Path.cwd()})", PATH_KEY)
+    return [Path(name) for name in names]
+
+
 def read_rows(path: Path) -> Iterator[PlacedRow]:
-    """The rows of a file in order, read according to its suffix (.jsonl, .json, .csv or .parquet).
+    """The rows of a file in order, read according to its suffix as they are asked for.
+
+    Args:
+        path: A .jsonl, .json, .csv or .parquet file; the first three may be compressed, as .jsonl.gz.
 
     Raises:
         DatasetError: If the file is missing, cannot be read, or is not what its suffix says; for a row, when
             it is reached.
     """
-    reader = _READERS.get(path.suffix.lower())
+    suffix = _suffix(path)
+    reader = _READERS.get(suffix)
+    if path.is_dir():
+        raise DatasetError(f"{path} is a folder; name a file in it, or all as {path}/*.jsonl", PATH_KEY)
     if reader is None:
-        raise DatasetError(
-            f"{unknown_name('suffix', path.suffix, _READERS)}; rename or convert {path}", PATH_KEY
-        )
+        raise DatasetError(f"{unknown_name('suffix', suffix, _READERS)}; rename or convert {path}", PATH_KEY)
     if not path.is_file():
         raise DatasetError(_missing(path), PATH_KEY)
     try:
         yield from reader(path)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DatasetError(f"{path} is no whole gzip file ({error}); compress it again", PATH_KEY) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}", PATH_KEY) from error
 
 
+def _suffix(path: Path) -> str:
+    """The suffix that says what a file holds, with that of its compression."""
+    last = path.suffix.lower()
+    return Path(path.stem).suffix.lower() + last if last == GZIP else last
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file's content, decompressed where it is compressed."""
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == GZIP else path.open("rb")
+
+
 def _missing(path: Path) -> str:
-    if path.is_dir():
-        return f"{path} is a folder; name a file in it"
     beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     remedy = did_you_mean(path.name, beside) or "correct the path"
     return f"there is no file {path} (looked for {path.absolute()}, working directory {Path.cwd()}); {remedy}"
 
 
 def _jsonl_rows(path: Path) -> Iterator[PlacedRow]:
-    # Not splitlines(): a JSON string may hold other line separators, such as U+2028, as they are.
-    for number, line in enumerate(_text(path).split("\n"), start=1):
-        if line.strip():
-            place = f"line {number}"
-            yield place, _object(path, place, _json(path, line, first_line=number))
+    # By bytes: a JSON string may hold other line separators, such as U+2028, as they are.
+    with _opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            text = _decoded(path, line, first_line=number, begins=number == 1).removesuffix("\n")
+            if text.strip():
+                place = f"line {number}"
+                yield place, _object(path, place, _json(path, text, first_line=number))
 
 
 def _json_rows(path: Path) -> Iterator[PlacedRow]:
-    rows = _json(path, _text(path), first_line=1)
+    with _opened(path) as file:
+        text = _decoded(path, file.read(), first_line=1, begins=True)
+    rows = _json(path, text, first_line=1)
     if not isinstance(rows, list):
         raise DatasetError(f"{path} holds {_kind(rows)}; a .json dataset is one list of objects", PATH_KEY)
     for number, row in enumerate(rows, start=1):
@@ -65,7 +119,18 @@ def _json_rows(path: Path) -> Iterator[PlacedRow]:
 
 
 def _csv_rows(path: Path) -> Iterator[PlacedRow]:
-    reader = csv.reader(StringIO(_text(path), newline=""), strict=True)
+    try:
+        with _opened(path) as file, TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            yield from _csv_cells(path, text)
+    except UnicodeDecodeError:
+        with _opened(path) as file:  # which was decoded in pieces: find the line
+            for number, line in enumerate(file, start=1):
+                _decoded(path, line, first_line=number, begins=False)
+        raise
+
+
+def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
+    reader = csv.reader(text, strict=True)
     previous_limit = csv.field_size_limit(2**31 - 1)  # a cell may hold a whole document
     try:
         header = next(reader, [])
@@ -89,19 +154,23 @@ def _csv_rows(path: Path) -> Iterator[PlacedRow]:
 
 
 def _parquet_rows(path: Path) -> Iterator[PlacedRow]:
+    number = 0
+    for batch in _batches(path):
+        for row in _python_values(path, batch):
+            number += 1
+            place = f"row {number}"
+            yield place, json_row(f"{path}, {place}", row)
+
+
+def _batches(path: Path) -> Iterator[Any]:
     import pyarrow  # a quarter of a second that other formats need not pay
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(path)
-    except pyarrow.ArrowException as error:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(BATCH)
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         raise DatasetError(f"{path} is not a Parquet file ({error}); write it again", PATH_KEY) from error
-    number = 0
-    for batch in table.to_batches():
-        for row in _python_values(path, batch):
-            number += 1
-            place = f"row {number}"
-            yield place, {name: _json_value(path, place, name, value) for name, value in row.items()}
 
 
 def _python_values(path: Path, batch: Any) -> list[Row]:  # noqa: ANN401 -- pyarrow has no types
@@ -118,18 +187,21 @@ def _python_values(path: Path, batch: Any) -> list[Row]:  # noqa: ANN401 -- pyar
 
 _READERS: Mapping[str, Callable[[Path], Iterator[PlacedRow]]] = {
     ".csv": _csv_rows,
+    ".csv.gz": _csv_rows,
     ".json": _json_rows,
+    ".json.gz": _json_rows,
     ".jsonl": _jsonl_rows,
+    ".jsonl.gz": _jsonl_rows,
     ".parquet": _parquet_rows,
 }
 
 
-def _text(path: Path) -> str:
-    content = path.read_bytes()
+def _decoded(path: Path, content: bytes, *, first_line: int, begins: bool) -> str:
+    """The text of some lines; the mark with which some programs begin a file is left out."""
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8-sig" if begins else "utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = first_line + content.count(b"\n", 0, error.start)
         raise DatasetError(f"{path}, line {line}: not UTF-8; save the file as UTF-8", PATH_KEY) from error
 
 
@@ -154,8 +226,21 @@ def _object(path: Path, place: str, value: object) -> Row:
     return value
 
 
-def _json_value(path: Path, place: str, column: str, value: object) -> object:
-    """A Parquet value as JSON has it: times in ISO 8601, decimals as text, a NaN as null."""
+def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row:
+    """A row of a typed table as JSON has it: times in ISO 8601, decimals as text, a NaN as null.
+
+    Args:
+        place: Where it stands, for the error.
+        row: Column name to value.
+        path: Key of the spec that the error is about.
+
+    Raises:
+        DatasetError: If a value is none of these, such as bytes.
+    """
+    return {str(name): _json_value(place, str(name), value, path) for name, value in row.items()}
+
+
+def _json_value(place: str, column: str, value: object, path: str) -> object:
     match value:
         case None | bool() | int() | str():
             return value
@@ -166,13 +251,13 @@ def _json_value(path: Path, place: str, column: str, value: object) -> object:
         case Decimal():
             return str(value)
         case list() | tuple():
-            return [_json_value(path, place, column, item) for item in value]
+            return [_json_value(place, column, item, path) for item in value]
         case dict():
-            return {str(key): _json_value(path, place, column, item) for key, item in value.items()}
+            return {str(key): _json_value(place, column, item, path) for key, item in value.items()}
     raise DatasetError(
-        f"{path}, {place}: column {column!r} holds {_kind(value)}, which is not text, a number, a list or an "
+        f"{place}: column {column!r} holds {_kind(value)}, which is not text, a number, a list or an "
         "object; convert the column or leave it out",
-        PATH_KEY,
+        path,
     )
 
 

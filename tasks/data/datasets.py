@@ -2,13 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
 
 from winnow.storage.json_types import Row
-from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, read_rows
+from winnow.tasks.candidates.templates import compile_condition, holds
+from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, read_files
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -36,12 +38,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Examples in the order of their file."""
+    """Examples in the order of their source, or of a shuffle."""
 
     name: str
-    """The file's name without its suffix."""
+    """The first file's name without its suffix, or what the source is called elsewhere."""
     path: str
-    """The file as the spec names it."""
+    """The source as the spec names it."""
     examples: tuple[Example, ...]
     """At least one, with different keys."""
     fingerprint: str
@@ -54,31 +56,99 @@ class Dataset:
         return tuple(sorted(common))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which rows of a source become examples, and in which order; applied from top to bottom."""
+
+    filter: str | None = None
+    """A jinja2 expression over the columns of a row, which is left out where it does not hold."""
+    limit: int | None = None
+    """Only the first so many rows are read and checked; all where there are fewer."""
+    sample: tuple[int, int] | None = None
+    """How many are drawn, without a row twice, and the seed; all where there are fewer. Those whose keys,
+    hashed with the seed, come first: neither their order nor the version of a library decides."""
+    shuffle: int | None = None
+    """Seed: the order is that of the keys hashed with it."""
+
+
 def load_dataset(path: str | Path, fields: Mapping[str, str | None], limit: int | None = None) -> Dataset:
-    """The dataset in a .jsonl, .json, .csv or .parquet file.
+    """The dataset in one or more .jsonl, .json, .csv or .parquet files.
 
     Args:
-        path: The file; a relative path starts at the current directory.
-        fields: Column names of the roles `id`, `input` and `target`. Without `id` the key of an example is a
-            hash of its row, without `input` its column is "input", without `target` there are no targets.
-            A target may be text, a number or a list of these; null and empty text are no target.
-        limit: Only the first so many rows are read and checked; all where it is None or larger than the file.
+        path: The file, or a pattern of several; a relative path starts at the current directory.
+        fields: See `dataset_of`.
+        limit: Only the first so many rows are read and checked; all where there are fewer.
 
     Raises:
         DatasetError: One sentence that names the file, the line and the remedy.
     """
+    selection = Selection(limit=limit)
+    return dataset_of(read_files([str(path)]), fields, selection, name=Path(path).stem, path=str(path))
+
+
+def dataset_of(
+    rows: Iterable[PlacedRow],
+    fields: Mapping[str, str | None],
+    selection: Selection,
+    *,
+    name: str,
+    path: str,
+) -> Dataset:
+    """The dataset that rows come to; no more of them are held than are taken.
+
+    Args:
+        rows: Each with its place, for errors.
+        fields: Column names of the roles `id`, `input` and `target`. Without `id` the key of an example is a
+            hash of its row, without `input` its column is "input", without `target` there are no targets.
+            A target may be text, a number or a list of these; null and empty text are no target.
+        selection: What is taken of them.
+        name: See `Dataset`.
+        path: See `Dataset`.
+
+    Raises:
+        DatasetError: One sentence that names the place and the remedy.
+    """
     columns = _columns(fields)
-    if limit is not None and limit < 1:
-        raise DatasetError(f"limit must be at least 1, got {limit}", "dataset.limit")
-    rows = list(islice(read_rows(Path(path)), limit))
-    if not rows:
-        raise DatasetError(f"{path} has no rows; add some", PATH_KEY)
-    reader = _RowReader(str(path), columns)
-    examples = tuple(reader.example(place, row) for place, row in rows)
-    _refuse_repeated_keys(str(path), columns, rows, examples)
-    return Dataset(
-        name=Path(path).stem, path=str(path), examples=examples, fingerprint=_fingerprint(examples)
+    if selection.limit is not None and selection.limit < 1:
+        raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
+    reader = _RowReader(columns)
+    placed = _selected(
+        ((place, reader.example(place, row)) for place, row in _first(rows, selection)), selection
     )
+    if not placed:
+        raise DatasetError(f"{path} has no rows{_left(selection)}; add some", PATH_KEY)
+    _refuse_repeated_keys(columns, placed)
+    examples = tuple(example for _, example in placed)
+    return Dataset(name=name, path=path, examples=examples, fingerprint=_fingerprint(examples))
+
+
+def _left(selection: Selection) -> str:
+    return "" if selection.filter is None else f" for which {selection.filter} holds"
+
+
+def _first(rows: Iterable[PlacedRow], selection: Selection) -> Iterator[PlacedRow]:
+    """The first rows that the filter leaves."""
+    if selection.filter is not None:
+        condition = compile_condition(selection.filter, "dataset.filter")
+        rows = ((place, row) for place, row in rows if holds(condition, row, place))
+    return islice(rows, selection.limit)
+
+
+def _selected(found: Iterable[tuple[str, Example]], selection: Selection) -> list[tuple[str, Example]]:
+    """The sample, in the order of the rows or shuffled."""
+    placed = list(found) if selection.sample is None else _sampled(found, *selection.sample)
+    if selection.shuffle is not None:
+        placed.sort(key=lambda each: _draw(selection.shuffle, each[1]))
+    return placed
+
+
+def _sampled(found: Iterable[tuple[str, Example]], n: int, seed: int) -> list[tuple[str, Example]]:
+    drawn = nsmallest(n, ((_draw(seed, each[1]), at, each) for at, each in enumerate(found)))
+    return [each for _, each in sorted((at, each) for _, at, each in drawn)]
+
+
+def _draw(seed: int | None, example: Example) -> str:
+    return hashlib.sha256(_canonical([seed, example.key])).hexdigest()
 
 
 def _columns(fields: Mapping[str, str | None]) -> dict[str, str]:
@@ -97,16 +167,15 @@ def _columns(fields: Mapping[str, str | None]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _RowReader:
-    """Turns rows into examples; its complaints name the file and the place."""
+    """Turns rows into examples; its complaints name the place."""
 
-    path: str
     columns: Mapping[str, str]
 
     def example(self, place: str, row: Row) -> Example:
         for role, column in self.columns.items():
             if column not in row:
                 sentence = unknown_name("column", column, row)
-                raise DatasetError(f"{self.path}, {place}: {sentence}", f"dataset.fields.{role}")
+                raise DatasetError(f"{place}: {sentence}", f"dataset.fields.{role}")
         digest = self._digest(place, row)
         key = self._key(place, row[self.columns["id"]]) if "id" in self.columns else digest[:KEY_DIGITS]
         targets = self._targets(place, row[self.columns["target"]]) if "target" in self.columns else ()
@@ -119,7 +188,7 @@ class _RowReader:
             sentence = f"{error.object[error.start]!r} is half a character and cannot be stored; remove it"
         except RecursionError:
             sentence = "the row is nested too deeply; flatten it"
-        raise DatasetError(f"{self.path}, {place}: {sentence}", PATH_KEY)
+        raise DatasetError(f"{place}: {sentence}", PATH_KEY)
 
     def _key(self, place: str, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
@@ -134,7 +203,7 @@ class _RowReader:
             raise self._wrong(place, "input", None, "fill it in or remove the row")
         if column != "input" and "input" in row and self.columns.get("target") != "input":
             raise DatasetError(
-                f"{self.path}, {place}: the file has a column 'input' as well as {column!r} in that role; "
+                f"{place}: the file has a column 'input' as well as {column!r} in that role; "
                 "rename one or map input to 'input'",
                 "dataset.fields.input",
             )
@@ -151,24 +220,21 @@ class _RowReader:
     def _wrong(self, place: str, role: str, value: object, remedy: str) -> DatasetError:
         column, shown = self.columns[role], json.dumps(value)[:60]
         return DatasetError(
-            f"{self.path}, {place}: the {role} in column {column!r} is {shown}; {remedy}",
+            f"{place}: the {role} in column {column!r} is {shown}; {remedy}",
             f"dataset.fields.{role}",
         )
 
 
-def _refuse_repeated_keys(
-    path: str, columns: Mapping[str, str], rows: Iterable[PlacedRow], examples: Iterable[Example]
-) -> None:
+def _refuse_repeated_keys(columns: Mapping[str, str], placed: Iterable[tuple[str, Example]]) -> None:
     first: dict[str, str] = {}
-    for (place, _), example in zip(rows, examples, strict=True):
+    for place, example in placed:
         if example.key in first:
-            both = f"{path}, {first[example.key]} and {place}"
             sentence = (
                 f"the id {example.key!r} stands twice; ids must be different"
                 if "id" in columns
                 else "the rows are the same; remove one, or map id to a column that tells them apart"
             )
-            raise DatasetError(f"{both}: {sentence}", "dataset.fields.id")
+            raise DatasetError(f"{first[example.key]} and {place}: {sentence}", "dataset.fields.id")
         first[example.key] = place
 
 

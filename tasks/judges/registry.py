@@ -35,6 +35,7 @@ BUILT_IN = {
     "code": "winnow.tasks.judges.code.judge:CodeJudge",
     "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
     "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
+    "exact_match": "winnow.tasks.judges.rules.exact_match:ExactMatchJudge",
     "f1": "winnow.tasks.judges.rules.squad:F1Judge",
     "json-schema": "winnow.tasks.judges.isolated.json_schema:JsonSchemaJudge",
     "llm": "winnow.tasks.judges.pointwise.llm:llm_judge",

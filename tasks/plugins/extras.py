@@ -5,7 +5,7 @@ from typing import Literal
 
 from winnow.tasks.errors import SpecError
 
-Extra = Literal["local", "embed", "judges", "vllm", "ray", "report", "view"]
+Extra = Literal["local", "embed", "judges", "hub", "vllm", "ray", "report", "view"]
 
 PACKAGES: dict[Extra, dict[str, str]] = {
     "local": {"torch": "PyTorch", "transformers": "Transformers"},
@@ -20,6 +20,7 @@ PACKAGES: dict[Extra, dict[str, str]] = {
         "rouge_score": "rouge-score",
         "sacrebleu": "sacrebleu",
     },
+    "hub": {"datasets": "datasets"},
     "vllm": {"vllm": "vLLM"},
     "ray": {"ray": "Ray"},
     "report": {"plotly": "Plotly", "kaleido": "Kaleido", "matplotlib": "Matplotlib"},

@@ -7,7 +7,8 @@ from pathlib import Path
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.data.datasets import Dataset, Example, load_dataset
+from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.template_files import own_template, why_refused
 from winnow.tasks.engines.pool.sharing import devices_wanted
@@ -23,7 +24,7 @@ from winnow.tasks.setup.code_tests import check_tests
 from winnow.tasks.setup.output_types import check_output_type
 from winnow.tasks.setup.structured_outputs import check_structured_outputs
 from winnow.tasks.setup.trial_renders import try_templates
-from winnow.tasks.spec.campaign import CampaignSpec, DatasetSpec
+from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
 MOST_VALUES = 100
@@ -32,17 +33,21 @@ BEST_OF = "best-of"
 """A judge that chooses, and a way to reduce texts that needs one."""
 
 
-def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> ResolvedCampaign:
+def check_campaign(
+    spec: CampaignSpec, dataset: Dataset | None = None, *, is_allowed: bool = True
+) -> ResolvedCampaign:
     """Read and check all that a campaign refers to; nothing is written.
 
     Args:
         spec: The campaign.
-        dataset: Its data where they are known already, as on resume; else its file is read.
+        dataset: Its data where they are known already, as on resume; else they are read.
+        is_allowed: See `read_dataset`.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.
     """
-    checked = CLASSES[spec.objective].check(spec, dataset or read_dataset(spec.dataset))
+    dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
+    checked = CLASSES[spec.objective].check(spec, dataset)
     check_structured_outputs(spec)
     _check_samples(checked)
     _check_tags(checked)
@@ -54,15 +59,6 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
     check_tests(checked)
     _try_chats(checked)
     return checked
-
-
-def read_dataset(spec: DatasetSpec) -> Dataset:
-    """The examples a spec points to.
-
-    Raises:
-        DatasetError: If the file cannot be read or does not hold what the spec says.
-    """
-    return load_dataset(spec.path, spec.fields.model_dump(), spec.limit)
 
 
 def _check_devices(checked: ResolvedCampaign) -> None:

@@ -44,7 +44,8 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
     # What nobody has approved of connects to nothing; a database that is a file can be looked into.
     begun = _recalled(spec) if approve is not None or spec.storage.startswith("sqlite:") else {}
     try:
-        checked = check_campaign(pinned(spec, begun))
+        is_allowed = approve is not None
+        checked = check_campaign(pinned(spec, begun, asks_hub=is_allowed), is_allowed=is_allowed)
         if approve is not None:
             for judge in (checked.judge, *checked.metrics.values()):
                 try_out(judge)

@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from sqlalchemy.orm import Session
 
@@ -24,6 +23,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.add_candidates import joining_candidates
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.dataset import DatasetSpec
 from winnow.tasks.spec.diff import differences
 
 FINGERPRINTS = (
@@ -183,10 +183,10 @@ def versions() -> dict[str, str]:
 
 def stored_dataset(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Dataset:
     """The examples of a stored campaign; its file is not needed any more."""
-    path = str(campaign.spec["dataset"]["path"])
+    spec = DatasetSpec.model_validate(campaign.spec["dataset"])
     return Dataset(
-        name=Path(path).stem,
-        path=path,
+        name=spec.title,
+        path=spec.source,
         examples=tuple(
             Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples
         ),

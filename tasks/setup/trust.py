@@ -54,6 +54,11 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     for place, model in _models(spec):
         yield from _keys_sent(place, model)
         yield from _code_run(place, model, folder)
+    if (task := spec.dataset.lm_eval) is not None:
+        for function in task.functions:
+            file, _, name = function.rpartition(":")
+            text = f"run {name!a} of the Python file {str((folder / file).resolve())!a}"
+            yield Permission(text=text, keys=("task.lm_eval",))
     judges = {"judge": spec.judge} | {
         f"metrics[{i}].judge": each.judge for i, each in enumerate(spec.metrics)
     }

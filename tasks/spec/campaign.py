@@ -25,9 +25,10 @@ from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
 from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.budget import Budget, BudgetSpec, refuse_unfit
+from winnow.tasks.spec.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.execution import ExecutionSpec
 from winnow.tasks.spec.generate_config import GenerateConfig, NamedGenerateConfig
-from winnow.tasks.spec.prompts import FieldNames, Name, PromptSpec
+from winnow.tasks.spec.prompts import Name, PromptSpec
 from winnow.tasks.spec.reuse import Reuse
 from winnow.tasks.spec.samples import Samples
 from winnow.tasks.spec.spec_model import SpecModel
@@ -189,14 +190,6 @@ class GuardrailSpec(SpecModel):
 
     name: Name
     template: str = Field(min_length=1)
-
-
-class DatasetSpec(SpecModel):
-    """A file of examples: .jsonl, .json, .csv or .parquet."""
-
-    path: str = Field(min_length=1)
-    fields: FieldNames = FieldNames()
-    limit: int | None = Field(default=None, ge=1)
 
 
 class ChoicesSpec(SpecModel):
@@ -537,6 +530,14 @@ class CampaignSpec(SpecModel):
     def from_stored(cls, identity: JsonView, execution: JsonView, storage: str) -> Self:
         """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
         return cls.model_validate(stored_values(identity, execution, storage))
+
+
+class CampaignFile(CampaignSpec):
+    """The keys of a campaign's file: those of a campaign, and what stands for several of them."""
+
+    task: TaskSpec | None = None
+    """A benchmark, in the place of dataset, prompts, output_type and judge; of the dataset, filter, limit,
+    sample and shuffle may stand beside it, and so may prompts and a judge that replace its own."""
 
 
 def stored_values(identity: JsonView, execution: JsonView, storage: str) -> JsonObject:

@@ -11,7 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.data.lm_eval.campaign_keys import BECOMES
+from winnow.tasks.spec.campaign import CampaignFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -42,7 +43,10 @@ def campaign_schema(
         judges: The same for `judge.type`.
         providers: The same for the `provider` of a model.
     """
-    schema = CampaignSpec.model_json_schema(schema_generator=_Explained)
+    schema = CampaignFile.model_json_schema(schema_generator=_Explained)
+    stood_for = [key for key in schema["required"] if key in BECOMES]
+    schema["required"] = [key for key in schema["required"] if key not in BECOMES]
+    schema["anyOf"] = [{"required": ["task"]}, {"required": stood_for}]
     parts = schema["$defs"]
     parts["SelectorSpec"]["properties"]["name"] |= _offered(selectors)
     parts["JudgeSpec"]["properties"]["type"] |= _offered(judges)

@@ -13,9 +13,11 @@ from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import SECRET
+from winnow.tasks.data.lm_eval.campaign_keys import with_task
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
+from winnow.tasks.spec.dataset import TaskSpec
 
 MOST_BYTES = 16 * 2**20
 """Of a campaign's file, and of what it comes to once every alias is written out."""
@@ -116,13 +118,31 @@ def parse_spec(file: SpecFile) -> CampaignSpec:
         SpecError: With one line per mistake.
     """
     try:
-        return CampaignSpec.model_validate(file.values)
+        return CampaignSpec.model_validate(_with_task(file))
     except ValidationError as error:
         mistakes = error.errors()
         complaints = [one_line(_complaint(file, detail)) for detail in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
             complaints.append(f"{file.path}: and {len(mistakes) - MOST_MISTAKES} mistakes more")
         raise SpecMistakes("\n".join(complaints)) from error
+
+
+def _with_task(file: SpecFile) -> JsonObject:
+    """The file's values, with what a benchmark stands for in its place."""
+    if "task" not in file.values:
+        return dict(file.values)
+    try:
+        task = TaskSpec.model_validate(file.values["task"])
+    except ValidationError as error:
+        located = [_complaint(file, {**each, "loc": ("task", *each["loc"])}) for each in error.errors()]
+        raise SpecMistakes("\n".join(map(one_line, located))) from error
+    try:
+        values = with_task(file.values, task)
+    except SpecError as error:
+        raise SpecError(f"{file.locate(error.path or 'task')}: {error.message}") from error
+    for key in values.keys() - file.values.keys():
+        file.lines.setdefault((key,), file.lines.get(("task",), 1))
+    return values
 
 
 def parse_key(key: str) -> KeyPath:
@@ -242,7 +262,7 @@ def format_key(parts: Sequence[str | int]) -> str:
 
 
 def _known_keys(parts: KeyPath) -> list[str]:
-    model: Any = CampaignSpec
+    model: Any = CampaignFile
     is_name = False
     for part in parts:
         if isinstance(part, str) and not is_name:

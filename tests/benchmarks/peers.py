@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 
 from tests.benchmarks.joining_tokenizer import save_joining_llama
+from tests.benchmarks.peer_tasks import compared_tasks
 from tests.benchmarks.tables import Row, told, write
 
 DEMO_MODELS = ("large", "sprout")
@@ -103,8 +104,11 @@ def main() -> None:
     options = parser.parse_args()
     folder = options.out.absolute() / f"peers-{datetime.now(UTC):%H%M%S}"
     folder.mkdir(parents=True)
-    rows = told(compared(options.demo.absolute(), options.lm_eval.absolute(), folder))
-    write("peers", {"peers": "Beside lm-eval"}, {"peers": rows}, folder)
+    demo, lm_eval = options.demo.absolute(), options.lm_eval.absolute()
+    tasks = told(compared_tasks(demo, list(examples(demo)), lm_eval, folder))
+    rows = told(compared(demo, lm_eval, folder))
+    titles = {"tasks": "lm-eval's own tasks", "peers": "Campaigns beside lm-eval"}
+    write("peers", titles, {"tasks": tasks, "peers": rows}, folder)
 
 
 def compared(demo: Path, lm_eval: Path, folder: Path) -> Iterator[Row]:
@@ -167,6 +171,8 @@ def examples(demo: Path) -> Iterator[dict[str, Any]]:
         yield {
             "id": row["id"],
             "task": row["task"],
+            "problem": row["input"],
+            "answers": row["target"],
             "asked": " or ".join([f"{row['input']}?", *texts]),
             "labels": ["A", "B", "C", "D"],
             "words": texts,

@@ -175,7 +175,7 @@ def test_a_campaign_that_was_never_stored_cannot_be_reopened(database, opened):
         (
             "path: letters.jsonl",
             "path: twice.jsonl",
-            "16: dataset.fields.id: twice.jsonl, line 1 and line 2: the",
+            "16: dataset.fields.id: twice.jsonl, line 1 and twice.jsonl, line 2: the",
         ),
         (
             "Q {{ input }}",

@@ -168,7 +168,7 @@ def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
 def test_a_broken_file_is_refused_at_its_line(tmp_path, name, content, sentence):
     (tmp_path / name).write_bytes(content)
     assert f"{tmp_path / name}" in refusal(tmp_path / name)
-    assert sentence in refusal(tmp_path / name)
+    assert sentence in refusal(tmp_path / name, {"input": "id"})
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def test_a_bad_row_is_refused_with_its_line_and_remedy(jsonl, row, sentence):
 
 def test_repeated_ids_and_repeated_rows_name_both_lines(jsonl):
     path = jsonl('{"id": 7, "input": "a"}', "", '{"id": "7", "input": "b"}')
-    assert "line 1 and line 3: the id '7' stands twice; ids must be different" in refusal(path, {"id": "id"})
+    assert "line 3: the id '7' stands twice; ids must be different" in refusal(path, {"id": "id"})
     path = jsonl('{"input": "a"}', '{"input": "a"}')
-    assert "line 1 and line 2: the rows are the same; remove one, or map id" in refusal(path, {})
+    assert "line 2: the rows are the same; remove one, or map id" in refusal(path, {})
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
     *("acc", "acc_norm", "all", "any", "best-of", "bits_per_byte", "bleu", "byte_perplexity", "choice"),
-    *("chrf", "code", "contains", "exact", "f1", "json-schema", "math", "normalised", "numeric", "python"),
-    *("regex", "rouge", "similarity", "squad", "ter", "weighted", "word_perplexity"),
+    *("chrf", "code", "contains", "exact", "exact_match", "f1", "json-schema", "math", "normalised"),
+    *("numeric", "python", "regex", "rouge", "similarity", "squad", "ter", "weighted", "word_perplexity"),
 )
 CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
 CODE["weighted"] = CODE["best-of"] = CODE["all"]

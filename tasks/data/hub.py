@@ -1,0 +1,151 @@
+"""Datasets as the Hugging Face hub and its library lay them out: on the hub, in its cache, or in a folder.
+
+The library `datasets` reads them. It runs no code that comes with a dataset, and of the formats that it knows
+only those are read whose files are data and nothing else: tables and texts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from winnow.algorithms.state.strangers import in_words
+from winnow.tasks.candidates.hub_cache import cached_folder
+from winnow.tasks.data.dataset_files import PlacedRow, json_row
+from winnow.tasks.errors import DatasetError
+from winnow.tasks.plugins.extras import require
+
+FORMATS = ("arrow", "csv", "json", "parquet", "text")
+"""Of the library's, those that are read; others decode images, or hold more than data."""
+
+KEY = "dataset.hub"
+
+Splits = Mapping[str, Any]
+"""The library's `Dataset` of each split."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubSource:
+    """A dataset, as the library is told of it."""
+
+    path: str
+    """Its name on the hub, a folder, or one of `FORMATS` for `data_files`."""
+    name: str | None = None
+    """Which configuration."""
+    commit: str | None = None
+    data_files: object = None
+    """Files of this machine: a path, a list of them, or either by split."""
+    data_dir: str | None = None
+
+
+def hub_rows(source: HubSource, split: str | None, *, asks_hub: bool) -> Iterator[PlacedRow]:
+    """The rows of one split, as they are asked for.
+
+    Args:
+        source: The dataset.
+        split: None where there is but one.
+        asks_hub: Whether what does not lie in the hub's cache is downloaded.
+
+    Raises:
+        DatasetError: If it cannot be loaded or has no such split; for a row, when it is reached.
+    """
+    splits = load_splits(source, asks_hub=asks_hub)
+    if split is None and len(splits) != 1:
+        raise DatasetError(f"{source.path} has the splits {', '.join(splits)}; name one", "dataset.split")
+    wanted = split or next(iter(splits))
+    if wanted not in splits:
+        raise DatasetError(
+            f"{source.path} has no split {wanted!r}; its splits: {', '.join(splits)}", "dataset.split"
+        )
+    for number, row in enumerate(splits[wanted], start=1):
+        place = f"{source.path}, row {number} of {wanted}"
+        yield place, json_row(place, row, KEY)
+
+
+def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
+    """All splits of a dataset; rows are read from disk when they are asked for.
+
+    Raises:
+        DatasetError: If it cannot be loaded; see `hub_rows`.
+    """
+    require("hub", f"the dataset {source.path}")
+    import datasets
+
+    datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what matters is raised as well
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # nobody is told what is loaded
+    folder = _folder(source, asks_hub)
+    with _in_a_sentence(source.path):
+        if folder is not None and _is_saved(folder):
+            saved = datasets.load_from_disk(str(folder))
+            return saved if isinstance(saved, Mapping) else {str(saved.split or "saved"): saved}
+        builder = datasets.load_dataset_builder(
+            source.path if folder is None else str(folder),
+            source.name,
+            data_files=source.data_files,
+            data_dir=source.data_dir,
+            revision=source.commit if folder is None else None,
+        )
+        _require_data_alone(source.path, builder)
+        builder.download_and_prepare()
+        splits: Splits = builder.as_dataset()
+        return splits
+
+
+def _folder(source: HubSource, asks_hub: bool) -> Path | None:
+    """Where its files lie on this machine; None where the library is to find them."""
+    if Path(source.path).is_dir():
+        return Path(source.path)
+    if source.data_files is not None and source.path in FORMATS:
+        return None
+    found = cached_folder(source.path, "datasets", source.commit) if source.commit else None
+    if not asks_hub and found is None:
+        raise DatasetError(
+            f"commit {source.commit} of {source.path} is not in the hub's cache, and the hub is not asked "
+            f"now; download it first (hf download --repo-type dataset {source.path})",
+            KEY,
+        )
+    if found is not None and (missing := _missing_shard(found)) is None:
+        return found
+    if not asks_hub:
+        raise DatasetError(f"of {source.path}, the hub's cache lacks {missing}; download it again", KEY)
+    return None
+
+
+def _missing_shard(folder: Path) -> str | None:
+    """A file that a download left out, as far as the names of the others tell."""
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(names):
+        if shard := re.fullmatch(r"(.*-)(\d{5})(-of-)(\d{5})(.*)", name):
+            before, _, between, count, after = shard.groups()
+            for number in range(int(count)):
+                if (other := f"{before}{number:05}{between}{count}{after}") not in names:
+                    return other
+    return None
+
+
+def _is_saved(folder: Path) -> bool:
+    """Whether `save_to_disk` wrote it."""
+    return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
+
+
+def _require_data_alone(path: str, builder: object) -> None:
+    allowed = {f"datasets.packaged_modules.{each}.{each}" for each in FORMATS}
+    own = type(builder).__module__
+    if not allowed & {each.__module__ for each in type(builder).__mro__}:
+        raise DatasetError(
+            f"{path} holds files that are read by {own}; only those of {', '.join(FORMATS)} are read", KEY
+        )
+
+
+@contextmanager
+def _in_a_sentence(path: str) -> Iterator[None]:
+    """Turn whatever the library raises into one sentence."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except Exception as error:  # of the library, of those below it, and of the files
+        raise DatasetError(f"the dataset {path} cannot be loaded: {in_words(error)}", KEY) from error

@@ -1,0 +1,154 @@
+"""What `task: {lm_eval: ...}` of a file becomes: a dataset, prompts, an output type and a judge."""
+
+import re
+from pathlib import Path
+
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.data.hub import FORMATS
+from winnow.tasks.data.lm_eval.definition import Definition, load_definition
+from winnow.tasks.data.lm_eval.files import KEY, as_lm_eval_has_it
+from winnow.tasks.data.lm_eval.scoring import generation_of, judge_of
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.dataset import TaskSpec
+
+OUTPUT_TYPES = {
+    "multiple_choice": "multiple-choice",
+    "loglikelihood_rolling": "perplexity",
+}
+
+SELECTING = ("filter", "limit", "sample", "shuffle")
+"""What may be said of the dataset beside a task."""
+
+BECOMES = ("dataset", "output_type", "choices", "target_delimiter", "prompts", "judge")
+"""Keys of the file that a task stands for; `generate_config` of its models is filled in as well."""
+
+
+def with_task(values: JsonView, task: TaskSpec) -> JsonObject:
+    """The values of a campaign's file with what its task stands for in the place of the task.
+
+    Args:
+        values: As in the file.
+        task: Its key `task`.
+
+    Raises:
+        SpecError: If the task does what Winnow does not, or the file says what the task says already.
+    """
+    _refuse_twice(values, task)
+    with as_lm_eval_has_it(task.lm_eval, KEY):
+        definition = load_definition(task.lm_eval, task.include_path)
+        own = {key: value for key, value in values.items() if key != "task"}
+        if "judge" not in values and values.get("objective") != "best-duel":
+            own["judge"] = judge_of(definition, task.metric, task.filter)
+        return own | _of_the_definition(definition, values, task)
+
+
+def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec) -> JsonObject:
+    """All but the judge."""
+    models = values.get("models") if isinstance(values.get("models"), list) else []
+    chats = [bool(each.get("chat")) for each in models or [] if isinstance(each, dict)]
+    shown = _Shown(definition, task, chats)
+    found: JsonObject = {"dataset": {**values.get("dataset", {}), **shown.dataset()}, **shown.choices()}
+    if "prompts" not in values:
+        found["prompts"] = [{"name": _name(definition.name), **shown.prompt()}]
+    if definition.output_type != "generate_until":
+        return {**found, "output_type": OUTPUT_TYPES[definition.output_type]}
+    if models:
+        found["models"] = [_filled_in(each, generation_of(definition)) for each in models]
+    return found
+
+
+def _refuse_twice(values: JsonView, task: TaskSpec) -> None:
+    dataset = values.get("dataset", {})
+    if not isinstance(dataset, dict):
+        raise SpecError("must be a mapping of keys to values", "dataset")
+    given = [f"dataset.{key}" for key in dataset if key not in SELECTING]
+    for key in ("output_type", "choices", "target_delimiter"):
+        given += [key] * (key in values)
+    if given:
+        raise SpecError("is said by the task already; leave it out", given[0])
+    for key in ("metric", "filter"):
+        if "judge" in values and getattr(task, key) is not None:
+            raise SpecError("is for the task's own judge; leave it out, or leave judge out", f"task.{key}")
+
+
+class _Shown:
+    """How a task is shown to the models of a campaign.
+
+    Args:
+        definition: The task.
+        task: What the file says of it.
+        chats: Of each model, whether it chats.
+    """
+
+    def __init__(self, definition: Definition, task: TaskSpec, chats: list[bool]) -> None:
+        self._definition = definition
+        self._task = task
+        n = definition.num_fewshot if task.num_fewshot is None else task.num_fewshot
+        self._are_mixed = len(set(chats)) > 1
+        multiturn = bool(n) and task.fewshot_as_multiturn is not False
+        has_roles = bool(definition.description) or bool(definition.config.get("gen_prefix")) or multiturn
+        is_weighed = definition.output_type == "loglikelihood_rolling"
+        if task.fewshot_as_multiturn and True not in chats:
+            raise SpecError("is for models that chat; leave it out", "task.fewshot_as_multiturn")
+        if has_roles and self._are_mixed and not is_weighed:
+            definition.refuse("is shown otherwise to models that chat", "ask those in another campaign")
+        self._is_chat = has_roles and True in chats and not is_weighed
+        self._multiturn = multiturn
+        self._all_chat = bool(chats) and all(chats)
+
+    def dataset(self) -> JsonObject:
+        """Of the campaign's key `dataset`."""
+        definition, path = self._definition, self._definition.source.path
+        is_local = path in FORMATS or Path(path).is_dir()
+        lm_eval = {
+            "task": self._task.lm_eval,
+            "include_path": self._task.include_path,
+            "num_fewshot": self._task.num_fewshot,
+            "fewshot_seed": self._task.fewshot_seed,
+            "chat": ("multiturn" if self._multiturn else "single-turn") if self._is_chat else None,
+            "hub": None if is_local else path,
+            "revision": None if is_local else definition.source.commit,
+            "functions": definition.functions,
+        }
+        has_target = definition.output_type != "loglikelihood_rolling"
+        fields = {"id": "id", "input": "input", "target": "target" if has_target else None}
+        return {"lm_eval": lm_eval, "fields": fields}
+
+    def prompt(self) -> JsonObject:
+        """Of the one entry of the campaign's key `prompts`."""
+        if self._definition.output_type == "loglikelihood_rolling":
+            return {"template": "{{ input }}"}
+        if not self._is_chat:
+            return {"template": "{{ context }}"}
+        begun = [{"role": "assistant", "content": "{{ prefix }}"}]
+        prefix = begun if self._definition.config.get("gen_prefix") else []
+        return {"messages": [{"turns": "messages"}, *prefix]}
+
+    def choices(self) -> JsonObject:
+        """The campaign's keys `choices` and `target_delimiter`."""
+        definition = self._definition
+        if definition.output_type != "multiple_choice":
+            return {}
+        if self._is_chat and definition.config.get("gen_prefix"):
+            definition.refuse("begins the answers of chats (gen_prefix)", "ask models that do not chat")
+        found: JsonObject = {"choices": {"field": "choices"}}
+        if definition.target_delimiter == " ":
+            return found  # Winnow's default is the same, also where a chat template ends the prompt
+        if self._are_mixed:
+            definition.refuse(
+                f"has the target_delimiter {definition.target_delimiter!r}, which chats go without",
+                "ask models that chat in a campaign of their own",
+            )
+        return {**found, "target_delimiter": "" if self._all_chat else definition.target_delimiter}
+
+
+def _filled_in(model: object, settings: JsonView) -> object:
+    if not isinstance(model, dict):
+        return model
+    own = model.get("generate_config") or {}
+    return {**model, "generate_config": {**settings, **own} if isinstance(own, dict) else own}
+
+
+def _name(task: str) -> str:
+    """The name of the task, as names of prompts may be."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", task).lstrip("._-")[:100] or "task"

@@ -1,0 +1,187 @@
+"""What a task's file asks for, and what of that Winnow does not do: it is refused, never left out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from winnow.storage.json_types import JsonView
+from winnow.tasks.data.hub import FORMATS, HubSource
+from winnow.tasks.data.lm_eval.files import KEY, Function, TaskFile, read_task
+from winnow.tasks.errors import SpecError
+
+OUTPUT_TYPES = ("generate_until", "multiple_choice", "loglikelihood_rolling")
+
+_READ = """
+    task dataset_path dataset_name dataset_kwargs training_split validation_split test_split fewshot_split
+    process_docs doc_to_text doc_to_target doc_to_choice process_results description target_delimiter
+    fewshot_delimiter fewshot_config num_fewshot metric_list output_type generation_kwargs repeats filter_list
+    gen_prefix
+"""
+_WITHOUT_EFFECT = """
+    task_alias tag metadata should_decontaminate doc_to_decontamination_query group group_alias
+"""
+_REFUSED = {
+    "class": "is a Python class (class)",
+    "custom_dataset": "makes its dataset by a function (custom_dataset)",
+    "doc_to_audio": "shows models sounds (doc_to_audio)",
+    "doc_to_image": "shows models pictures (doc_to_image)",
+    "unsafe_code": "runs what models write (unsafe_code)",
+    "use_prompt": "takes its prompt from promptsource (use_prompt)",
+}
+READ = frozenset(_READ.split())
+WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
+"""Keys that change neither what a model is shown nor how it is scored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fewshot:
+    """How solved examples are shown, where that differs from the document that is asked about."""
+
+    split: str | None
+    process_docs: Function | None
+    samples: list[JsonView] | Function | None
+    sampler: str
+    doc_to_text: object
+    doc_to_target: object
+    doc_to_choice: object
+    gen_prefix: str | None
+    target_delimiter: str
+    fewshot_delimiter: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A task, as far as its documents and what models are shown of them go."""
+
+    name: str
+    file: Path
+    config: JsonView
+    output_type: str
+    source: HubSource
+    """`path` is a name on the hub, a folder, or one of `FORMATS`."""
+    fewshot: Fewshot
+    num_fewshot: int | None
+    description: object
+    target_delimiter: str
+    fewshot_delimiter: str
+
+    @property
+    def eval_split(self) -> str:
+        """The split whose documents are asked about."""
+        found = self.config.get("test_split") or self.config.get("validation_split")
+        if found is None:
+            self.refuse("names neither a test_split nor a validation_split")
+        return str(found)
+
+    @property
+    def functions(self) -> list[str]:
+        """The Python functions that make what a model is shown, each once."""
+        keys = ("process_docs", "doc_to_text", "doc_to_target", "doc_to_choice", "description", "gen_prefix")
+        values = [
+            *(self.config.get(key) for key in keys),
+            *(self.config.get("fewshot_config") or {}).values(),
+        ]
+        return list(dict.fromkeys(str(each) for each in values if isinstance(each, Function)))
+
+    def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
+        """Raise a `SpecError` that names the feature."""
+        raise SpecError(f"the task {self.name} {feature}; {remedy}", KEY)
+
+
+def load_definition(task: str, include_path: str | None) -> Definition:
+    """The definition of a task; see `read_task`.
+
+    Raises:
+        SpecError: If there is no such task, or it does what Winnow does not.
+    """
+    file = read_task(task, include_path)
+    config = dict(file.config)
+    for refused in _refusals(file):
+        raise SpecError(f"the task {config['task']} {refused}; choose another task", KEY)
+    delimiter = str(config.get("target_delimiter", " "))
+    between = str(config.get("fewshot_delimiter", "\n\n"))
+    return Definition(
+        name=config["task"],
+        file=file.path,
+        config=config,
+        output_type=config.get("output_type", "generate_until"),
+        source=_source(file),
+        fewshot=_fewshot(config, delimiter, between),
+        num_fewshot=config.get("num_fewshot"),
+        description=config.get("description") or "",
+        target_delimiter=delimiter,
+        fewshot_delimiter=between,
+    )
+
+
+def _refusals(file: TaskFile) -> Iterator[str]:
+    config = file.config
+    for key in config:
+        if key in _REFUSED and config[key]:
+            yield _REFUSED[key]
+        elif key not in READ | WITHOUT_EFFECT | set(_REFUSED):
+            yield f"has the key {key!r}, which lm-eval 0.4.13 does not know"
+    output_type = config.get("output_type", "generate_until")
+    if output_type == "loglikelihood":
+        yield "asks whether one text is the most probable one (output_type: loglikelihood)"
+    elif output_type not in OUTPUT_TYPES:
+        yield f"has the output_type {output_type!r}"
+    if config.get("repeats", 1) != 1:
+        yield f"asks {config['repeats']} times (repeats)"
+    if not isinstance(config.get("fewshot_config") or {}, dict):
+        yield "has a fewshot_config that is no mapping"
+    fewshot = config.get("fewshot_config") or {}
+    if fewshot.get("sampler", "default") not in ("default", "first_n"):
+        yield f"draws solved examples by {fewshot['sampler']} (fewshot_config.sampler)"
+    for key in fewshot:
+        if key not in {*Fewshot.__slots__}:
+            yield f"has fewshot_config.{key}"
+
+
+def _fewshot(config: JsonView, delimiter: str, between: str) -> Fewshot:
+    own = config.get("fewshot_config") or {}
+    inherited = {
+        "split": config.get("fewshot_split"),
+        "samples": None,
+        "sampler": "default",
+        "target_delimiter": delimiter,
+        "fewshot_delimiter": between,
+        **{key: config.get(key) for key in ("process_docs", "doc_to_text", "doc_to_target", "doc_to_choice")},
+        "gen_prefix": config.get("gen_prefix"),
+    }
+    return Fewshot(**{**inherited, **own})
+
+
+def _source(file: TaskFile) -> HubSource:
+    """Where the documents come from; files are those of this machine."""
+    config = file.config
+    path, kwargs = config.get("dataset_path"), dict(config.get("dataset_kwargs") or {})
+    kwargs.pop("trust_remote_code", None)  # as in lm-eval: no such code is ever run
+    name = config["task"]
+    if not isinstance(path, str):
+        raise SpecError(f"the task {name} names no dataset_path; choose another task", KEY)
+    if others := sorted(kwargs.keys() - {"data_files", "data_dir", "revision"}):
+        raise SpecError(f"the task {name} has dataset_kwargs.{others[0]}; choose another task", KEY)
+    files = kwargs.get("data_files")
+    if remote := [each for each in _texts(files) if "://" in each]:
+        raise SpecError(
+            f"the task {name} takes its data from {remote[0]}; download it and name the file", KEY
+        )
+    if files is not None and path not in FORMATS:
+        raise SpecError(f"the task {name} names files of {path} (dataset_kwargs.data_files)", KEY)
+    return HubSource(
+        path=path,
+        name=config.get("dataset_name"),
+        commit=kwargs.get("revision"),
+        data_files=files,
+        data_dir=kwargs.get("data_dir"),
+    )
+
+
+def _texts(files: object) -> Iterator[str]:
+    if isinstance(files, str):
+        yield files
+    elif isinstance(files, Mapping | list):
+        for each in files.values() if isinstance(files, Mapping) else files:
+            yield from _texts(each)

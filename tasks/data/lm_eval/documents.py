@@ -1,0 +1,269 @@
+"""From a task's documents to rows: what lm-eval 0.4.13 shows models of each, and what it compares with."""
+
+import ast
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NoReturn
+
+from winnow.storage.json_types import JsonView, Row
+from winnow.tasks.data.dataset_files import PlacedRow, json_row
+from winnow.tasks.data.hub import Splits
+from winnow.tasks.data.lm_eval.definition import Definition
+from winnow.tasks.data.lm_eval.files import Function
+from winnow.tasks.data.lm_eval.messages import Message, as_text, as_turns, turns_of
+from winnow.tasks.data.lm_eval.templates import apply_template
+from winnow.tasks.errors import DatasetError
+
+KEY = "dataset.lm_eval"
+
+Chat = Literal["single-turn", "multiturn"]
+
+Document = JsonView
+
+Resolve = Callable[[Function], Callable[..., Any]]
+"""Imports a function of a task."""
+
+
+class Documents:
+    """The documents that a task asks about, as rows of a dataset.
+
+    A row has the keys `id` (its number), `input` (the question alone), `target`, `doc` (the document itself),
+    `context` (the whole text that a model is shown) or, for chats, `messages` and `prefix`, and `choices`.
+
+    Args:
+        definition: The task.
+        splits: Its dataset.
+        resolve: Imports a function of the task, where somebody has allowed that.
+        num_fewshot: Solved examples before each.
+        seed: Draws them.
+        chat: How they are shown to models that chat; None is as text.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        splits: Splits,
+        resolve: Resolve,
+        *,
+        num_fewshot: int,
+        seed: int,
+        chat: Chat | None,
+    ) -> None:
+        self._task = definition
+        self._splits = splits
+        self._resolve = resolve
+        self._n = num_fewshot
+        self._chance = random.Random(seed)
+        self._chat = chat
+        self._documents = self._split(definition.eval_split, definition.config.get("process_docs"))
+        if len(self._documents) == 0:
+            self._refuse("has no documents")
+        first = self._documents[0]
+        self._features = self._names(first)
+        self._pool = list(self._solved()) if self._n else []
+        self._has_several_targets = isinstance(self._target(first), list)
+
+    def rows(self) -> Iterator[PlacedRow]:
+        """Each document as a row with its place, in order.
+
+        Raises:
+            DatasetError: If a document has no question, choice or target of the kind that the task asks for.
+        """
+        for number, document in enumerate(self._documents):
+            place = f"task {self._task.name}, document {number}"
+            row = {"id": number, **self._row(document, place), "doc": _kept(document)}
+            yield place, json_row(place, row, KEY)
+
+    def _row(self, document: Document, place: str) -> Row:
+        if self._task.output_type == "loglikelihood_rolling":
+            return {"input": self._text_of(self._target(document), place, "doc_to_target")}
+        question = self._text_of(self._text(document), place, "doc_to_text")
+        choices = self._choices(document, self._task.config.get("doc_to_choice"))
+        prefix = self._named_or_rendered(self._task.config.get("gen_prefix"), document)
+        messages = self._before(document)
+        asked = turns_of(
+            question, None, prefix=None, target_delimiter=self._task.target_delimiter, delimiter=""
+        )
+        row: Row = {"input": question, "target": self._gold(document, choices, place)}
+        if choices is not None:
+            row["choices"] = choices
+        if self._chat is None:
+            asked = turns_of(
+                question, None, prefix=prefix, target_delimiter=self._task.target_delimiter, delimiter=""
+            )
+            return {**row, "context": as_text([*messages, *asked])}
+        row["messages"] = as_turns([*messages, *asked], multiturn=self._chat == "multiturn")
+        return {**row, "prefix": prefix} if prefix else row
+
+    def _before(self, document: Document) -> list[Message]:
+        """The description and the solved examples."""
+        described = self._named_or_rendered(self._task.description, document)
+        messages = [Message("system", described)] if described else []
+        for solved in self._drawn(document):
+            messages += self._solved_turns(solved)
+        return messages
+
+    def _solved_turns(self, solved: Document) -> list[Message]:
+        fewshot = self._task.fewshot
+        question = self._text_of(self._text(solved, fewshot.doc_to_text), "a solved example", "doc_to_text")
+        answer = self._target(solved, fewshot.doc_to_target)
+        choices = self._choices(solved, fewshot.doc_to_choice)
+        if choices and isinstance(answer, int):
+            answer = choices[answer]
+        elif isinstance(answer, list):
+            answer = answer[0]
+        return turns_of(
+            question,
+            self._text_of(answer, "a solved example", "doc_to_target"),
+            prefix=self._named_or_rendered(fewshot.gen_prefix, solved),
+            target_delimiter=fewshot.target_delimiter,
+            delimiter=fewshot.fewshot_delimiter,
+        )
+
+    def _drawn(self, document: Document) -> Sequence[Document]:
+        """The solved examples beside a document: never itself, where both are of one split."""
+        if self._n == 0:
+            return []
+        shares = self._task.fewshot.split == self._task.config.get("test_split")
+        others = [each for each in self._pool if each != document] if shares else self._pool
+        if len(others) < self._n or len(self._pool) < self._n + shares:
+            self._refuse(f"has {len(others)} solved examples to show, and {self._n} are asked for")
+        if self._task.fewshot.sampler == "first_n":
+            return others[: self._n]
+        drawn = self._chance.sample(self._pool, self._n + shares)
+        left = [each for each in drawn if each != document] if shares else drawn
+        return left[: self._n] if len(left) >= self._n else self._chance.sample(others, self._n)
+
+    def _solved(self) -> Sequence[Document]:
+        """The documents that solved examples are drawn from."""
+        fewshot, config = self._task.fewshot, self._task.config
+        if fewshot.split is not None:
+            return self._split(fewshot.split, fewshot.process_docs)
+        if isinstance(fewshot.samples, Function):
+            samples: list[Document] = self._resolve(fewshot.samples)()
+            return samples
+        if fewshot.samples is not None:
+            return fewshot.samples
+        own = config.get("training_split") or config.get("validation_split") or config.get("test_split")
+        return self._split(str(own), config.get("process_docs"))
+
+    def _split(self, name: str, process: Function | None) -> Sequence[Document]:
+        if name not in self._splits:
+            self._refuse(f"names the split {name!r} of a dataset with {', '.join(self._splits)}")
+        found: Sequence[Document] = self._splits[name]
+        if process is None:
+            return found
+        if not isinstance(process, Function):
+            self._refuse("has a process_docs that is no !function")
+        processed: Sequence[Document] = self._resolve(process)(found)
+        return processed
+
+    def _names(self, first: Document) -> frozenset[str]:
+        features = getattr(self._documents, "features", None)
+        return frozenset(first if features is None else features)
+
+    def _text(self, document: Document, given: object = None) -> object:
+        template = self._task.config.get("doc_to_text") if given is None else given
+        rendered = self._rendered(template, document)
+        if rendered is None:
+            return self._found(template, document)
+        return int(rendered) if rendered.isdigit() and self._has_choices else rendered
+
+    def _target(self, document: Document, given: object = None) -> object:
+        template = self._task.config.get("doc_to_target") if given is None else given
+        rendered = self._rendered(template, document)
+        if rendered is None:
+            return self._found(template, document)
+        if rendered.isdigit() and self._has_choices:
+            return int(rendered)
+        is_list = len(rendered) >= 2 and rendered[0] == "[" and rendered[-1] == "]"
+        return _literal(rendered) if is_list else rendered
+
+    def _choices(self, document: Document, template: object) -> list[str] | None:
+        if template is None:
+            return None
+        rendered = self._rendered(template, document)
+        found = self._found(template, document) if rendered is None else _literal(rendered)
+        if isinstance(found, dict):
+            found = list(found.values())
+        if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
+            self._refuse("has choices that are no list of texts (doc_to_choice)")
+        return found
+
+    @property
+    def _has_choices(self) -> bool:
+        return self._task.config.get("doc_to_choice") is not None
+
+    def _rendered(self, template: object, document: Document) -> str | None:
+        """What a template comes to; None of what is no template, such as the name of a field."""
+        if not isinstance(template, str) or template in self._features:
+            return None
+        return apply_template(template, document, f"task {self._task.name}")
+
+    def _found(self, template: object, document: Document) -> object:
+        """A field by its name, or what a function says; anything else is as it stands."""
+        if isinstance(template, Function):
+            said: object = self._resolve(template)(document)
+            return said
+        return document[template] if isinstance(template, str) else template
+
+    def _named_or_rendered(self, template: object, document: Document) -> str:
+        if not template:
+            return ""
+        if isinstance(template, Function):
+            return str(self._resolve(template)(document))
+        name = str(template)
+        if name in document:
+            return str(document[name])
+        return apply_template(name, document, f"task {self._task.name}")
+
+    def _gold(self, document: Document, choices: list[str] | None, place: str) -> object:
+        """The accepted answers as targets of a row: positions of choices, or texts."""
+        gold = self._target(document)
+        if self._task.output_type == "multiple_choice":
+            if choices is None:
+                self._refuse("has no choices (doc_to_choice)")
+            accepted = gold if isinstance(gold, list) else [gold]
+            return [_position(each, choices) for each in accepted]
+        if choices is not None:
+            if not isinstance(gold, int) or not 0 <= gold < len(choices):
+                raise DatasetError(f"{place}: the target {gold!r} is no position of a choice", KEY)
+            return choices[gold]
+        if not self._has_several_targets:
+            return str(gold)
+        accepted = gold if isinstance(gold, list) else [gold]
+        if not all(isinstance(each, str) for each in accepted):
+            raise DatasetError(f"{place}: the targets {str(gold)[:60]} are not all text", KEY)
+        return accepted
+
+    def _text_of(self, value: object, place: str, what: str) -> str:
+        if not isinstance(value, str):
+            raise DatasetError(f"{place}: {what} gives {value!r} and no text; choose another task", KEY)
+        return value
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise DatasetError(f"the task {self._task.name} {why}", KEY)
+
+
+def _position(gold: object, choices: list[str]) -> object:
+    if isinstance(gold, bool):
+        return int(gold)
+    return choices.index(gold) if isinstance(gold, str) and gold in choices else gold
+
+
+def _literal(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return text
+
+
+def _kept(document: Document) -> Row:
+    """What JSON can hold of a document."""
+    kept: Row = {}
+    for name, value in document.items():
+        try:
+            kept |= json_row("", {name: value}, KEY)
+        except DatasetError:
+            continue
+    return kept

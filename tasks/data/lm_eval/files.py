@@ -1,0 +1,181 @@
+"""Finding and reading a task's YAML file; nothing that it names is imported."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from winnow.algorithms.state.strangers import in_words
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.suggestions import did_you_mean
+
+KEY = "task.lm_eval"
+
+SUFFIXES = (".yaml", ".yml")
+
+_NAMED = re.compile(r"^task:[ \t]*[\"']?([^\"'\s#]+)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+
+_GROUP = re.compile(r"^group:[ \t]*[\"']?([^\"'\s#]+)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+class Function(NamedTuple):
+    """A Python function that a task's file names with `!function`."""
+
+    file: str
+    """Its file, or its module where no such file lies beside the task's."""
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}"
+
+
+@contextmanager
+def as_lm_eval_has_it(task: str, path: str) -> Iterator[None]:
+    """Turn whatever a file or a document leads to that lm-eval's tasks do not hold into one sentence."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise SpecError(f"the task {task} is not as lm-eval has tasks: {in_words(error)}", path) from error
+
+
+class TaskFile(NamedTuple):
+    """What a task's file says, with that of the files that it includes."""
+
+    path: Path
+    config: JsonObject
+    """A `Function` stands where the file has `!function`."""
+
+
+def read_task(task: str, include_path: str | None) -> TaskFile:
+    """The file of a task.
+
+    Args:
+        task: A name; or the path of a YAML file, or of a folder that holds one task.
+        include_path: A folder in which names are looked for before the installed lm-eval.
+
+    Raises:
+        SpecError: If there is no such task, or its file is not what lm-eval reads.
+    """
+    path = _path(task) if _is_path(task) else _named(task, include_path)
+    config = _read(path.resolve(), ())
+    if not isinstance(config.get("task"), str):
+        inner = config.get("task")
+        names = [each for each in inner if isinstance(each, str)] if isinstance(inner, list) else []
+        raise SpecError(f"{path} is no single task; name one{_of(names)}", KEY)
+    return TaskFile(path, config)
+
+
+def _is_path(task: str) -> bool:
+    return "/" in task or task.endswith(SUFFIXES)
+
+
+def _path(task: str) -> Path:
+    path = Path(task)
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise SpecError(f"there is no file or folder {task} (working directory {Path.cwd()})", KEY)
+    found = {name: file for name, file in _tasks(path)}
+    if len(found) != 1:
+        raise SpecError(f"the folder {task} holds {len(found)} tasks; name the file of one{_of(found)}", KEY)
+    return next(iter(found.values()))
+
+
+def _named(task: str, include_path: str | None) -> Path:
+    if include_path is not None and not Path(include_path).is_dir():
+        raise SpecError(f"there is no folder {include_path}; correct it", "task.include_path")
+    installed = _installed()
+    folders = [*([] if include_path is None else [Path(include_path)]), *([installed] if installed else [])]
+    for folder in folders:
+        if (path := _found(str(folder.resolve()), task)) is not None:
+            return path
+        _refuse_group(folder, task)
+    if installed is None:
+        raise SpecError(
+            f"lm-eval is not installed here to look for {task}; run: pip install lm-eval, or name the task's "
+            "YAML file or folder",
+            KEY,
+        )
+    known = {name for folder in folders for name, _ in _tasks(folder)}
+    question = did_you_mean(task, known)
+    raise SpecError(f"lm-eval has no task {task!r}; {question or 'name a YAML file'}", KEY)
+
+
+def _installed() -> Path | None:
+    """The tasks of the installed lm-eval; the package is not imported."""
+    found = find_spec("lm_eval")
+    places = [] if found is None else list(found.submodule_search_locations or ())
+    return next((Path(place) / "tasks" for place in places if (Path(place) / "tasks").is_dir()), None)
+
+
+@lru_cache(maxsize=64)  # lm-eval has 14,000 files, and a task is looked for more than once
+def _found(folder: str, task: str) -> Path | None:
+    """The file of a task in a folder; those that are called like it are looked at first."""
+    for stem in (task, "*"):
+        for name, path in _tasks(Path(folder), stem):
+            if name == task:
+                return path
+    return None
+
+
+def _tasks(folder: Path, stem: str = "*") -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob(f"{stem}.y*ml")):
+        if found := _NAMED.search(_text(path)):
+            yield found[1], path
+
+
+def _refuse_group(folder: Path, task: str) -> None:
+    for path in folder.rglob("*.yaml"):
+        text = _text(path)
+        if (found := _GROUP.search(text)) and found[1] == task:
+            members = re.findall(r"^ *- (?:task: )?([\w.-]+)$", text, re.MULTILINE)
+            raise SpecError(f"{task} is a group of tasks; name one of them{_of(members)}", KEY)
+
+
+def _of(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
+    return f": {', '.join(listed[:10])}{more}" if listed else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path} cannot be read as text: {error}", KEY) from error
+
+
+def _read(path: Path, within: tuple[Path, ...]) -> JsonObject:
+    """A file's keys over those of the files that it includes."""
+    if path in within:
+        raise SpecError(f"{path} includes itself", KEY)
+    try:
+        config = yaml.load(_text(path), Loader=_loader(path.parent))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise SpecError(f"{path} is not YAML as tasks have it: {error}", KEY) from error
+    if not isinstance(config, dict):
+        raise SpecError(f"{path} is no mapping of keys to values", KEY)
+    included = config.pop("include", None) or []
+    merged: JsonObject = {}
+    for name in included if isinstance(included, list) else [included]:
+        merged |= _read((path.parent / str(name)).resolve(), (*within, path))
+    return merged | config
+
+
+def _loader(folder: Path) -> type[yaml.SafeLoader]:
+    class Loader(yaml.SafeLoader):
+        """Takes `!function` for a name."""
+
+    def function(loader: yaml.SafeLoader, node: yaml.Node) -> Function:
+        module, _, name = str(node.value).rpartition(".")
+        file = folder / f"{module.replace('.', '/')}.py"
+        return Function(str(file) if file.is_file() else module, name)
+
+    Loader.add_constructor("!function", function)
+    return Loader

@@ -1,0 +1,102 @@
+"""The rows of a task, with its functions in a process of their own."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from winnow.tasks.data.dataset_files import PlacedRow
+from winnow.tasks.data.hub import load_splits
+from winnow.tasks.data.lm_eval.definition import Definition, load_definition
+from winnow.tasks.data.lm_eval.documents import KEY, Documents
+from winnow.tasks.data.lm_eval.files import Function, as_lm_eval_has_it
+from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.errors import DatasetError
+from winnow.tasks.spec.dataset import LmEvalSpec
+
+CHILD = "winnow.tasks.data.lm_eval.child"
+
+SECONDS = 600.0
+"""The longest that the functions of a task may take before they give the next rows."""
+
+
+def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
+    """The rows of a task; see `Documents`.
+
+    Args:
+        spec: Which task, and how it is shown.
+        is_allowed: Whether the hub may be asked, and the task's functions be run: a user has approved of it.
+
+    Raises:
+        SpecError: If there is no such task, its dataset cannot be loaded, or a document is not of its kind.
+    """
+    with as_lm_eval_has_it(spec.task, KEY):
+        definition = load_definition(spec.task, spec.include_path)
+    if not definition.functions:
+        yield from rows_with(spec, _none, asks_hub=is_allowed)
+    elif is_allowed:
+        yield from _rows_of_child(spec)
+    else:
+        raise DatasetError(
+            f"the examples of the task {spec.task} are made by {', '.join(definition.functions)}, which runs "
+            "where somebody allows it: winnow validate SPEC --trust",
+            KEY,
+        )
+
+
+def rows_with(
+    spec: LmEvalSpec, resolve: Callable[[Function], Callable[..., Any]], *, asks_hub: bool
+) -> Iterator[PlacedRow]:
+    """The rows of a task in this process, whose functions `resolve` imports."""
+    with as_lm_eval_has_it(spec.task, KEY):
+        definition = load_definition(spec.task, spec.include_path)
+        commit = spec.commit or definition.source.commit
+        splits = load_splits(replace(definition.source, commit=commit), asks_hub=asks_hub)
+        documents = Documents(
+            definition,
+            splits,
+            resolve,
+            num_fewshot=shots(definition, spec.num_fewshot),
+            seed=spec.fewshot_seed,
+            chat=spec.chat,
+        )
+        yield from documents.rows()
+
+
+def shots(definition: Definition, asked: int | None) -> int:
+    """How many solved examples are shown.
+
+    Raises:
+        SpecError: If the task is to be asked without any, and some are asked for.
+    """
+    if definition.num_fewshot == 0 and asked:
+        definition.refuse("is asked without solved examples (num_fewshot: 0)", "leave num_fewshot out")
+    return (definition.num_fewshot or 0) if asked is None else asked
+
+
+def _none(function: Function) -> Callable[..., Any]:
+    raise AssertionError(f"{function} belongs to a task without functions")
+
+
+def _rows_of_child(spec: LmEvalSpec) -> Iterator[PlacedRow]:
+    with tempfile.TemporaryDirectory(prefix="winnow-task-") as folder:
+        child = WorkerProcess(CHILD, log=Path(folder) / "task.log", environment={})
+        try:
+            child.send({"task": spec.model_dump(), "asks_hub": True})
+            while rows := _received(child, spec.task):
+                yield from rows
+        finally:
+            child.kill()
+
+
+def _received(child: WorkerProcess, task: str) -> list[PlacedRow]:
+    try:
+        reply = child.receive(SECONDS)
+    except TimeoutError:
+        raise DatasetError(f"the functions of the task {task} took over {SECONDS:g} s", KEY) from None
+    except WorkerEnded as error:
+        raise DatasetError(f"the functions of the task {task} ended their process: {error}", KEY) from None
+    if "failed" in reply:
+        raise DatasetError(str(reply["failed"]), KEY)
+    return [(place, row) for place, row in reply["rows"]]

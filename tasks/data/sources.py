@@ -1,0 +1,39 @@
+"""From what a spec says of its dataset to the examples, wherever they come from."""
+
+from collections.abc import Iterable
+
+from winnow.tasks.data.dataset_files import PlacedRow, read_files
+from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
+from winnow.tasks.data.hub import HubSource, hub_rows
+from winnow.tasks.data.lm_eval.reading import task_rows
+from winnow.tasks.spec.dataset import DatasetSpec
+
+
+def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True) -> Dataset:
+    """The examples a spec points to.
+
+    Args:
+        spec: As in the file, with the commit of a hub's dataset.
+        is_allowed: Whether the hub may be asked, and functions of a task be run: a user has approved of it.
+
+    Raises:
+        DatasetError: If they cannot be read or are not what the spec says.
+    """
+    selection = Selection(
+        filter=spec.filter,
+        limit=spec.limit,
+        sample=None if spec.sample is None else (spec.sample.n, spec.sample.seed),
+        shuffle=spec.shuffle,
+    )
+    return dataset_of(
+        _rows(spec, is_allowed), spec.fields.model_dump(), selection, name=spec.title, path=spec.source
+    )
+
+
+def _rows(spec: DatasetSpec, is_allowed: bool) -> Iterable[PlacedRow]:
+    if spec.lm_eval is not None:
+        return task_rows(spec.lm_eval, is_allowed=is_allowed)
+    if spec.hub is not None:
+        source = HubSource(path=spec.hub, name=spec.name, commit=spec.commit)
+        return hub_rows(source, spec.split, asks_hub=is_allowed)
+    return read_files([spec.path] if isinstance(spec.path, str) else spec.path or [])

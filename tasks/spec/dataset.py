@@ -1,0 +1,133 @@
+"""Which examples a campaign is about: where they come from, and what is taken of them."""
+
+from glob import has_magic
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from winnow.tasks.spec.prompts import FieldNames
+from winnow.tasks.spec.spec_model import SpecModel
+
+Commit = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}$")] | None
+
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class SampleSpec(SpecModel):
+    """Rows drawn at random, none of them twice."""
+
+    n: int = Field(ge=1)
+    """How many; all where there are fewer."""
+    seed: Seed = 0
+
+
+def _sample(value: object) -> object:
+    return {"n": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _listed(value: object) -> object:
+    """One complaint in place of one per type of a union."""
+    texts = value if isinstance(value, list) else [value]
+    if texts and all(isinstance(each, str) and each for each in texts):
+        return value
+    raise ValueError("must be a file, a pattern such as shards/*.parquet, or a list of these")
+
+
+class LmEvalSpec(SpecModel):
+    """The documents of a task of lm-eval, as it shows them to models."""
+
+    task: str = Field(min_length=1)
+    """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
+    include_path: str | None = Field(default=None, min_length=1)
+    """A folder in which a task of this name is looked for first."""
+    num_fewshot: int | None = Field(default=None, ge=0, le=1000)
+    """Solved examples before each; None is what the task says, or none."""
+    fewshot_seed: Seed = 1234
+    """Draws them, as lm-eval does."""
+    chat: Literal["single-turn", "multiturn"] | None = None
+    """For models that chat: show solved examples in the user's message, or as turns; None is plain text."""
+    hub: str | None = Field(default=None, min_length=1)
+    """The hub's dataset that they come from, if they do; Winnow writes it here."""
+    revision: str | None = Field(default=None, min_length=1)
+    """That of the hub's dataset which the task asks for; None is the main branch."""
+    commit: Commit = None
+    """That of the hub's dataset; Winnow keeps it here."""
+    functions: list[str] = []
+    """The Python functions that make its documents, FILE.py:FUNCTION; they need --trust."""
+
+
+class TaskSpec(SpecModel):
+    """A benchmark of lm-eval, which stands for a dataset, prompts, an output type and a judge."""
+
+    lm_eval: str = Field(min_length=1)
+    """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
+    include_path: str | None = Field(default=None, min_length=1)
+    """A folder in which a task of this name is looked for first."""
+    num_fewshot: int | None = Field(default=None, ge=0, le=1000)
+    """Solved examples before each; None is what the task says, or none."""
+    fewshot_seed: Seed = 1234
+    """Draws them, as lm-eval does; 1234 is its own."""
+    fewshot_as_multiturn: bool | None = None
+    """For models that chat: show solved examples as turns; None is true, as in lm-eval."""
+    metric: str | None = Field(default=None, min_length=1)
+    """Which of the task's metrics; None is the first that scores each example."""
+    filter: str | None = Field(default=None, min_length=1)
+    """Which of the task's filter pipelines, such as strict-match; None is the first."""
+
+
+class DatasetSpec(SpecModel):
+    """Where the examples come from, and which of them are taken."""
+
+    path: Annotated[str | list[str], BeforeValidator(_listed)] | None = None
+    """Files or patterns such as "shards/*.jsonl": .jsonl, .json or .csv, each also with .gz, or .parquet."""
+    hub: str | None = Field(default=None, min_length=1)
+    """In the place of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with one as
+    the hub or `save_to_disk` lays it out."""
+    name: str | None = Field(default=None, min_length=1)
+    """For hub: which of the dataset's configurations."""
+    split: str | None = Field(default=None, min_length=1)
+    """For hub: which of its splits; None where there is one."""
+    revision: str | None = Field(default=None, min_length=1)
+    """For hub: a commit, branch or tag; None is the main branch."""
+    commit: Commit = None
+    """For hub: the commit that the revision leads to; Winnow keeps it here."""
+    lm_eval: LmEvalSpec | None = None
+    """In the place of path: what `task: {lm_eval: ...}` becomes."""
+    fields: FieldNames = FieldNames()
+    filter: str | None = Field(default=None, min_length=1)
+    """A jinja2 expression over the columns of a row; rows for which it does not hold are left out."""
+    limit: int | None = Field(default=None, ge=1)
+    """Only the first so many of the rows that the filter leaves."""
+    sample: Annotated[SampleSpec | None, BeforeValidator(_sample)] = None
+    """So many of these, drawn at random: a number, or {n: 200, seed: 1}."""
+    shuffle: Seed | None = None
+    """Seed of the order in which examples stand; None is that of the source."""
+
+    @model_validator(mode="after")
+    def _comes_from_one_place(self) -> Self:
+        given = [key for key in ("path", "hub", "lm_eval") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError("give one of path (files) and hub (a dataset of a hub), or a task beside it")
+        for key in ("name", "split", "revision", "commit"):
+            if self.hub is None and getattr(self, key) is not None:
+                raise ValueError(f"{key} is for hub; leave it out")
+        return self
+
+    @property
+    def source(self) -> str:
+        """Where the examples come from, as errors and tables have it."""
+        if self.lm_eval is not None:
+            return f"task {self.lm_eval.task}"
+        if self.hub is not None:
+            return "/".join(each for each in (self.hub, self.name, self.split) if each is not None)
+        return ", ".join(self.path) if isinstance(self.path, list) else str(self.path)
+
+    @property
+    def title(self) -> str:
+        """A short name of it: that of its first file without suffixes, or of the folder of a pattern."""
+        if self.path is None:
+            return self.source
+        first = self.path if isinstance(self.path, str) else self.path[0]
+        file = Path(first.removesuffix(".gz"))
+        return file.parent.name or file.stem if has_magic(file.name) else file.stem

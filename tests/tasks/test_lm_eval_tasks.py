@@ -1,0 +1,389 @@
+"""Tasks of lm-eval: the prompts and scores that lm-eval 0.4.13 has for them, and what is refused.
+
+What lm-eval makes of the tasks in `lm_eval_tasks` is kept in `expected.json`, which `record.py` wrote there.
+"""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.tasks.lm_eval_tasks import record
+from winnow.tasks.candidates.prompts import PromptTemplate
+from winnow.tasks.candidates.weighing import weighing_of
+from winnow.tasks.data.lm_eval import reading
+from winnow.tasks.data.lm_eval.definition import READ
+from winnow.tasks.data.lm_eval.files import Function
+from winnow.tasks.data.lm_eval.functions import importing
+from winnow.tasks.data.sources import read_dataset
+from winnow.tasks.engines.chat.messages import Message
+from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.registry import create_judge
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.trust import permissions
+from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
+
+HERE = Path(__file__).parent / "lm_eval_tasks"
+EXPECTED = json.loads((HERE / "expected.json").read_text("utf-8"))
+TASKS = sorted({key.partition("/")[0] for key in EXPECTED["prompts"]})
+FOREIGN = "functions"
+"""The task whose documents are made by Python functions."""
+
+
+@pytest.fixture
+def tasks(folder, monkeypatch):
+    """The working folder, with the tasks, their data and two checkpoints."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    shutil.copytree(HERE, folder, dirs_exist_ok=True)
+    return folder
+
+
+def parsed(task, *, chat=False, **keys):
+    """The campaign of a file with a task."""
+    values = {
+        "name": "bench",
+        "objective": "best-mean",
+        "models": [{"name": "small", "provider": "transformers", "model": "checkpoints/small", "chat": chat}],
+        "task": task if isinstance(task, dict) else {"lm_eval": f"tasks/{task}.yaml"},
+        "selector": {"name": "champion"},
+        "stopping": {"budget": 64},
+        **keys,
+    }
+    return parse_spec(SpecFile(Path("campaign.yaml"), values, {("task",): 5}))
+
+
+def shown(spec):
+    """What models are shown of each example, as lm-eval lists its requests."""
+    dataset = read_dataset(spec.dataset)
+    template = PromptTemplate.compile(spec.prompts[0], dataset.field_names)
+    weighing = None
+    if spec.output_type == "multiple-choice":
+        weighing = weighing_of(spec.output_type, spec.choices, spec.target_delimiter, dataset.field_names)
+    for each in dataset.examples:
+        prompt = template.render(each.fields, each.key)
+        if spec.models[0].chat and spec.output_type != "perplexity":
+            turns = [Message("user", prompt)] if isinstance(prompt, str) else prompt
+            prompt = json.dumps([{"role": one.role, "content": one.content} for one in turns])
+        if weighing is None:
+            yield [prompt]
+        else:
+            between = spec.target_delimiter
+            between = between if between is not None else "" if spec.models[0].chat else " "
+            yield from ([prompt, between + choice] for choice in weighing.of(each.fields, each.key))
+
+
+@pytest.mark.parametrize("kind", record.CHATS)
+@pytest.mark.parametrize("shots", record.SHOTS)
+@pytest.mark.parametrize("name", [name for name in TASKS if name != FOREIGN])
+def test_models_are_shown_what_lm_eval_shows_them(tasks, name, shots, kind):
+    task = {"lm_eval": f"tasks/{name}.yaml", "num_fewshot": shots}
+    if record.CHATS[kind] is not None and shots:
+        task["fewshot_as_multiturn"] = record.CHATS[kind]
+    found = list(shown(parsed(task, chat=record.CHATS[kind] is not None)))
+    assert found == EXPECTED["prompts"][f"{name}/{shots}/{kind}"]
+
+
+def test_solved_examples_are_drawn_by_the_seed(tasks):
+    spec = parsed({"lm_eval": "tasks/plain.yaml", "num_fewshot": 3, "fewshot_seed": 1})
+    assert list(shown(spec)) != EXPECTED["prompts"]["plain/3/text"]
+
+
+def test_outputs_are_filtered_and_compared_as_lm_eval_does():
+    cases = [(steps, options, output) for steps, options in record.PIPELINES for output in record.OUTPUTS]
+    assert len(cases) == len(EXPECTED["scores"])
+    wrong = [
+        (steps, output, targets)
+        for (steps, options, output), scores in zip(cases, EXPECTED["scores"], strict=True)
+        for targets, score in zip(record.TARGETS, scores, strict=True)
+        if judged(output, targets, filters=steps, **options) != score
+    ]
+    assert not wrong
+    assert 0.05 < sum(map(sum, EXPECTED["scores"])) / (len(cases) * len(record.TARGETS)) < 0.5
+
+
+@cache
+def judge(params):
+    return create_judge("exact_match", **json.loads(params))
+
+
+def judged(output, targets, **params):
+    verdict = judge(json.dumps(params)).judge(Sample(output=output, targets=targets))
+    return verdict.reason if verdict.score is None else verdict.score
+
+
+def test_a_pattern_that_takes_too_long_is_a_reason(monkeypatch):
+    monkeypatch.setattr("winnow.tasks.judges.rules.exact_match.TIMEOUT_SECONDS", 0.05)
+    slow = {"function": "regex", "regex_pattern": "(a+)+c"}
+    assert judged("a" * 5000, ["a"], filters=[slow]) == "pattern_timeout"
+    assert judged("a" * 5000, ["a"], regexes_to_ignore=["(a+)+c"]) == "pattern_timeout"
+    assert judged("a", []) == "no_target"
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"filters": [{"function": "custom"}]}, "function must be one of lowercase, remove_whitespace"),
+        ({"filters": [{"regex_pattern": "a"}]}, "judge.filters[0]: function must be one of"),
+        ({"filters": [{"function": "lowercase", "x": 1}]}, "lowercase has no option 'x'; leave it out"),
+        ({"filters": [{"function": "regex", "regex_pattern": "("}]}, "'(' is not a regular expression"),
+        ({"filters": [{"function": "regex", "regex_pattern": 3}]}, "a pattern is text, got 3"),
+        ({"filters": [{"function": "regex", "group_select": "1"}]}, "group_select must be a whole number"),
+        ({"filters": [{"function": "map", "mapping_dict": {"a": 1}}]}, "mapping_dict must map texts to"),
+        ({"filters": [{"function": "map"}]}, "map needs a default_value that is text"),
+        ({"regexes_to_ignore": ["["]}, "judge.regexes_to_ignore: '[' is not a regular expression"),
+    ],
+)  # fmt: skip
+def test_a_filter_that_is_none_is_refused_at_its_place(params, sentence):
+    with pytest.raises(JudgeError) as refused:
+        create_judge("exact_match", **params)
+    assert sentence in str(refused.value)
+
+
+def test_a_task_becomes_an_ordinary_campaign(tasks):
+    changed(tasks, "plain", generation_kwargs={"until": "Q:", "max_gen_toks": 9, "do_sample": False})
+    spec = parsed("plain", dataset={"filter": "doc.lvl != 1", "sample": 3})
+    assert spec.prompts[0].model_dump(exclude_none=True) == {"name": "plain", "template": "{{ context }}"}
+    assert spec.judge.model_dump() == {"type": "exact_match"}
+    sampling = spec.models[0].generate_config
+    assert (sampling.max_tokens, sampling.temperature, sampling.stop_seqs) == (9, 0.0, ["Q:"])
+    examples = read_dataset(spec.dataset).examples
+    assert len(examples) == 3
+    assert {each.fields["doc"]["lvl"] for each in examples} <= {0, 2}
+    assert examples[0].targets == (examples[0].fields["doc"]["a"],)
+
+
+def test_prompts_and_a_judge_of_ones_own_take_the_place_of_the_tasks(tasks):
+    changed(tasks, "plain", process_results="!function utils.score")
+    own = {"name": "own", "template": "{{ doc.q }} ="}
+    spec = parsed("plain", prompts=[own], judge={"type": "contains"})
+    assert next(shown(spec)) == ["What is 6+7? ="]
+    with pytest.raises(SpecError, match=r"process_results\); write a judge of your own beside the task"):
+        parsed("plain")
+
+
+def test_what_a_model_says_of_its_sampling_goes_before_what_the_task_says(tasks):
+    spec = parsed("plain")
+    assert spec.models[0].generate_config.stop_seqs == ["\n\n"]
+    model = {"name": "a", "model": "checkpoints/small", "generate_config": {"max_tokens": 5}}
+    own = parsed("plain", models=[model]).models[0].generate_config
+    assert (own.max_tokens, own.stop_seqs) == (5, ["\n\n"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "metric", "judge"),
+    [
+        ({}, None, {"type": "acc", "target": "index"}),
+        ({}, "acc_norm", {"type": "acc_norm", "target": "index"}),
+        ({"metric_list": [{"metric": "f1", "aggregation": "f1"}, {"metric": "acc_bytes"}]}, None,
+         {"type": "acc_norm", "target": "index", "per": "byte"}),
+    ],
+)  # fmt: skip
+def test_a_metric_is_the_judge_that_gives_its_number(tasks, keys, metric, judge):
+    changed(tasks, "choices", **keys)
+    spec = parsed({"lm_eval": "tasks/choices.yaml", **({"metric": metric} if metric else {})})
+    assert spec.judge.model_dump() == judge
+    assert parsed("whole").judge.type == "word_perplexity"
+
+
+def changed(folder, name, **keys):
+    """Write other keys into a task's file; a text that begins with !function is one."""
+    path = folder / "tasks" / f"{name}.yaml"
+    read = {"task": name, **yaml.safe_load(path.read_text().replace("!function ", "")), **keys}
+    text = yaml.safe_dump(read, sort_keys=False)
+    path.write_text(text.replace("'!function utils.score'", "!function utils.score"))
+
+
+FEATURES = [
+    ({"repeats": 3}, "asks 3 times (repeats)"),
+    ({"output_type": "loglikelihood"}, "is the most probable one (output_type: loglikelihood)"),
+    ({"unsafe_code": True}, "runs what models write (unsafe_code)"),
+    ({"custom_dataset": "!function utils.score"}, "makes its dataset by a function (custom_dataset)"),
+    ({"doc_to_image": "picture"}, "shows models pictures (doc_to_image)"),
+    ({"use_prompt": "x"}, "takes its prompt from promptsource (use_prompt)"),
+    ({"dokument": 1}, "has the key 'dokument', which lm-eval 0.4.13 does not know"),
+    ({"fewshot_config": {"sampler": "balanced"}}, "solved examples by balanced (fewshot_config.sampler)"),
+    ({"fewshot_config": {"fewshot_indices": [1]}}, "has fewshot_config.fewshot_indices"),
+    ({"dataset_kwargs": {"streaming": True}}, "has dataset_kwargs.streaming"),
+    ({"dataset_kwargs": {"data_files": "https://x.org/a.json"}}, "takes its data from https://x.org/a.json"),
+    ({"dataset_path": None}, "names no dataset_path"),
+    ({"dataset_path": "pandas"}, "names files of pandas (dataset_kwargs.data_files)"),
+    ({"generation_kwargs": {"num_beams": 4}}, "has generation_kwargs.num_beams"),
+    ({"generation_kwargs": {"do_sample": True}}, "samples without a temperature"),
+    ({"metric_list": [{"metric": "bleu", "aggregation": "bleu"}]}, "is scored by bleu (aggregation: bleu)"),
+    ({"metric_list": [{"metric": "!function utils.score"}]}, "is scored by the function "),
+    ({"metric_list": [{"metric": "exact_match", "k": 1}]}, "gives exact_match the option 'k'"),
+    ({"filter_list": [{"name": "own", "filter": [{"function": "custom"}, {"function": "take_first"}]}]},
+     "filters by custom (own)"),
+    ({"filter_list": [{"name": "own", "filter": [{"function": "take_first"}, {"function": "lowercase"}]}]},
+     "has the filter own, which does not end with take_first"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "sentence"), FEATURES, ids=[next(iter(keys)) for keys, _ in FEATURES])
+def test_a_feature_that_winnow_lacks_is_named(tasks, keys, sentence):
+    changed(tasks, "plain", **keys)
+    with pytest.raises(SpecError) as refused:
+        parsed("plain")
+    assert str(refused.value).startswith("campaign.yaml:5: task.lm_eval: the task plain ")
+    assert sentence in str(refused.value)
+
+
+ODD = [3, "x", {"x": [1]}, [{"metric": ["a"]}]]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
+    original = (tasks / "tasks" / "plain.yaml").read_text()
+    keys = sorted(READ - {"task"})
+    said = []
+    for key in keys:
+        (tasks / "tasks" / "plain.yaml").write_text(original)
+        changed(tasks, "plain", **{key: odd})
+        try:
+            list(shown(parsed({"lm_eval": "tasks/plain.yaml"})))
+        except SpecError as error:
+            said.append(str(error))
+    assert len(said) > len(keys) / 2
+    assert not [each for each in said if "\n" in each or len(each) > 500]
+
+
+@pytest.mark.parametrize(
+    ("task", "keys", "sentence"),
+    [
+        ({"lm_eval": "tasks/none.yaml"}, {}, "task.lm_eval: there is no file or folder tasks/none.yaml"),
+        ({"lm_eval": "tasks/"}, {}, "the folder tasks/ holds 19 tasks; name the file of one: begun, "),
+        ({"lm_eval": "plane", "include_path": "tasks"}, {}, "lm-eval is not installed here"),
+        ({"lm_eval": "many", "include_path": "tasks"}, {}, "is a group of tasks; name one of them: plain"),
+        ({"lm_eval": "plain", "include_path": "x"}, {}, "task.include_path: there is no folder x"),
+        ({"lm_eval": "tasks/plain.yaml", "num_fewshots": 3}, {}, "task.num_fewshots: unknown key"),
+        ({"num_fewshot": 3}, {}, "task.lm_eval: is missing; add it"),
+        ({"lm_eval": "tasks/plain.yaml", "metric": "f1"}, {}, "has no metric 'f1'; its metrics: exact_match"),
+        ({"lm_eval": "tasks/plain.yaml", "filter": "x"}, {}, "has no filter 'x'; leave filter out"),
+        ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "is for models that chat"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"dataset": "x"}, "dataset: must be a mapping of keys to values"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"models": 3}, "models: input should be a valid list"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"objective": "best-duel"}, "judge: is missing; add it"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"dataset": {"path": "x"}}, "dataset.path: is said by the task"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"output_type": "generate"}, "output_type: is said by the task"),
+        ({"lm_eval": "tasks/plain.yaml", "metric": "exact_match"}, {"judge": {"type": "exact"}},
+         "task.metric: is for the task's own judge"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_key_task_is_told_at_its_place(tasks, monkeypatch, task, keys, sentence):
+    monkeypatch.setattr("winnow.tasks.data.lm_eval.files.find_spec", lambda name: None)
+    (tasks / "tasks" / "many.yaml").write_text("group: many\ntask:\n  - plain\n  - begun\n")
+    with pytest.raises(SpecError) as refused:
+        parsed(task, **keys)
+    assert sentence in str(refused.value)
+
+
+def test_a_name_is_looked_for_in_a_folder_and_in_the_installed_lm_eval(tasks, monkeypatch):
+    assert parsed({"lm_eval": "plain", "include_path": "tasks"}).prompts[0].name == "plain"
+    place = type("Spec", (), {"submodule_search_locations": [str(tasks)]})
+    monkeypatch.setattr("winnow.tasks.data.lm_eval.files.find_spec", lambda name: place)
+    assert parsed({"lm_eval": "included"}).prompts[0].name == "included"
+    with pytest.raises(SpecError, match=r"lm-eval has no task 'plane'; did you mean 'plain'\?"):
+        parsed({"lm_eval": "plane"})
+
+
+@pytest.mark.parametrize(
+    ("keys", "shots", "sentence"),
+    [
+        ({"test_split": "dev"}, 0, "names the split 'dev' of a dataset with train, test"),
+        ({"test_split": None}, 0, "names neither a test_split nor a validation_split"),
+        ({"doc_to_text": "{{ question }}"}, 0, "the template failed: 'question' is undefined"),
+        ({"doc_to_text": "lvl"}, 0, "document 0: doc_to_text gives 0 and no text"),
+        ({"doc_to_text": "{{ ().__class__ }}"}, 0, "attribute '__class__' of 'tuple' object is unsafe"),
+        ({"doc_to_text": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"}, 0,
+         "the template takes more than"),
+        ({"doc_to_text": "{{ '%99d' % 1 }}"}, 0, "only numbers can stand beside %"),
+        ({"doc_to_text": "{{ q "}, 0, "the template '{{ q ': unexpected end of template"),
+        ({}, 9, "has 8 solved examples to show, and 9 are asked for"),
+        ({"num_fewshot": 0}, 2, "is asked without solved examples (num_fewshot: 0); leave num_fewshot out"),
+        ({"doc_to_target": "{{ [1, 2] }}"}, 0, "the targets [1, 2] are not all text"),
+    ],
+)  # fmt: skip
+def test_documents_that_are_not_as_the_task_says_are_one_sentence(tasks, keys, shots, sentence):
+    changed(tasks, "plain", **keys)
+    with pytest.raises(SpecError) as refused:
+        list(shown(parsed({"lm_eval": "tasks/plain.yaml", **({"num_fewshot": shots} if shots else {})})))
+    assert sentence in str(refused.value)
+
+
+SPEC = """\
+name: bench
+objective: best-mean
+models:
+  - {name: small, provider: transformers, model: checkpoints/small}
+  - {name: smaller, provider: transformers, model: checkpoints/smaller}
+task: {lm_eval: tasks/NAME.yaml, num_fewshot: 3}
+selector: {name: champion}
+batch_size: 4
+stopping: {budget: 8, delta: 0.05}
+"""
+
+
+def spec_file(folder, name, *, storage="sqlite:///results.db"):
+    (folder / "bench.yaml").write_text(SPEC.replace("NAME", name) + f"storage: {storage}\n")
+    return "bench.yaml"
+
+
+def test_functions_of_a_task_run_in_a_process_of_their_own_once_they_are_allowed(tasks):
+    path = spec_file(tasks, FOREIGN)
+    with pytest.raises(SpecError, match=r"utils\.py:process_docs, .*utils\.py:text, which runs where"):
+        check_campaign_file(path)
+    with pytest.raises(SpecError, match="nobody agrees"):
+        check_campaign_file(path, approve=refusing)
+    checked = check_campaign_file(path, approve=lambda file, spec: None)
+    prompts = [[checked.candidates[0].prompt(each.fields, each.key)] for each in checked.dataset.examples]
+    assert prompts == [shown[:1] for shown in EXPECTED["prompts"][f"{FOREIGN}/3/text"]]
+
+
+def refusing(file, spec):
+    asked = [each.text for each in permissions(spec, Path.cwd())][:2]
+    file = str(Path("tasks/utils.py").resolve())
+    assert asked == [f"run {name!r} of the Python file {file!r}" for name in ("process_docs", "text")]
+    raise SpecError("nobody agrees")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "raise OSError('no\\nway')",
+            "the task tasks/functions.yaml raised OSError: no way",
+        ),
+        ("import os; os._exit(3)", "the functions of the task tasks/functions.yaml ended their process"),
+        ("while True: pass", "the functions of the task tasks/functions.yaml took over 3 s"),
+    ],
+)
+def test_functions_that_fail_are_one_sentence(tasks, monkeypatch, code, sentence):
+    monkeypatch.setattr(reading, "SECONDS", 3.0 if "while" in code else 60.0)
+    (tasks / "tasks" / "utils.py").write_text(f"def process_docs(docs):\n    {code}\n\ntext = str\n")
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(spec_file(tasks, FOREIGN), approve=lambda file, spec: None)
+    assert sentence in str(refused.value)
+
+
+def test_a_function_that_the_campaign_does_not_name_is_not_run(tasks):
+    named = parsed(FOREIGN).dataset.lm_eval.functions
+    resolve = importing(named[:1])
+    assert resolve(Function(*named[0].rsplit(":", 1))).__name__ == "process_docs"
+    with pytest.raises(SpecError, match=r"text, which dataset\.lm_eval\.functions does not name"):
+        resolve(Function(*named[1].rsplit(":", 1)))
+
+
+def test_a_campaign_goes_on_without_the_task(tasks, database):
+    path = spec_file(tasks, "plain", storage=database.url)
+    stored = open_campaign(database, check_campaign_file(path))
+    assert stored.spec["dataset"]["lm_eval"]["task"] == "tasks/plain.yaml"
+    before = check_campaign_file(path).dataset
+    shutil.rmtree(tasks / "tasks")
+    _, again = reopen_campaign(database, "bench", database.url)
+    assert again.dataset.examples == before.examples
+    assert again.dataset.path == "task tasks/plain.yaml"
