@@ -36,6 +36,7 @@ def validate(spec: SpecPath, set_: Overrides = None) -> None:
 
     What running it would need to be allowed is listed.
     """
+    from winnow.flows.notify.announce import unset_variables
     from winnow.tasks.queries.warnings import own_judge
     from winnow.tasks.setup.load import check_campaign_file
     from winnow.tasks.setup.trust import permissions
@@ -46,6 +47,8 @@ def validate(spec: SpecPath, set_: Overrides = None) -> None:
         print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
     if (warning := own_judge(checked.identity())) is not None:
         print(f"check: {warning.sentence}")
+    for complaint in unset_variables(checked.spec.execution.notify):
+        print(f"check: {complaint}")
 
 
 def run(
