@@ -17,15 +17,15 @@ MAY_IMPORT = {
     "storage": {"winnow.storage", "sqlalchemy", "alembic", "psycopg"},
     "tasks": {
         "winnow.tasks", "winnow.algorithms", "winnow.storage",
-        "anyio", "httpx", "jinja2", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "pydantic_core",
-        "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers", "vllm", "yaml",
+        "anyio", "httpx", "jinja2", "numpy", "opentelemetry", "pandas", "psutil", "pyarrow", "pydantic",
+        "pydantic_core", "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers", "vllm", "yaml",
         "jsonschema", "jsonschema_specifications", "math_verify", "rouge_score", "sacrebleu",
     },
     "flows": {
         "winnow", "winnow.flows", "winnow.tasks", "winnow.algorithms", "winnow.storage", "winnow.infra",
-        "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "numpy", "pandas",
+        "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "mlflow", "numpy", "pandas",
         "plotly", "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich",
-        "sqlalchemy", "starlette", "streamlit", "typer", "uvicorn", "yaml",
+        "sqlalchemy", "starlette", "streamlit", "typer", "uvicorn", "wandb", "yaml",
     },
     "infra": {"winnow.infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
@@ -34,12 +34,14 @@ ONE_FILE_ONLY = {"vllm": "tasks/engines/vllm/worker.py"}
 
 ONE_FOLDER_ONLY = {
     "jsonschema": "tasks/judges/isolated",
+    "mlflow": "flows/reports/export/trackers",
     "math_verify": "tasks/judges/isolated",
     "ray": "tasks/engines/ray",
     "rouge_score": "tasks/judges/isolated",
     "sacrebleu": "tasks/judges/isolated",
     "starlette": "flows/reports/dashboard",
     "streamlit": "flows/reports/dashboard",
+    "wandb": "flows/reports/export/trackers",
 }
 """Extras: whoever does without them can still use everything outside of their folders."""
 
