@@ -23,8 +23,8 @@ MAY_IMPORT = {
     },
     "flows": {
         "winnow", "winnow.flows", "winnow.tasks", "winnow.algorithms", "winnow.storage", "winnow.infra",
-        "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "mlflow", "numpy", "pandas",
-        "plotly", "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich",
+        "choreographer", "httpx", "jinja2", "kaleido", "markupsafe", "matplotlib", "mlflow", "numpy",
+        "pandas", "plotly", "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger", "rich",
         "sqlalchemy", "starlette", "streamlit", "typer", "uvicorn", "wandb", "yaml",
     },
     "infra": {"winnow.infra", "tokenizers", "torch", "transformers"},

@@ -122,8 +122,17 @@ def report(
             "Needs Chrome or Chromium.",
         ),
     ] = None,
+    model_card: Annotated[
+        Path | None,
+        typer.Option(
+            "--model-card",
+            metavar="FILE",
+            help="Write a passage for the winner's model card, in Markdown: the answer, how sure it is, and "
+            "how to check it; overwrites the file.",
+        ),
+    ] = None,
 ) -> None:
-    """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
+    """Print all there is to say of a campaign, or write it: a page, pictures, a passage of a model card."""
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.plugins.extras import require
 
@@ -131,14 +140,21 @@ def report(
         require("report", "a report with figures")
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
-        if html is None and png is None:
+        if html is None and png is None and model_card is None:
             from winnow.flows.reports.text_report import print_report
 
             print_report(session, campaign, storage)
             return
-        from winnow.flows.reports.html.render import write_report
+        written = []
+        if html is not None or png is not None:
+            from winnow.flows.reports.html.render import write_report
 
-        written = write_report(session, campaign, html=html, png=png)
+            written = write_report(session, campaign, html=html, png=png)
+        if model_card is not None:
+            from winnow.flows.reports.export.model_card import write_model_card
+
+            write_model_card(session, campaign, model_card)
+            written.append(model_card)
     for path in written:
         print(f"wrote {path}")
     if not written:
