@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -191,8 +191,8 @@ def _load(name: str) -> tuple[Callable[..., Selector], str]:
     return cast(Callable[..., Selector], selector), theirs_is_for
 
 
-def _setting(objective: str) -> type[Any]:
-    return cast(type[Any], _resolve(SETTINGS[objective]))
+def _setting(objective: str) -> type:
+    return cast(type, _resolve(SETTINGS[objective]))
 
 
 def _resolve(path: str) -> object:
@@ -209,7 +209,7 @@ def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
     )
 
 
-def _common_parameters(setting: type[Any]) -> tuple[Parameter, ...]:
+def _common_parameters(setting: type) -> tuple[Parameter, ...]:
     hints = get_type_hints(setting)
     return tuple(
         Parameter(name=field.name, type=hints[field.name], default=field.default)

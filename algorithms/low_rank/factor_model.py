@@ -10,7 +10,6 @@ stays valid whatever they are, and it halves time and memory.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import IntArray
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.floating]
 Row = tuple[IntArray, Floats]
 """The observed columns of a row and their scores, shapes (c,) and (c,)."""
 

@@ -141,7 +141,7 @@ class Policy:
         return Kernel(**self.parameters["kernel"])
 
 
-def _check_kernel(given: Any) -> None:  # noqa: ANN401 -- whatever a file holds
+def _check_kernel(given: object) -> None:
     names = {each.name for each in fields(Kernel)}
     if not isinstance(given, Mapping) or given.keys() != names:
         raise InvalidParameter("kernel", given, f"a mapping with {', '.join(sorted(names))}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from winnow.flows.main import WORK_FOLDER
 from winnow.flows.prefect_support.server import settle_environment
@@ -58,14 +58,14 @@ def run(
 def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: bool) -> "CampaignResults":
     from winnow.flows.api.results import CampaignResults
     from winnow.flows.notify.outbox import delivering
-    from winnow.flows.run.early_imports import importing_once
+    from winnow.flows.run.early_start import starting_early
     from winnow.flows.run.launch import require_free, run_to_the_end, store_campaign
     from winnow.flows.run.resume import status_of
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_spec_file
 
     approval = approving(Trust(everything=trust, how="pass trust=True"))
-    with importing_once(approval) as approve:
+    with starting_early(approval) as approve:
         checked = check_spec_file(file, approve)
         store_campaign(checked)
         storage, name = checked.spec.storage, checked.spec.name
@@ -88,7 +88,7 @@ def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
     return SpecFile(file.path, values, file.lines, frozenset({("storage",)}))
 
 
-def _plain(value: object) -> object:
+def _plain(value: object) -> Any:  # noqa: ANN401 -- as in the file
     """The same as a file would hold it: lists in place of tuples, texts in place of paths."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}

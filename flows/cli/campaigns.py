@@ -62,14 +62,14 @@ def run(
     log_level: LogLevelOption = None,
 ) -> None:
     """Run a campaign; one that was begun before goes on where it stopped."""
-    from winnow.flows.run.early_imports import importing_once
+    from winnow.flows.run.early_start import starting_early
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
 
     overrides = overrides_of(set_, fork=fork, storage=storage)
     approval = approving(Trust(everything=trust, asks=True))
-    with logged(log_format, log_level), importing_once(approval) as approve:
+    with logged(log_format, log_level), starting_early(approval) as approve:
         checked = check_campaign_file(spec, overrides, approve)
         if exhaustive:
             from winnow.tasks.setup.exhaustive import exhaustive_campaign

@@ -50,7 +50,7 @@ def gate(
     neither yet.
     """
     from winnow.flows.reports.export.gate_files import write_gate_files
-    from winnow.flows.run.early_imports import importing_once
+    from winnow.flows.run.early_start import starting_early
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
     from winnow.flows.run.resume import gate_code, status_of
     from winnow.flows.run.trust_prompt import Trust, approving
@@ -63,7 +63,7 @@ def gate(
         selector = {"name": GATE, "params": {"baseline": baseline}}
         overrides.append(f"selector={json.dumps(selector)}")
     approval = approving(Trust(everything=trust, asks=True))
-    with logged(log_format, log_level), importing_once(approval) as approve:
+    with logged(log_format, log_level), starting_early(approval) as approve:
         checked = check_campaign_file(spec, overrides, approve)
         if checked.spec.selector.name != GATE:
             raise SpecError(

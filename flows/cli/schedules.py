@@ -103,11 +103,10 @@ def _serve(scheduled: "Scheduled", family: str, storage: str) -> None:
     from prefect.settings import PREFECT_API_URL
 
     from winnow.flows.prefect_support.server import prefect_server
-    from winnow.flows.run.launch import PREFECT_LOG
 
     if not PREFECT_API_URL.value():
         print("no PREFECT_API_URL is set: a Prefect server is started for as long as this command runs")
-    with prefect_server(PREFECT_LOG, schedules=True):
+    with prefect_server(schedules=True):
         from winnow.flows.schedule.serve import serve
 
         print(f"serving '{scheduled.name}': {_times(scheduled.when)}")

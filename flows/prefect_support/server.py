@@ -11,11 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.errors import WinnowError
+
+LOG = Path(".winnow") / "logs" / "prefect-server.log"
+"""Where the output of a command's temporary server goes."""
 
 DRAIN_TIMEOUT = 10.0
 """Seconds; events are only Prefect's picture of a run, never worth more."""
@@ -71,26 +76,77 @@ def settle_environment(folder: Path) -> None:
 
 
 @contextmanager
-def prefect_server(log: Path, *, schedules: bool = False) -> Generator[None, None, None]:
+def early_server() -> Generator[None, None, None]:
+    """Have a temporary server come up beside other work; `prefect_server` within the block then finds it."""
+    with _begun(LOG, schedules=False) as server:
+        token = _started.set(server)
+        try:
+            yield
+        finally:
+            _started.reset(token)
+
+
+@contextmanager
+def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[None, None, None]:
     """Have a Prefect server at hand until the block ends; one the user set up is used as it is.
 
     Args:
-        log: Where the output of a temporary one goes.
+        log: Where the output of a temporary one goes, unless it is an early one.
         schedules: Whether a temporary one is to begin scheduled runs; to record runs is less work.
 
     Raises:
         PrefectServerFailed: If the user's does not answer, or the temporary one does not come up.
     """
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    with ExitStack() as stack:
+        server = stack.enter_context(_begun(log, schedules=schedules))
+        # It takes seconds to import, in which the server comes up.
+        from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    if url := PREFECT_API_URL.value():
-        require_answer(url)
+        if url := PREFECT_API_URL.value():
+            require_answer(url)
+            yield
+            return
+        server = server or stack.enter_context(_coming_up(log, schedules=schedules))
+        _wait_until_healthy(server)
+        stack.callback(_hand_over_events)
+        stack.enter_context(temporary_settings({PREFECT_API_URL: server.url}))
         yield
-        return
+
+
+@dataclass(frozen=True)
+class _Temporary:
+    """A server of our own, which may still be coming up."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+
+_started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
+"""The early server of this thread, if there is one."""
+
+
+@contextmanager
+def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, None]:
+    """The early server, or one that begins to come up now; none where the user is known to have one.
+
+    Of one that only Prefect's import would find nothing is known: then this one is begun for nothing.
+    """
+    if not schedules and (early := _started.get()):
+        yield early
+    elif _has_own():
+        yield None
+    else:
+        with _coming_up(log, schedules=schedules) as server:
+            yield server
+
+
+@contextmanager
+def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
     port = _free_port()
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
-        server = subprocess.Popen(
+        process = subprocess.Popen(
             # -P: a folder named `flows` where the user stands must not shadow ours.
             [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(port)],
             stdin=subprocess.PIPE,
@@ -100,20 +156,30 @@ def prefect_server(log: Path, *, schedules: bool = False) -> Generator[None, Non
             env=os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY),
         )
     try:
-        url = f"http://127.0.0.1:{port}/api"
-        _wait_until_healthy(server, url, log)
-        with temporary_settings({PREFECT_API_URL: url}):
-            yield
+        yield _Temporary(process, f"http://127.0.0.1:{port}/api", log)
     finally:
-        _hand_over_events()
-        assert server.stdin is not None, "opened as a pipe above"
-        server.stdin.close()
-        server.terminate()
+        assert process.stdin is not None, "opened as a pipe above"
+        process.stdin.close()
+        process.terminate()
         try:
-            server.wait(timeout=5)
+            process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+            process.kill()
+            process.wait()
+
+
+def _has_own() -> bool:
+    """Whether the user has a server, as far as that is known without importing Prefect, which takes long."""
+    if "prefect.settings" in sys.modules:
+        from prefect.settings import PREFECT_API_URL
+
+        return bool(PREFECT_API_URL.value())
+    return "PREFECT_API_URL" in os.environ or _has_profiles()
+
+
+def _has_profiles() -> bool:
+    home = Path(os.environ.get("PREFECT_HOME", Path.home() / ".prefect"))
+    return "PREFECT_PROFILE" in os.environ or (home / "profiles.toml").exists()
 
 
 def _hand_over_events() -> None:
@@ -123,20 +189,21 @@ def _hand_over_events() -> None:
     EventsWorker.drain_all(timeout=DRAIN_TIMEOUT)
 
 
-def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait_until_healthy(server: _Temporary) -> None:
     from urllib.request import urlopen
 
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline:
-        if server.poll() is not None:
+        if server.process.poll() is not None:
             break
         try:
-            with urlopen(f"{url}/health", timeout=5):
+            with urlopen(f"{server.url}/health", timeout=5):
                 return
         except OSError:
             time.sleep(0.1)
     raise PrefectServerFailed(
-        f"Prefect's temporary server did not start; see {log}, or set PREFECT_API_URL to a server of yours"
+        f"Prefect's temporary server did not start; see {server.log}, "
+        "or set PREFECT_API_URL to a server of yours"
     )
 
 

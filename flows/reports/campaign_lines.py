@@ -1,8 +1,8 @@
 """A campaign's answer in one line, for logs and for lists of campaigns that were run one after the other."""
 
 from winnow.flows.reports.open_readonly import reading
+from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
-from winnow.storage.queries.campaign_views import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.words import headline, subject

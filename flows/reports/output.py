@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from decimal import Decimal
-from typing import Any, TextIO
+from typing import TextIO
 
 BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 
@@ -27,7 +27,7 @@ def coloured(text: str, *codes: str) -> str:
     return f"{''.join(codes)}{text}{PLAIN}"
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON value
+def print_json(value: object) -> None:
     """Print one JSON value."""
     text = json.dumps(value, default=_jsonable, indent=2, ensure_ascii=False)
     print(escaped(text) if sys.stdout.isatty() else text)
@@ -45,7 +45,7 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-def _jsonable(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
+def _jsonable(value: object) -> object:
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, Decimal):

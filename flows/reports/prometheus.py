@@ -4,7 +4,7 @@ The database is the only source, so that campaigns count which run elsewhere, or
 """
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import StorageError
+from winnow.storage.json_types import JsonObject
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.loads import loads_by_model
@@ -96,7 +97,7 @@ def _families() -> dict[str, Metric]:
     return {**counters, **gauges}
 
 
-def _add(families: dict[str, Any], session: Session, campaign: CampaignRecord) -> None:
+def _add(families: JsonObject, session: Session, campaign: CampaignRecord) -> None:
     """Add one campaign's values to the families."""
     own = (campaign.name, campaign.objective)
 

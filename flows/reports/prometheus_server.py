@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from winnow.flows.reports.http_access import Gate, bearer
+from winnow.storage.json_types import JsonObject
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -33,10 +34,10 @@ class _ServerOfIPv6(_Server):
 class _Handler(WSGIRequestHandler):
     timeout = SILENCE
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: ANN401 -- as in the base class
+    def log_message(self, format: str, *args: object) -> None:
         """Scrapes come every few seconds: a line each would bury all else."""
 
-    def get_environ(self) -> dict[str, Any]:
+    def get_environ(self) -> JsonObject:
         """The variables of WSGI, which has no place for a header that comes twice."""
         return {**super().get_environ(), "winnow.headers": self.headers}
 
@@ -54,7 +55,7 @@ def metrics_server(registry: "CollectorRegistry", host: str, port: int, gate: Ga
 
 
 def _behind(gate: Gate, app: Callable[..., Any]) -> Callable[..., Iterable[bytes]]:
-    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: JsonObject, start_response: Callable[..., object]) -> Iterable[bytes]:
         headers = environ["winnow.headers"]
         hosts, origins = (headers.get_all(name, []) for name in ("Host", "Origin"))
         refusal = gate.refusal(hosts, origins, _tokens(environ))
@@ -68,7 +69,7 @@ def _behind(gate: Gate, app: Callable[..., Any]) -> Callable[..., Iterable[bytes
     return answer
 
 
-def _tokens(environ: dict[str, Any]) -> list[str]:
+def _tokens(environ: JsonObject) -> list[str]:
     try:
         query = parse_qsl(environ.get("QUERY_STRING", ""), max_num_fields=100)
     except ValueError:

@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from winnow.storage.errors import QueryRefused, StorageError
+from winnow.storage.json_types import JsonObject
 
 START_TIMEOUT = 60.0
 """Seconds until a process that does not begin is given up; a busy machine may need many of them."""
@@ -40,7 +41,7 @@ class Bounds:
 @contextmanager
 def answered(
     storage: str, statement: str, bounds: Bounds
-) -> Generator[tuple[list[str], Iterator[tuple[Any, ...]]], None, None]:
+) -> Generator[tuple[list[str], Iterator[tuple[object, ...]]], None, None]:
     """The columns of an answer, and its rows as they come.
 
     Raises:
@@ -99,12 +100,12 @@ class _Answer:
         found: list[str] = self._frame()["columns"]
         return found
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
+    def rows(self) -> Iterator[tuple[object, ...]]:
         while "rows" in (frame := self._frame()):
             for row in frame["rows"]:
                 yield tuple(map(unpack, row))
 
-    def _frame(self) -> dict[str, Any]:
+    def _frame(self) -> JsonObject:
         """The next frame.
 
         Raises:
@@ -117,7 +118,7 @@ class _Answer:
                 f"the answer has more than {self._bounds.bytes / MIB:g} MiB; ask for fewer rows or columns, "
                 "or for the beginnings of long texts: substr(text, 1, 200)"
             )
-        frame: dict[str, Any] = json.loads(self._read(length))
+        frame: JsonObject = json.loads(self._read(length))
         if "refused" in frame:
             raise (QueryRefused if frame["is_of_statement"] else StorageError)(frame["refused"])
         if "out_of_memory" in frame:
@@ -160,7 +161,7 @@ class _Answer:
         )
 
 
-_KINDS: dict[str, Callable[[Any], Any]] = {
+_KINDS: dict[str, Callable[[Any], object]] = {
     "bytes": base64.b64decode,
     "decimal": Decimal,
     "datetime": dt.datetime.fromisoformat,
@@ -170,6 +171,6 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def unpack(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
+def unpack(value: object) -> object:
     """What `flows.reports.sql_child.pack` packed."""
     return _KINDS[value[0]](value[1]) if isinstance(value, list) else value

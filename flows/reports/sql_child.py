@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.storage.engine.statements import bound_cells, give_up_after, run_sql
 from winnow.storage.errors import QueryRefused, StorageError
+from winnow.storage.json_types import JsonObject
 
 TEMPORARY_FILE = 1 << 30
 """Bytes of a file that sorting may fill on the disk."""
@@ -44,7 +44,7 @@ def main() -> None:
         _send({"out_of_memory": True})
 
 
-def _answer(asked: dict[str, Any]) -> None:
+def _answer(asked: JsonObject) -> None:
     with reading(asked["storage"]) as session:
         bound_cells(session, asked["bytes"])
         # SQLite is broken off by the parent, since it may not come to look at a clock for very long.
@@ -65,7 +65,7 @@ def _sentence(error: StorageError) -> str:
     return str(error)
 
 
-def _batches(rows: Iterator[Sequence[Any]]) -> Iterator[list[Any]]:
+def _batches(rows: Iterator[Sequence[object]]) -> Iterator[list[list[object]]]:
     batch, size = [], 0
     for row in rows:
         packed = [pack(value) for value in row]
@@ -78,7 +78,7 @@ def _batches(rows: Iterator[Sequence[Any]]) -> Iterator[list[Any]]:
         yield batch
 
 
-def pack(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
+def pack(value: object) -> object:
     """A value as JSON holds it: as it is, or as a pair of its kind and a text."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -97,7 +97,7 @@ def pack(value: Any) -> Any:  # noqa: ANN401 -- whatever a database holds
     return str(value)
 
 
-def _send(frame: dict[str, Any]) -> None:
+def _send(frame: JsonObject) -> None:
     body = json.dumps(frame).encode()
     sent = memoryview(len(body).to_bytes(4, "big") + body)
     while sent:

@@ -1,12 +1,12 @@
 """A campaign's report for a terminal: the answer, who beats whom, how the judges behaved, what is missing."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.flows.reports.summary import print_summary
+from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective import duels as duel_views
@@ -17,7 +17,6 @@ from winnow.tasks.objectives.certify.certificate import UNRELIABLE
 from winnow.tasks.objectives.route import status as standing
 from winnow.tasks.queries.status import campaign_status
 
-Row = dict[str, Any]
 SpecModel = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
 
 

@@ -36,12 +36,12 @@ RETRY_DELAY = 1.0
 """Seconds before an engine that died is asked again."""
 
 
-def _may_retry(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
+def _may_retry(task: Task[..., object], run: TaskRun, state: State[Any]) -> bool:
     return is_transient(state.result(raise_on_failure=False))
 
 
 class _Retries(TypedDict):
-    retry_condition_fn: Callable[[Task[..., Any], TaskRun, State[Any]], bool]
+    retry_condition_fn: Callable[[Task[..., object], TaskRun, State[Any]], bool]
     retry_delay_seconds: float
 
 

@@ -1,7 +1,6 @@
 """Running stored campaigns from the command line: what surrounds the flow, and how it ends."""
 
 from contextlib import closing
-from pathlib import Path
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
@@ -10,7 +9,7 @@ from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_ser
 from winnow.flows.reports.last_database import remember
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import print_summary
-from winnow.flows.run.early_imports import imports_for
+from winnow.flows.run.early_start import imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.resume import exit_code, go_on_with_all, run_flow, status_of, unfinished_campaigns
@@ -28,8 +27,6 @@ from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.setup.store import open_campaign
-
-PREFECT_LOG = Path(".winnow") / "logs" / "prefect-server.log"
 
 
 def store_campaign(checked: ResolvedCampaign, family: str | None = None) -> None:
@@ -99,7 +96,7 @@ def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bo
         KeyboardInterrupt: If it was stopped at once, in the main thread.
         PrefectServerFailed: If there is no Prefect server; then nothing was begun.
     """
-    with imports_for(storage, name), prefect_server(PREFECT_LOG), interrupts.caught():
+    with imports_for(storage, name), prefect_server(), interrupts.caught():
         mark_zombies(storage)
         run_flow(storage, name, interrupts, shown=shown)
 
@@ -116,7 +113,7 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     interrupts = Interrupts()
     hint = f"winnow resume --all --storage {shown_url(storage)}"
     try:
-        with prefect_server(PREFECT_LOG), interrupts.caught():
+        with prefect_server(), interrupts.caught():
             mark_zombies(storage)
             code = go_on_with_all(storage, names, interrupts, print, trust)
     except KeyboardInterrupt:

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Any
+from typing import TextIO
 
 from pythonjsonlogger.core import merge_record_extra
 from pythonjsonlogger.json import JsonFormatter
@@ -83,7 +83,7 @@ class TextLine(logging.Formatter):
         return f"{record.levelname.lower()}: {printable(record.getMessage()).replace(chr(10), ' ')}"
 
 
-class _StandardError(logging.StreamHandler[Any]):
+class _StandardError(logging.StreamHandler[TextIO]):
     """Standard error as it is when a line is written: a live table takes its place for a while."""
 
     def __init__(self) -> None:

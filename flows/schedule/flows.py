@@ -7,7 +7,6 @@ would have read in a terminal.
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from prefect import flow, get_run_logger
 from prefect.client.orchestration import get_client
@@ -55,7 +54,7 @@ def scheduled_campaign(
     settings: Sequence[str] = (),
     campaign: str | None = None,
     trust: Sequence[str] = (),
-) -> State[Any]:
+) -> State[object]:
     """Finish what crashed of the family, then run a new campaign of it.
 
     Args:
@@ -86,7 +85,7 @@ def resume_all(
     spec: str | None = None,
     settings: Sequence[str] = (),
     trust: Sequence[str] = (),
-) -> State[Any]:
+) -> State[object]:
     """Go on with every campaign that is begun, not settled and held by nobody.
 
     Args:

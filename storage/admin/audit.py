@@ -39,7 +39,7 @@ class RecordedExample:
     position: int | None
     """In its campaign; None where it is none of the campaign's."""
     key: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     targets: Sequence[str]
 
 

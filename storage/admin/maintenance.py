@@ -1,11 +1,10 @@
 """Whether a database is sound, and how large it is."""
 
-from typing import Any
-
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Base, CandidateStats, Comparison, Decision, Round
 from winnow.storage.records.candidate_stats import SIDES
 
@@ -36,7 +35,7 @@ def problems(session: Session) -> list[str]:
     return found + _wrong_stats(session)
 
 
-def table_sizes(session: Session) -> list[dict[str, Any]]:
+def table_sizes(session: Session) -> list[JsonObject]:
     """Rows and bytes of each table, its indexes included, in the order the data flows.
 
     The bytes are None where SQLite was built without the means to tell them.

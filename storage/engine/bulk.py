@@ -12,14 +12,14 @@ from winnow.storage.columns import AnyText
 from winnow.storage.engine.raw_sql import errors_of, run, run_many
 from winnow.storage.text import storable
 
-Convert = Callable[[Any], Any]
+Convert = Callable[[Any], object]
 
 ROWS_AT_ONCE = 10_000
 """Rows converted together, and handed to SQLite together."""
 
 
 def insert_rows(
-    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> None:
     """Insert rows, each with the values of these columns in their order, in the connection's transaction.
 
@@ -35,7 +35,7 @@ def insert_rows(
         run_many(connection, statement, portion)
 
 
-def insert_row(connection: Connection, table: Table, columns: Sequence[str], row: Sequence[Any]) -> int:
+def insert_row(connection: Connection, table: Table, columns: Sequence[str], row: Sequence[object]) -> int:
     """Insert one row, with the values of these columns in their order; its id."""
     ((values,),) = _converted([row], _converts(table, tuple(columns), connection.dialect))
     names = ", ".join(f'"{name}"' for name in columns)
@@ -44,14 +44,14 @@ def insert_row(connection: Connection, table: Table, columns: Sequence[str], row
     return int(id_)
 
 
-def in_portions(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def in_portions(rows: Iterable[object], size: int) -> Iterator[list[Any]]:
     """The rows in lists of at most this size."""
     remaining = iter(rows)
     while some := list(islice(remaining, size)):
         yield some
 
 
-def _copy(connection: Connection, statement: str, portions: Iterable[Sequence[Sequence[Any]]]) -> None:
+def _copy(connection: Connection, statement: str, portions: Iterable[Sequence[Sequence[object]]]) -> None:
     driver: Any = connection.connection.driver_connection
     with errors_of(connection, statement), driver.cursor() as cursor, cursor.copy(statement) as copy:
         for portion in portions:
@@ -60,16 +60,16 @@ def _copy(connection: Connection, statement: str, portions: Iterable[Sequence[Se
 
 
 def _converted(
-    rows: Iterable[Sequence[Any]], converts: Mapping[int, Convert]
-) -> Iterator[list[tuple[Any, ...]]]:
+    rows: Iterable[Sequence[object]], converts: Mapping[int, Convert]
+) -> Iterator[list[tuple[object, ...]]]:
     for portion in in_portions(rows, ROWS_AT_ONCE):
-        columns: list[Sequence[Any]] = list(zip(*portion, strict=True))
+        columns: list[Sequence[object]] = list(zip(*portion, strict=True))
         for position, convert in converts.items():
             columns[position] = _converted_column(columns[position], convert)
         yield list(zip(*columns, strict=True))
 
 
-def _converted_column(values: Sequence[Any], convert: Convert) -> list[Any]:
+def _converted_column(values: Sequence[object], convert: Convert) -> list[object]:
     # One moment is written to every row of a group: what is the very same value is converted once.
     stored, last, last_stored = [], None, convert(None)
     for value in values:
@@ -94,7 +94,7 @@ def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[
     return found
 
 
-def _as_json(value: Any) -> str | None:  # noqa: ANN401 -- any JSON value
+def _as_json(value: object) -> str | None:
     return None if value is None else json.dumps(value)
 
 

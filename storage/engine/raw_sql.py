@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 
-def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+def run(connection: Connection, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
     """Run a statement with a `?` for each value, in the connection's transaction; the rows that it returns.
 
     The values are those that the driver takes, and the rows are as it gives them: no type converts them.

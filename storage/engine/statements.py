@@ -23,7 +23,7 @@ STEPS_BETWEEN_CLOCKS = 10_000
 """Instructions of SQLite's machine between two looks at the clock: less than a millisecond."""
 
 
-def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[object, ...]]]:
     """Run a statement of the user's; the session's connection must be read-only, the text is not looked at.
 
     Raises:
@@ -43,7 +43,7 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
         raise QueryRefused("the statement returns no rows; only SELECT statements answer questions") from None
 
 
-def _rows(result: Result[Any]) -> Iterator[tuple[Any, ...]]:
+def _rows(result: Result[Any]) -> Iterator[tuple[object, ...]]:
     try:
         with result:
             for row in result:

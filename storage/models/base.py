@@ -7,6 +7,7 @@ from sqlalchemy import JSON, MetaData, Table
 from sqlalchemy.orm import DeclarativeBase
 
 from winnow.storage.columns import UtcDateTime
+from winnow.storage.json_types import JsonArray, JsonObject
 
 NAMING_CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -28,8 +29,8 @@ class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=NAMING_CONVENTION)
     type_annotation_map = {  # noqa: RUF012 -- SQLAlchemy reads it as a plain class attribute
         dt.datetime: UtcDateTime(),
-        dict[str, Any]: JSON(none_as_null=True),
-        list[Any]: JSON(),
+        JsonObject: JSON(none_as_null=True),
+        JsonArray: JSON(),
     }
 
 

@@ -1,12 +1,12 @@
 """Who is compared: campaigns, their candidates and rounds, what they waited for, and who may write."""
 
 import datetime as dt
-from typing import Any
 
 from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME
+from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models.base import NEVER_TWICE, Base
 
 
@@ -20,11 +20,11 @@ class Campaign(Base):
     objective: Mapped[str] = mapped_column(String(32))
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
     seed: Mapped[int] = mapped_column(LARGE)
-    spec: Mapped[dict[str, Any]]
+    spec: Mapped[JsonObject]
     """The identity of the campaign, frozen at its first run."""
-    execution: Mapped[dict[str, Any]]
+    execution: Mapped[JsonObject]
     """How it is run: may change from one run to the next."""
-    versions: Mapped[dict[str, Any]]
+    versions: Mapped[JsonObject]
     """Releases of Winnow and of what it stands on, at the first run."""
     family: Mapped[str | None] = mapped_column(NAME, index=True)
     """What the campaigns that one schedule begins have in common: the name in their file."""
@@ -46,9 +46,9 @@ class Candidate(Base):
     position: Mapped[int]
     """Index of the arm in algorithms, from 0."""
     name: Mapped[str] = mapped_column(NAME)
-    model: Mapped[dict[str, Any]]
-    prompt: Mapped[dict[str, Any]]
-    sampling: Mapped[dict[str, Any]]
+    model: Mapped[JsonObject]
+    prompt: Mapped[JsonObject]
+    sampling: Mapped[JsonObject]
     first_round: Mapped[int] = mapped_column(server_default=text("0"))
     """The round that it first took part in; above 0 where it joined a routed campaign later."""
 
@@ -62,11 +62,11 @@ class Round(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
-    arms: Mapped[list[Any]]
+    arms: Mapped[JsonArray]
     """Candidate position of each planned comparison, or a pair of positions for duels."""
-    examples: Mapped[list[Any]]
+    examples: Mapped[JsonArray]
     """Example position of each planned comparison."""
-    propensities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    propensities: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
     """Probability with which each candidate was drawn, all that was known before given; NULL where nothing
     was left to chance."""
     planned_at: Mapped[dt.datetime]
@@ -85,7 +85,7 @@ class ModelLoad(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), index=True)
     model: Mapped[str] = mapped_column(NAME)
-    devices: Mapped[list[Any]]
+    devices: Mapped[JsonArray]
     """Where its engine runs, such as [0, 1]; empty where nobody assigned any. On a cluster, which of the
     places for models it had."""
     kind: Mapped[str] = mapped_column(String(8))

@@ -1,12 +1,12 @@
 """What is asked: the examples of a benchmark, what humans answer to them, and what is remembered of files."""
 
 import datetime as dt
-from typing import Any
 
 from sqlalchemy import ForeignKey, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME
+from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models.base import NEVER_TWICE, Base
 
 
@@ -39,9 +39,9 @@ class Example(Base):
     position: Mapped[int]
     """Index of the example in algorithms, from 0."""
     key: Mapped[str] = mapped_column(NAME)
-    fields: Mapped[dict[str, Any]]
+    fields: Mapped[JsonObject]
     """What a template may show to a model."""
-    targets: Mapped[list[Any]]
+    targets: Mapped[JsonArray]
     """Accepted answers; never shown to a model."""
 
 
@@ -55,7 +55,7 @@ class Label(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), unique=True)
-    targets: Mapped[list[Any]]
+    targets: Mapped[JsonArray]
     """Accepted answers, never shown to a model; none where no human can answer the example."""
     source: Mapped[str] = mapped_column(NAME)
     """The file it came in, or "terminal"."""

@@ -1,12 +1,12 @@
 """What came of it: comparisons, the judgments behind them, what was decided, and the counts."""
 
 import datetime as dt
-from typing import Any
 
 from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, AnyText
+from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models.base import NEVER_TWICE, Base
 
 
@@ -100,21 +100,21 @@ class Decision(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), unique=True)
     best_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
-    estimates: Mapped[list[Any]]
+    estimates: Mapped[JsonArray]
     """One number per candidate position; null where nothing is known."""
-    lower: Mapped[list[Any]]
-    upper: Mapped[list[Any]]
-    ranking: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    lower: Mapped[JsonArray]
+    upper: Mapped[JsonArray]
+    ranking: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
     """What candidates are ordered by, where that is no estimate of what the bounds are of; see
     `algorithms.decision.Decision`."""
-    differences: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    differences: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     """How the candidates compare with one of them on the same examples: the fields of an
     `algorithms.decision.Differences`, candidates by their position; NULL where the method does not say."""
-    bets: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    bets: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     """One list per field of `algorithms.decision.Bets`, by candidate position; null where there are none."""
-    status: Mapped[list[Any]]
+    status: Mapped[JsonArray]
     """One short word per candidate position: what is known of it."""
-    claim: Mapped[dict[str, Any]]
+    claim: Mapped[JsonObject]
     """What is claimed of the best candidate; see `algorithms.decision.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))

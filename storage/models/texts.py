@@ -1,12 +1,12 @@
 """What models were shown and what they said, shared by all campaigns."""
 
 import datetime as dt
-from typing import Any
 
 from sqlalchemy import CheckConstraint, ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME, AnyText
+from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models.base import NEVER_TWICE, Base
 
 
@@ -48,9 +48,9 @@ class Canary(Base):
     """How often the model's answers had changed by then, this time included."""
     prompts: Mapped[str] = mapped_column(String(64))
     """SHA-256 over the prompts and how they were sampled, hexadecimal."""
-    texts: Mapped[list[Any]]
+    texts: Mapped[JsonArray]
     """The answer to each prompt; null where the server refused it."""
-    repeated: Mapped[list[Any]]
+    repeated: Mapped[JsonArray]
     """The same of the second time; empty where they were asked once."""
     changed: Mapped[int]
     """How many texts differ from those compared with; at first contact, from those of the second time."""
@@ -88,7 +88,7 @@ class Generation(Base):
     text: Mapped[str] = mapped_column(AnyText)
     reasoning: Mapped[str | None] = mapped_column(AnyText)
     """What the model thought before, told apart from its text; NULL where nobody asked for that."""
-    choice_logprobs: Mapped[dict[str, Any] | None]
+    choice_logprobs: Mapped[JsonObject | None]
     """Log-probability of each text it was allowed to be, or of each continuation that was weighed; NULL where
     it was free."""
     finish_reason: Mapped[str] = mapped_column(String(32))

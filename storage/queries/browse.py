@@ -6,15 +6,14 @@ A person waits for these answers: `statements.give_up_after` bounds the wait.
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.errors import QueryRefused
+from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
-from winnow.storage.queries.campaign_views import Row
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 REPLY = aliased(Generation)
@@ -227,7 +226,7 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     return asked
 
 
-def _beginnings(texts: dict[str, Any], characters: int | None) -> list[ColumnElement[Any]]:
+def _beginnings(texts: JsonObject, characters: int | None) -> list[ColumnElement[object]]:
     return [
         column
         for name, whole in texts.items()

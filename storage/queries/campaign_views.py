@@ -1,11 +1,13 @@
 """Answers to what users ask of a campaign, running or finished: rows as dictionaries, in a stated order."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import (
     Campaign,
     Candidate,
@@ -21,8 +23,6 @@ from winnow.storage.models import (
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.loads import load_totals
 from winnow.storage.records.outcomes import latest_decision
-
-Row = dict[str, Any]
 
 ROWS_AT_ONCE = 1_000
 
@@ -100,7 +100,7 @@ def comparisons(
 
 
 def scored_pairs(
-    session: Session, campaign_id: int, columns: Sequence[Any], *, candidate: str | None, limit: int | None
+    session: Session, campaign_id: int, columns: Sequence[object], *, candidate: str | None, limit: int | None
 ) -> Iterator[Row]:
     """Round, position, candidate, example and these columns of each pair of a candidate and an example."""
     rows = (
@@ -238,7 +238,7 @@ def totals(session: Session, campaign_id: int) -> Row:
     }
 
 
-def _number(value: Any) -> float:  # noqa: ANN401 -- PostgreSQL's sums of 64-bit integers are of type Decimal
+def _number(value: float | Decimal) -> float:
     return value if isinstance(value, float) else int(value)
 
 

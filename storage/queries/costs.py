@@ -3,8 +3,8 @@
 from sqlalchemy import func, select, union_all
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Generation, Round
-from winnow.storage.queries.campaign_views import Row
 from winnow.storage.records.loads import loads_by_model
 
 NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import (
     Candidate,
     CandidateStats,
@@ -17,7 +18,7 @@ from winnow.storage.models import (
     Prompt,
     Round,
 )
-from winnow.storage.queries.campaign_views import Row, stream
+from winnow.storage.queries.campaign_views import stream
 from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 

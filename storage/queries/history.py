@@ -1,13 +1,11 @@
 """Campaigns over time. Rows as in `storage.queries.campaign_views`."""
 
-from typing import Any
-
 from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.errors import FamilyNotFound
+from winnow.storage.json_types import Row
 from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Generation, Round
-from winnow.storage.queries.campaign_views import Row
 from winnow.storage.queries.reuse import reuse
 
 
@@ -59,7 +57,7 @@ def texts(session: Session, campaign_id: int) -> tuple[int, int]:
     return session.scalar(made) or 0, taken
 
 
-def _with_changes(session: Session, standings: Select[Any]) -> list[Row]:
+def _with_changes(session: Session, standings: Select[tuple[object, ...]]) -> list[Row]:
     """The rows of a query, and whether the winner of each is another one than before."""
     rows: list[Row] = []
     before: str | None = None
@@ -70,7 +68,7 @@ def _with_changes(session: Session, standings: Select[Any]) -> list[Row]:
     return rows
 
 
-def _standings() -> Select[Any]:
+def _standings() -> Select[tuple[object, ...]]:
     finished = (
         select(
             Round.campaign_id,

@@ -40,7 +40,7 @@ class MatrixRow:
     example_id: int
     example: str
     """Its key."""
-    targets: Sequence[Any]
+    targets: Sequence[str]
     cells: Mapping[str, Cell]
     """By the candidate's name."""
 

@@ -15,8 +15,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Campaign, Candidate, Comparison, Generation, Judgment, Round
-from winnow.storage.queries.campaign_views import Row
 
 CANDIDATE, JUDGE = "candidate", "judge"
 

@@ -1,12 +1,10 @@
 """A few comparisons to read, chosen by how they ended, with the beginnings of their texts."""
 
-from typing import Any
-
 from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Comparison, Example, Round
-from winnow.storage.queries.campaign_views import Row
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
@@ -49,7 +47,7 @@ def samples(
     return [dict(row) for row in rows.mappings()]
 
 
-def _worth(candidate: str | None) -> ColumnElement[Any]:
+def _worth(candidate: str | None) -> ColumnElement[object]:
     """How well a comparison went: its outcome as seen from a candidate's side, or less the loss it was."""
     reversed_ = [] if candidate is None else [(B.name == candidate, 1.0 - Comparison.outcome)]
     return case(
@@ -60,8 +58,8 @@ def _worth(candidate: str | None) -> ColumnElement[Any]:
 
 
 def _chosen(
-    kind: str, worth: ColumnElement[Any]
-) -> tuple[list[ColumnElement[bool]], list[ColumnElement[Any]]]:
+    kind: str, worth: ColumnElement[object]
+) -> tuple[list[ColumnElement[bool]], list[ColumnElement[object]]]:
     if kind == UNSCORED:
         return [Comparison.outcome.is_(None)], []
     if kind == EVEN:
@@ -73,7 +71,7 @@ def _chosen(
     return [worth.is_not(None), decided], [-sign * worth]
 
 
-def _beginnings(characters: int) -> list[ColumnElement[Any]]:
+def _beginnings(characters: int) -> list[ColumnElement[object]]:
     texts = {
         "detail": Comparison.detail,
         "answer": Comparison.answer,

@@ -5,8 +5,8 @@ from itertools import takewhile
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
-from winnow.storage.queries.campaign_views import Row
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:

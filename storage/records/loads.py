@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import ModelLoad
 from winnow.storage.records.values import NewModelLoad
-
-Row = dict[str, Any]
 
 
 def add_loads(session: Session, campaign_id: int, loads: Sequence[NewModelLoad]) -> None:

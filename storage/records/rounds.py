@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -32,7 +33,7 @@ def add_round(
     campaign_id: int,
     *,
     number: int,
-    arms: Sequence[object],
+    arms: Sequence[Any],
     examples: Sequence[int],
     propensities: Sequence[float] | None = None,
     now: dt.datetime,

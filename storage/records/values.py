@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from winnow.storage.json_types import JsonView
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewExample:
     """One row of a dataset that is about to be stored."""
 
     key: str
-    fields: Mapping[str, Any]
-    targets: Sequence[Any]
+    fields: JsonView
+    targets: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +22,9 @@ class NewCandidate:
     """One model x prompt x sampling that is about to be stored."""
 
     name: str
-    model: Mapping[str, Any]
-    prompt: Mapping[str, Any]
-    sampling: Mapping[str, Any]
+    model: JsonView
+    prompt: JsonView
+    sampling: JsonView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +36,9 @@ class CampaignRecord:
     objective: str
     dataset_id: int
     seed: int
-    spec: Mapping[str, Any]
-    execution: Mapping[str, Any]
-    versions: Mapping[str, Any]
+    spec: JsonView
+    execution: JsonView
+    versions: JsonView
     family: str | None
     created_at: dt.datetime
 
@@ -197,13 +199,13 @@ class NewDecision:
     upper: Sequence[float | None]
     status: Sequence[str]
     """One word per candidate position; see `algorithms.decision.ArmStatus`."""
-    claim: Mapping[str, Any]
+    claim: JsonView
     """The fields of an `algorithms.decision.Claim`."""
     stop: bool
     reason: str
     ranking: Sequence[float | None] | None = None
     """What the candidates are ordered by, where that is not `estimates`."""
-    differences: Mapping[str, Any] | None = None
+    differences: JsonView | None = None
     """The fields of an `algorithms.decision.Differences`, None where nothing is known."""
     bets: Mapping[str, Sequence[float | None]] | None = None
     """The fields of an `algorithms.decision.Bets`: wealths, levels, out_in_round, out_at."""
@@ -221,12 +223,12 @@ class DecisionRecord:
     upper: Sequence[float | None]
     status: Sequence[str]
     """"active" for candidates that joined after it."""
-    claim: Mapping[str, Any]
+    claim: JsonView
     stop: bool
     reason: str
     decided_at: dt.datetime
     ranking: Sequence[float | None] | None = None
-    differences: Mapping[str, Any] | None = None
+    differences: JsonView | None = None
     """See `NewDecision`; of candidates that joined after it, it says nothing."""
     bets: Mapping[str, Sequence[float | None]] | None = None
     n_joined: int = 0

@@ -1,8 +1,6 @@
 """The answer as a short block that can be quoted, the same in the terminal and on pages."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
 from winnow.tasks.answer.words import answer_lines, badge
@@ -12,7 +10,7 @@ NAMING = ("winner", "best", "certified")
 """The lines that begin with the name of a winner, where there is one."""
 
 
-def block_lines(answer: Answer, totals: Mapping[str, Any]) -> list[Line]:
+def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
     """A word and a sentence for each thing that there is to say: who, how well, how surely, at what cost.
 
     Args:
@@ -22,7 +20,7 @@ def block_lines(answer: Answer, totals: Mapping[str, Any]) -> list[Line]:
     return [*answer_lines(answer), ("cost", cost(answer, totals))]
 
 
-def cost(answer: Answer, totals: Mapping[str, Any]) -> str:
+def cost(answer: Answer, totals: JsonView) -> str:
     """What the answer took, beside an evaluation of every candidate on every example."""
     spent = f"{amount(totals['answered'])} comparisons in {rounds(totals['rounds'])}"
     if answer.certificate is not None:

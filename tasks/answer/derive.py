@@ -1,12 +1,12 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
+from winnow.storage.json_types import JsonView
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
@@ -123,7 +123,7 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 
-def _asking(judge: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _asking(judge: JsonView) -> Iterator[JsonView]:
     """The judges that ask models: the judge of a spec, or those among its parts."""
     if judge.get("type") == LLM:
         yield judge

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from winnow.algorithms.decision import ArmStatus, Assumption, Claim
+from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.beyond import Beyond
 from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.campaign.budget import Spending
@@ -208,7 +209,7 @@ def mixing_change(servers: Sequence[CanaryChange]) -> CanaryChange | None:
     return next((each for each in servers if each.when != "after" and each.texts_before), None)
 
 
-def claim_of(stored: Mapping[str, Any]) -> Claim:
+def claim_of(stored: JsonView) -> Claim:
     """A claim from what the database holds of it."""
     return Claim(
         kind=stored["kind"],

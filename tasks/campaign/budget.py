@@ -1,12 +1,11 @@
 """How much of its budget a campaign has spent, counted from its rows: what was reused cost nothing."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import JsonView
 from winnow.storage.queries import spending
 from winnow.storage.records import labels
 from winnow.storage.records.loads import loads_by_model
@@ -154,7 +153,7 @@ def overspent(budgets: tuple[Spending, ...], own: Kind | None) -> Spending | Non
     return next((each for each in budgets if each.is_spent and each.kind != own), None)
 
 
-def devices_by_model(spec: Mapping[str, Any]) -> dict[str, int]:
+def devices_by_model(spec: JsonView) -> dict[str, int]:
     """Over how many devices the engine of each model of a stored spec is spread; judges' models too.
 
     A model that runs elsewhere takes none of ours: it is paid for by its tokens.
@@ -169,7 +168,7 @@ def devices_by_model(spec: Mapping[str, Any]) -> dict[str, int]:
     return {each.get("name", each.get("judge_id")): _devices(each) for each in models}
 
 
-def _devices(model: Mapping[str, Any]) -> int:
+def _devices(model: JsonView) -> int:
     """By vLLM's names for how many parts a model is cut into."""
     if model.get("provider") in REMOTE:
         return 0

@@ -1,7 +1,8 @@
 """What a budget counts, read without pydantic: `winnow status` has no time to import it."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
+
+from winnow.storage.json_types import JsonView
 
 Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 
@@ -13,7 +14,7 @@ def own_kind(objective: str) -> Kind:
     return "human_labels" if objective == "certify" else "comparisons"
 
 
-def limits_of(budget: int | Mapping[str, Any], objective: str) -> dict[Kind, float]:
+def limits_of(budget: int | JsonView, objective: str) -> dict[Kind, float]:
     """The limits of a budget that was checked, as it is stored, in the order of `KINDS`."""
     if isinstance(budget, int):
         return {own_kind(objective): budget}

@@ -7,8 +7,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.data.file_digests import file_digest
 from winnow.tasks.engines.chat.messages import Prompt
@@ -16,12 +16,12 @@ from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import REMOTE
 
 
-def canonical_json(value: Any) -> str:  # noqa: ANN401 -- any JSON value
+def canonical_json(value: object) -> str:
     """The one way this value is written: sorted keys, no spaces, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def sha256(value: Any) -> str:  # noqa: ANN401 -- any JSON value
+def sha256(value: object) -> str:
     """SHA-256 of a JSON value, hexadecimal."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
@@ -63,7 +63,7 @@ def _fingerprint_folder(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def request_seed(campaign_seed: int, content: Mapping[str, Any]) -> int:
+def request_seed(campaign_seed: int, content: Mapping[str, object]) -> int:
     """The seed of one request, from the campaign's and all that makes the request; in [0, 2**31)."""
     return int(sha256([campaign_seed, content])[:8], 16) >> 1
 
@@ -75,9 +75,9 @@ def request_content(
     sampling: Sampling,
     replicate: int,
     continuations: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> JsonObject:
     """All that determines a text, but for the seed: JSON values."""
-    content: dict[str, Any] = {
+    content: JsonObject = {
         "model": fingerprint,
         "provider": model.provider,
         "model_args": dict(model.model_args),
@@ -98,6 +98,6 @@ def request_content(
     return content | {name: texts for name, texts in given.items() if texts}
 
 
-def generation_key(content: Mapping[str, Any], seed: int) -> str:
+def generation_key(content: Mapping[str, object], seed: int) -> str:
     """The key a generation is stored and found under."""
     return sha256({**content, "seed": seed})

@@ -1,10 +1,11 @@
 """From models x prompts x ways of sampling to the list of candidates; candidate k is arm k."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
@@ -50,7 +51,7 @@ class Candidate:
     fingerprint: str
     """What the model's weights are; see `fingerprint_model`."""
     template: PromptTemplate
-    prompt_record: Mapping[str, Any]
+    prompt_record: JsonView
     """What the database keeps of the prompt."""
     guardrail: Template | None
     sampling: Sampling
@@ -66,7 +67,7 @@ class Candidate:
         kinds = ("model", "prompt", "guardrail", "generate_config")
         return {kind: name for kind, name in zip(kinds, self.names, strict=True) if name is not None}
 
-    def prompt(self, fields: Mapping[str, Any], key: str) -> Prompt:
+    def prompt(self, fields: JsonView, key: str) -> Prompt:
         """The prompt for one example, its guardrail around it; raises `TemplateError`."""
         return self.template.render(fields, key, self.guardrail)
 
@@ -115,7 +116,7 @@ class StoredCandidate:
             model["reasoning"] = Reasoning(*reasoning)
         prompt = dict(record.prompt)
         guardrail = prompt.pop("guardrail", None)
-        sampling: dict[str, Any] = {
+        sampling: JsonObject = {
             key: tuple(each) if isinstance(each, list) else each for key, each in record.sampling.items()
         }
         return cls(
@@ -126,7 +127,7 @@ class StoredCandidate:
             sampling=Sampling(**sampling),
         )
 
-    def prompt(self, fields: Mapping[str, Any], key: str) -> Prompt:
+    def prompt(self, fields: JsonView, key: str) -> Prompt:
         """As `Candidate.prompt`."""
         return self.template.render(fields, key, self.guardrail)
 
@@ -145,7 +146,8 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
 
     Raises:
         SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing,
-            a prompt is for models that chat and a model does not, or fewer than two candidates are left.
+            a prompt is for models that chat and a model does not, or too few candidates are left: two to
+            compare, or one to certify.
     """
     _refuse_too_many(spec)
     templates = [_prompt_template(spec, index, dataset) for index in range(len(spec.prompts))]
@@ -174,15 +176,22 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
         for config, merged in _generate_configs(spec, model)
     ]
     candidates = [each for each in candidates if not any(_matches(rule, each) for rule in spec.exclude)]
-    if len(candidates) < 2:
-        raise SpecError(
-            f"there must be at least two candidates to compare, the campaign has {len(candidates)}; "
-            "add a model, a prompt or a generate_config, or exclude fewer",
-            path="models",
-        )
+    _refuse_too_few(spec, candidates)
     _refuse_chats_without_chat(spec, candidates)
     _refuse_open_chats(spec, candidates)
     return candidates
+
+
+def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
+    """One alone can be certified; all else compares."""
+    if len(candidates) >= (1 if spec.objective == "certify" else 2):
+        return
+    needed = "one candidate to certify" if spec.objective == "certify" else "two candidates to compare"
+    raise SpecError(
+        f"there must be at least {needed}, the campaign has {len(candidates)}; "
+        "add a model, a prompt or a generate_config, or exclude fewer",
+        path="models",
+    )
 
 
 def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset) -> PromptTemplate:

@@ -1,9 +1,10 @@
 """Solved examples that a model is shown before the question, drawn once for all examples of a campaign."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.candidates.templates import Template, compile_template, render
@@ -43,13 +44,13 @@ class FewShot:
         """The fields of an example that it uses."""
         return frozenset() if self.question is None else self.question.variables
 
-    def shown(self, fields: Mapping[str, Any], key: str) -> list[Shot]:
+    def shown(self, fields: JsonView, key: str) -> list[Shot]:
         """The solved examples beside an example that is asked about; never that example itself."""
         asked = None if self.question is None else render(self.question, fields, key)
         others = [each for each in self.shots if each.question != asked]
         return others[: self.n]
 
-    def before(self, messages: Sequence[Message], fields: Mapping[str, Any], key: str) -> list[Message]:
+    def before(self, messages: Sequence[Message], fields: JsonView, key: str) -> list[Message]:
         """Messages with the solved examples: as turns after a system message, or as text before a question.
 
         Raises:
@@ -67,7 +68,7 @@ class FewShot:
         asked = Message("user", text + messages[last].content)
         return [*messages[:last], asked, *messages[last + 1 :]]
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> JsonObject:
         """What the database keeps: JSON values."""
         return {
             "shots": [list(shot) for shot in self.shots],
@@ -79,7 +80,7 @@ class FewShot:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any], fields: Collection[str]) -> Self:
+    def from_record(cls, record: JsonView, fields: Collection[str]) -> Self:
         """Read what `as_record` wrote."""
         question = record["question"]
         return cls(

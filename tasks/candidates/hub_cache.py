@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, ModelSpec
@@ -33,7 +33,7 @@ def pinned(spec: CampaignSpec, begun: Revisions) -> CampaignSpec:
     )
 
 
-def revisions_of(identity: Mapping[str, Any]) -> dict[str, str | None]:
+def revisions_of(identity: JsonView) -> dict[str, str | None]:
     """The revisions that a stored campaign was begun with, by the place of the model."""
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
     for model in judge_entries(identity["judge"]):
@@ -67,7 +67,7 @@ def _pinned_judge(judge: JudgeSpec, begun: Revisions) -> JudgeSpec:
     return JudgeSpec.model_validate({"type": judge.type, **params})
 
 
-def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> dict[str, Any]:
+def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> JsonObject:
     if spec.certify is None or (autoevaluator := spec.certify.autoevaluator) is None:
         return {}
     model = _pinned(autoevaluator.model, "autoevaluator", begun)
@@ -75,7 +75,7 @@ def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> dict[str, Any]:
     return {"certify": spec.certify.model_copy(update=certify)}
 
 
-def _revision(model: Mapping[str, Any], place: str, begun: Revisions) -> Any:  # noqa: ANN401 -- as in the file
+def _revision(model: JsonView, place: str, begun: Revisions) -> object:
     given, name = model.get("revision"), model.get("model")
     if given is not None or model.get("provider", "vllm") in REMOTE or not isinstance(name, str):
         return given

@@ -1,10 +1,11 @@
 """The models of a judge, as a spec describes them, read without pydantic."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+
+from winnow.storage.json_types import JsonObject
 
 
-def judge_entries(judge: object) -> Iterator[dict[str, Any]]:
+def judge_entries(judge: object) -> Iterator[JsonObject]:
     """The mappings that describe a model, of a judge and of the parts that it combines.
 
     What is malformed is left to its reader.
@@ -22,6 +23,6 @@ def judge_entries(judge: object) -> Iterator[dict[str, Any]]:
         yield from judge_entries(part)
 
 
-def judge_place(model: Mapping[str, Any]) -> str:
+def judge_place(model: Mapping[str, object]) -> str:
     """Where a model of a judge stands, for what is kept of it by place."""
     return f"judge.{model.get('judge_id', model.get('name'))}"

@@ -1,9 +1,10 @@
 """From a prompt of the spec and an example's fields to what a model is asked: a text, or messages."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Self, cast, get_args
+from typing import Self, cast, get_args
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.few_shot import FewShot, last_of_user
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.engines.chat.messages import Message, Prompt, Role
@@ -83,7 +84,7 @@ class PromptTemplate:
         )
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any], fields: Collection[str]) -> Self:
+    def from_record(cls, record: JsonView, fields: Collection[str]) -> Self:
         """Read what `as_record` wrote; raises like `compile`, and `ValueError` if it is none of Winnow's."""
         prompt = dict(record)
         shots = prompt.pop("few_shot", None)
@@ -103,7 +104,7 @@ class PromptTemplate:
         last = self.turns[-1]
         return isinstance(last, Turn) and last.role == "assistant"
 
-    def render(self, fields: Mapping[str, Any], key: str, guardrail: Template | None = None) -> Prompt:
+    def render(self, fields: JsonView, key: str, guardrail: Template | None = None) -> Prompt:
         """What a model is asked about one example.
 
         Args:
@@ -129,7 +130,7 @@ class PromptTemplate:
         return tuple(messages) if self.is_chat else messages[0].content
 
 
-def as_record(spec: PromptSpec, few_shot: FewShot | None) -> dict[str, Any]:
+def as_record(spec: PromptSpec, few_shot: FewShot | None) -> JsonObject:
     """What the database keeps of a prompt: with the solved examples themselves, however they were drawn."""
     record = spec.model_dump(mode="json", exclude_none=True, exclude={"few_shot"})
     return record if few_shot is None else {**record, "few_shot": few_shot.as_record()}
@@ -145,7 +146,7 @@ def _turn(spec: MessageSpec, fields: Collection[str], place: str) -> Turn | OwnT
     return Turn(role=spec.role, content=compile_template(spec.content, fields, f"{place}.content"))
 
 
-def _rendered(turn: Turn | OwnTurns, fields: Mapping[str, Any], key: str) -> Iterator[Message]:
+def _rendered(turn: Turn | OwnTurns, fields: JsonView, key: str) -> Iterator[Message]:
     if isinstance(turn, Turn):
         yield Message(turn.role, render(turn.content, fields, key))
         return

@@ -7,7 +7,7 @@ itself is never in a spec: only the name of the environment variable that holds 
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 
 SECRET = "secret"
@@ -29,7 +30,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 SERVER_KEYS = ("model_base_url", "api_key")
 
 
-def _variable(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+def _variable(value: object) -> object:
     if value is None or (isinstance(value, str) and re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value)):
         return value
     raise PydanticCustomError(
@@ -39,7 +40,7 @@ def _variable(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
     )
 
 
-def _base_url(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the file
     if value is None:
         return None
     try:
@@ -100,10 +101,10 @@ def key_in(variable: str) -> str:
     return os.environ.get(variable, "").strip()
 
 
-def without_servers(spec: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
     """A spec as JSON values without the server keys of its models, and those that were set, by place."""
     bare = deepcopy(dict(spec))
-    servers: dict[str, dict[str, Any]] = {}
+    servers: dict[str, JsonObject] = {}
     for place, model in _models(bare):
         taken = {key: model.pop(key, None) for key in SERVER_KEYS}
         if given := {key: value for key, value in taken.items() if value is not None}:
@@ -111,7 +112,7 @@ def without_servers(spec: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
     return bare, servers
 
 
-def with_servers(spec: Mapping[str, Any], servers: Mapping[str, Any]) -> dict[str, Any]:
+def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
     """What `without_servers` took apart, put together again."""
     whole = deepcopy(dict(spec))
     for place, model in _models(whole):
@@ -119,7 +120,7 @@ def with_servers(spec: Mapping[str, Any], servers: Mapping[str, Any]) -> dict[st
     return whole
 
 
-def _models(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
     """The mappings that describe a model, each with its place; what is malformed is left to its reader."""
     for model in spec.get("models", []):
         yield f"models.{model['name']}", model

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
@@ -78,7 +77,7 @@ def compile_template(
         raise TemplateError(_sentence(error), path) from error
 
 
-def render(template: Template, fields: Mapping[str, Any], key: str | None = None) -> str:
+def render(template: Template, fields: Mapping[str, object], key: str | None = None) -> str:
     """The prompt for one example.
 
     Args:
@@ -153,14 +152,14 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"*", "%"})
 
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         for operand in (left, right):
             if not isinstance(operand, int | float):
                 raise _Unprintable(f"only numbers can stand beside {operator}, got {type(operand).__name__}")
         return super().call_binop(context, operator, left, right)
 
 
-def _printable(value: Any) -> Any:  # noqa: ANN401
+def _printable(value: object) -> object:
     """Let through what a JSON value can be, except null; print nothing by accident."""
     if isinstance(value, str | int | float | list | dict | jinja2.Undefined):  # strict: an Undefined raises
         return value
@@ -171,7 +170,7 @@ def _printable(value: Any) -> Any:  # noqa: ANN401
     )
 
 
-def _join(values: Iterable[Any], separator: str = "") -> str:
+def _join(values: Iterable[object], separator: str = "") -> str:
     return _joined((str(_printable(value)) for value in values), str(separator))
 
 
@@ -181,7 +180,7 @@ def _replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def _to_json(value: Any) -> str:  # noqa: ANN401
+def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)  # jinja2's own escapes < and & for web pages
 
 
@@ -190,17 +189,17 @@ COUNTED = "count each turn"
 
 
 @jinja2.pass_context  # which also keeps loops over constants from being run while a template is compiled
-def _counted(_: Context, values: Iterable[Any]) -> Iterator[Any]:
+def _counted(_: Context, values: Iterable[object]) -> Iterator[object]:
     for value in values:
         _step()
         yield value
 
 
-def _counting(filter_: Callable[..., Any]) -> Callable[..., Any]:
+def _counting(filter_: Callable[..., object]) -> Callable[..., object]:
     """A filter whose uses count as steps."""
 
     @wraps(filter_)
-    def counting(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def counting(*args: object, **kwargs: object) -> object:
         _step()
         return filter_(*args, **kwargs)
 
@@ -215,7 +214,7 @@ def _step() -> None:
 def _sandbox() -> _Sandbox:
     environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=_printable)
     environment.globals.clear()
-    own: dict[str, Callable[..., Any]] = {"join": _join, "replace": _replace, "tojson": _to_json}
+    own: dict[str, Callable[..., object]] = {"join": _join, "replace": _replace, "tojson": _to_json}
     known = {**environment.filters, **own}
     environment.filters = {name: _counting(known[name]) for name in FILTERS} | {COUNTED: _counted}
     return environment

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.engines.chat.messages import Prompt, is_continued, words_of
@@ -33,7 +33,7 @@ class Weighing(Protocol):
         """The fields that every example must have for it, beside those of the prompt."""
         ...
 
-    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
         """What a model with this prompt is asked; raises `TemplateError`."""
         ...
 
@@ -44,7 +44,7 @@ class WholePrompt:
 
     variables: frozenset[str] = frozenset()
 
-    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
         """See `Weighing`."""
         if not isinstance(prompt, str):
             raise TemplateError(f"example {key!r}: messages are no text whose perplexity could be told")
@@ -68,7 +68,7 @@ class Choices:
             return frozenset({self.field.partition(".")[0]})
         return frozenset().union(*(each.variables for each in self.templates))
 
-    def of(self, fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    def of(self, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
         """The choices of one example, two or more, none empty; raises `TemplateError`."""
         found = (
             tuple(render(each, fields, key) for each in self.templates)
@@ -83,7 +83,7 @@ class Choices:
             )
         return found
 
-    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, Any], key: str) -> Asked:
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
         """See `Weighing`."""
         between = _space(model, prompt) if self.delimiter is None else self.delimiter
         texts = self.of(fields, key)
@@ -98,12 +98,12 @@ class Prompted(Protocol):
         """The model."""
         ...
 
-    def prompt(self, fields: Mapping[str, Any], key: str) -> Prompt:
+    def prompt(self, fields: Mapping[str, object], key: str) -> Prompt:
         """The prompt for one example; raises `TemplateError`."""
         ...
 
 
-def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str, Any], key: str) -> Asked:
+def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str, object], key: str) -> Asked:
     """What a candidate is asked about an example.
 
     Raises:
@@ -149,7 +149,7 @@ def _space(model: ModelRef, prompt: Prompt) -> str:
     return " " if is_open else ""
 
 
-def _listed(field: str, fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
+def _listed(field: str, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
     found: object = fields
     for part in field.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None

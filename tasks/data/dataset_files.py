@@ -10,13 +10,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
+from winnow.storage.json_types import Row
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
 
 PATH_KEY = "dataset.path"
 
-Row = dict[str, Any]
-"""Column name to JSON value."""
 PlacedRow = tuple[str, Row]
 """Where a row stands, such as "line 7", and the row."""
 
@@ -134,7 +133,7 @@ def _text(path: Path) -> str:
         raise DatasetError(f"{path}, line {line}: not UTF-8; save the file as UTF-8", PATH_KEY) from error
 
 
-def _json(path: Path, text: str, first_line: int) -> Any:  # noqa: ANN401
+def _json(path: Path, text: str, first_line: int) -> object:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -148,14 +147,14 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _object(path: Path, place: str, value: Any) -> Row:  # noqa: ANN401
+def _object(path: Path, place: str, value: object) -> Row:
     if not isinstance(value, dict):
         sentence = f'holds {_kind(value)}; a row is an object, such as {{"input": "1+1", "target": "2"}}'
         raise DatasetError(f"{path}, {place}: {sentence}", PATH_KEY)
     return value
 
 
-def _json_value(path: Path, place: str, column: str, value: Any) -> Any:  # noqa: ANN401
+def _json_value(path: Path, place: str, column: str, value: object) -> object:
     """A Parquet value as JSON has it: times in ISO 8601, decimals as text, a NaN as null."""
     match value:
         case None | bool() | int() | str():
@@ -177,6 +176,6 @@ def _json_value(path: Path, place: str, column: str, value: Any) -> Any:  # noqa
     )
 
 
-def _kind(value: Any) -> str:  # noqa: ANN401
+def _kind(value: object) -> str:
     names = {bool: "a boolean", dict: "an object", list: "a list", str: "text", type(None): "null"}
     return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

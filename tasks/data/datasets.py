@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, Row, read_rows
+from winnow.storage.json_types import Row
+from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, read_rows
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import unknown_name
 

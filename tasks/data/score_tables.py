@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -18,6 +17,7 @@ from sqlalchemy.orm import Session
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
+from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
@@ -173,7 +173,7 @@ def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
         ) from error
 
 
-def _npz_scores(path: Path, arrays: Mapping[str, Any], key: str) -> FloatArray:
+def _npz_scores(path: Path, arrays: JsonView, key: str) -> FloatArray:
     if key not in arrays:
         matrices = [name for name in arrays if arrays[name].ndim == 2]
         there = did_you_mean(key, matrices) or f"its matrices: {', '.join(matrices) or 'none'}"
@@ -188,7 +188,7 @@ def _npz_scores(path: Path, arrays: Mapping[str, Any], key: str) -> FloatArray:
     return scores
 
 
-def _npz_names(arrays: Mapping[str, Any], count: int) -> tuple[str, ...]:
+def _npz_names(arrays: JsonView, count: int) -> tuple[str, ...]:
     """The candidates' names if an array holds as many different ones; prompts, for one, may repeat."""
     for key in NAME_KEYS:
         if key in arrays and arrays[key].shape == (count,) and len(set(arrays[key].tolist())) == count:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.engines.errors import one_sentence
@@ -57,7 +58,7 @@ class SentenceModel:
         self._tokenizer: Any = None
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """See `Embedder`."""
         return {"type": "transformers", "model": self._fingerprint, "pooling": self._pooling}
 

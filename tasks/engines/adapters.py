@@ -3,7 +3,8 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from winnow.storage.json_types import JsonObject
 
 CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
@@ -41,7 +42,7 @@ def adapter_rank(folder: Path) -> int:
     return int(max(ranks))
 
 
-def adapter_args(adapters: Sequence[str]) -> dict[str, Any]:
+def adapter_args(adapters: Sequence[str]) -> JsonObject:
     """Arguments of `vllm.LLM` for an engine that serves these adapters; none where there are no adapters."""
     if not adapters:
         return {}

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
-from typing import Any
 
 from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
 from winnow.tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request
@@ -27,7 +26,7 @@ class PluginEngine:
         PluginFailed: If anything else is raised.
     """
 
-    def __init__(self, entry: EntryPoint, model: ModelRef, settings: Any) -> None:  # noqa: ANN401
+    def __init__(self, entry: EntryPoint, model: ModelRef, settings: object) -> None:
         self._plugin = Plugin(kind="engine", name=entry.name, location=entry.value)
         self._model = model.name
         with calling(self._plugin, EngineError):

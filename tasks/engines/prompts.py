@@ -1,8 +1,9 @@
 """From prompt text to token ids, the same way for every engine that has the tokenizer at hand."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
@@ -45,7 +46,7 @@ class PromptEncoder:
             )
         self._tokenizer = tokenizer
         self._chat = model.chat
-        self._template_args: dict[str, Any] = dict(model.chat_template_args)
+        self._template_args: JsonObject = dict(model.chat_template_args)
         if model.chat_template is not None:
             self._template_args["chat_template"] = model.chat_template
         self._vocabulary = vocabulary

@@ -20,6 +20,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from winnow.algorithms.state.registered import plugins
 from winnow.algorithms.state.strangers import in_words
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError, WinnowError
 from winnow.tasks.judges.isolated.libraries import versions
 from winnow.tasks.judges.scales import Scale
@@ -36,7 +37,7 @@ class JudgeParameter:
     """Its key in the spec."""
     accepts: str
     """Its type, as in Python."""
-    default: Any
+    default: object
     """Its value when it is not given; None as well when it is required."""
     required: bool
     """Whether it must be given."""
@@ -73,7 +74,7 @@ class Catalogue:
         *,
         group: str,
         built_in: Mapping[str, str],
-        guard: Callable[[Plugin, Any], Any],
+        guard: Callable[[Plugin, Any], object],
         common: Sequence[JudgeParameter] = (),
     ) -> None:
         self._kind = kind
@@ -102,7 +103,7 @@ class Catalogue:
             scale=scale if isinstance(scale, Scale) else None,
         )
 
-    def code(self, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def code(self, name: str, params: JsonView) -> JsonObject:
         """What the code of a judge is: its version, or the digests of a plug-in's files. JSON values.
 
         A built-in judge that runs other code as well, which its parameters name, says in `code` which; one
@@ -120,7 +121,7 @@ class Catalogue:
             }
         return {"files": code_digests(self._installed()[name])}
 
-    def create(self, name: str, params: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- what a factory builds
+    def create(self, name: str, params: JsonView) -> Any:  # noqa: ANN401 -- what a factory builds
         """The judge of this name with these parameters of its own.
 
         Raises:
@@ -164,7 +165,7 @@ class Catalogue:
             ) from error
         return loaded
 
-    def _checked(self, name: str, factory: Callable[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    def _checked(self, name: str, factory: Callable[..., Any], params: JsonView) -> JsonObject:
         known = _signature(factory)
         for key in params:
             if key not in known:
@@ -176,7 +177,7 @@ class Catalogue:
         return {key: checked(key, known[key][0], value) for key, value in params.items()}
 
 
-def checked(name: str, hint: Any, value: Any) -> Any:  # noqa: ANN401 -- any type and its values
+def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any type and its values
     """The value, if it is of the type; nothing is converted.
 
     Raises:
@@ -191,7 +192,7 @@ def checked(name: str, hint: Any, value: Any) -> Any:  # noqa: ANN401 -- any typ
         raise JudgeError(f"{sentence}, got {first['input']!r}", f"judge.{place}") from error
 
 
-def _signature(factory: Callable[..., Any]) -> Mapping[str, tuple[Any, Any]]:
+def _signature(factory: Callable[..., Any]) -> Mapping[str, tuple[Any, object]]:
     """Type and default (`inspect.Parameter.empty` where there is none) of each parameter."""
     return {
         name: (parameter.annotation, parameter.default)
@@ -211,6 +212,6 @@ def _parameters(factory: Callable[..., Any]) -> tuple[JudgeParameter, ...]:
     )
 
 
-def _spelled(hint: Any) -> str:  # noqa: ANN401
+def _spelled(hint: Any) -> str:  # noqa: ANN401 -- any type
     plain = hint.__origin__ if hasattr(hint, "__metadata__") else hint  # Annotated[float, ...] is a float
     return inspect.formatannotation(plain).replace("collections.abc.", "")

@@ -17,10 +17,11 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import fsum, isfinite
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
@@ -35,7 +36,7 @@ PART_UNSCORED = "part_unscored"
 NOT_ASKED = Verdict.unscored("not_asked")
 """Of a part that is not needed: the others have settled the score."""
 
-Parts = Annotated[Sequence[Mapping[str, Any]], Field(min_length=1, max_length=100)]
+Parts = Annotated[Sequence[Mapping[str, object]], Field(min_length=1, max_length=100)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ class _Combination(ABC):
         object.__setattr__(self, "_parts", tuple(_made(each, at) for at, each in enumerate(self.judges)))
 
     @classmethod
-    def code(cls, judges: Parts, **others: Any) -> dict[str, Any]:  # noqa: ANN401 -- of its parameters
+    def code(cls, judges: Parts, **others: object) -> JsonObject:
         """What the code of its parts is."""
         from winnow.tasks.judges.registry import judge_code
 
@@ -184,7 +185,7 @@ class WeightedJudge(_Combination):
         return min(1.0, max(0.0, mean))
 
 
-def _named(part: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]:
+def _named(part: Mapping[str, object], at: int) -> tuple[str, JsonObject]:
     params = dict(part)
     name = params.pop("type", None)
     if not isinstance(name, str):
@@ -192,7 +193,7 @@ def _named(part: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]:
     return name, params
 
 
-def _made(part: Mapping[str, Any], at: int) -> Judge:
+def _made(part: Mapping[str, object], at: int) -> Judge:
     from winnow.tasks.judges.registry import create_judge
 
     name, params = _named(part, at)

@@ -26,7 +26,7 @@ judge's option `no_answer` is "unscored"; see `tasks.judges.rules.answerless`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
@@ -45,7 +45,7 @@ class Sample:
     """What the candidate said. Untrusted, of any length and content."""
     targets: Sequence[str] = ()
     """The accepted answers; none where the example has none."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
     """The example's fields but the target's, as JSON values; `input` is among them."""
     example: str | None = None
     """The example's key."""

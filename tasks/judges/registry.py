@@ -5,10 +5,9 @@ parameters are typed and which returns a `Judge`. A built-in judge cannot be rep
 names `extract` and `no_answer` are the registry's own.
 """
 
-from typing import Any
-
 import regex
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from winnow.tasks.judges.plugin import PluginJudge
@@ -76,7 +75,7 @@ def describe(name: str) -> JudgeDescription:
     return _CATALOGUE.describe(name)
 
 
-def judge_code(type: str, /, **params: Any) -> dict[str, Any]:  # noqa: ANN401
+def judge_code(type: str, /, **params: object) -> JsonObject:
     """What the code of this judge with these parameters is, as far as verdicts depend on it. JSON values.
 
     Raises:
@@ -89,7 +88,7 @@ def judge_code(type: str, /, **params: Any) -> dict[str, Any]:  # noqa: ANN401
     return {**_CATALOGUE.code(type, own), "options": options}
 
 
-def create_judge(type: str, /, **params: Any) -> Judge:  # noqa: ANN401
+def create_judge(type: str, /, **params: object) -> Judge:
     """The judge of this name with these parameters.
 
     Args:

@@ -4,13 +4,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses
 from winnow.tasks.campaign.budget import WORDS, amount
 from winnow.tasks.campaign.budget_kinds import own_kind
@@ -36,7 +37,7 @@ class ResolvedCampaign(ABC):
     """By arm."""
     judge: object
     """Of outputs or of pairs, as the objective has it."""
-    judge_code: Mapping[str, Any] = field(default_factory=dict)
+    judge_code: Mapping[str, object] = field(default_factory=dict)
     """What the code of the judge is, as JSON values: a version, or digests of a plug-in's files."""
     selector_code: Mapping[str, str] | None = None
     """The same of a selector that was installed as a plug-in; None for one of Winnow's."""
@@ -131,7 +132,7 @@ class ResolvedCampaign(ABC):
         return f"{self.spec.judge.type}:{sha256([params, self.judge_identity])[:12]}"
 
     @property
-    def judge_identity(self) -> dict[str, Any]:
+    def judge_identity(self) -> JsonObject:
         """What a judge's verdicts depend on beside the spec: its code, templates' texts, models' weights."""
         found = {"code": dict(self.judge_code), "fingerprints": dict(self.judge_fingerprints)}
         return {key: value for key, value in found.items() if value}
@@ -187,7 +188,7 @@ class ResolvedCampaign(ABC):
         limits = [f"{WORDS[kind]} {amount(limit)}" for kind, limit in self.spec.limits.items() if kind != own]
         return f"; it ends sooner once it has spent: {', '.join(limits)}" if limits else ""
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """What may not change: the spec's identity fields, the data's content, the models' weights, code."""
         return {
             **self.spec.identity(),
@@ -205,7 +206,7 @@ class ResolvedCampaign(ABC):
             **self.particulars(),
         }
 
-    def particulars(self) -> dict[str, Any]:
+    def particulars(self) -> JsonObject:
         """What the identity of this objective's campaigns holds beside."""
         return {}
 
@@ -228,7 +229,7 @@ class ResolvedCampaign(ABC):
             **{**self.spec.selector.params, **self.found_params()},
         )
 
-    def found_params(self) -> dict[str, Any]:
+    def found_params(self) -> JsonObject:
         """Parameters of the selector that are not in the spec as they are."""
         return {}
 
@@ -246,7 +247,7 @@ class ResolvedCampaign(ABC):
         return None
 
 
-def common_params(spec: CampaignSpec) -> dict[str, Any]:
+def common_params(spec: CampaignSpec) -> JsonObject:
     """The parameters every selector of an objective shares, from the spec's own keys."""
     common = {
         "batch_size": spec.batch_size,

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.engines.protocol import ModelRef
@@ -26,7 +26,7 @@ class ScoredCampaign(ResolvedCampaign):
         return list({each.name: each for each in models_of(self.judge)}.values())
 
 
-def check_score_judge(spec: JudgeSpec, candidates: Sequence[Candidate]) -> dict[str, Any]:
+def check_score_judge(spec: JudgeSpec, candidates: Sequence[Candidate]) -> JsonObject:
     """Make the judge of a spec; return the fields of `ScoredCampaign` that follow from it.
 
     Raises:

@@ -41,7 +41,7 @@ class PluginSelector:
         self._plugin, self._inner = plugin, inner
         self._n_arms, self._n_examples = n_arms, n_examples
 
-    def ask(self, *given: Any) -> Batch:  # noqa: ANN401 -- a router is given contexts as well
+    def ask(self, *given: object) -> Batch:
         """See `Selector`.
 
         Raises:
@@ -95,7 +95,7 @@ class PluginSelector:
         if not callable(value):
             return value
 
-        def call(*args: Any, **named: Any) -> Any:  # noqa: ANN401
+        def call(*args: object, **named: object) -> object:
             with calling(self._plugin):
                 return value(*args, **named)
 

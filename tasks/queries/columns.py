@@ -2,10 +2,11 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Literal
 
+from winnow.storage.json_types import JsonView
 from winnow.storage.text import storable
 
 Kind = Literal["integer", "real", "truth", "time", "text", "conversation"]
@@ -44,7 +45,7 @@ def kinds_of(view: str, columns: Iterable[str]) -> dict[str, Kind]:
     return {column: kind_of(view, column) for column in columns}
 
 
-def cells(rows: Iterable[Mapping[str, Any]], view: str) -> Iterator[dict[str, Cell]]:
+def cells(rows: Iterable[JsonView], view: str) -> Iterator[dict[str, Cell]]:
     """Rows of a view with every value of its column's kind; what is no number, time or text becomes JSON."""
     for row in rows:
         yield {name: cell(value, kind_of(view, name)) for name, value in row.items()}
@@ -66,7 +67,7 @@ def cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401 -- whatever a database
     return storable(value if isinstance(value, str) else _json(value))
 
 
-def untyped_cell(value: Any) -> Cell:  # noqa: ANN401 -- whatever a database holds
+def untyped_cell(value: object) -> Cell:
     """A value of a column that nobody declared, as its own kind; bytes become hexadecimal digits."""
     if value is None or isinstance(value, (bool, int, float, str, dt.datetime)):
         return storable(value) if isinstance(value, str) else value
@@ -77,11 +78,11 @@ def untyped_cell(value: Any) -> Cell:  # noqa: ANN401 -- whatever a database hol
     return value.hex() if isinstance(value, bytes) else storable(_json(value))
 
 
-def _json(value: Any) -> str:  # noqa: ANN401
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def guessed_kind(values: Iterable[Any]) -> Kind | None:
+def guessed_kind(values: Iterable[object]) -> Kind | None:
     """The kind that all values of a column of SQL have; None where they have several, or one of no kind."""
     types = {type(value) for value in values if value is not None}
     if types == {bool}:

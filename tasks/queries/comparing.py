@@ -1,13 +1,13 @@
 """Two candidates, of one campaign or of two, on the examples that both have a score on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.mean_interval import mean_interval
+from winnow.storage.json_types import JsonView
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.paired import Scored
 from winnow.storage.records.values import CampaignRecord
@@ -40,7 +40,7 @@ class PairedExample:
     """One example that both have a score on."""
 
     key: str
-    fields: Mapping[str, Any]
+    fields: JsonView
     first: float
     second: float
     difference: float
@@ -97,7 +97,7 @@ def _of_duels(session: Session, first: Side, second: Side) -> list[PairedExample
 
 
 def _paired(
-    first: Scored, second: float, comparison: int, difference: float, fields: Mapping[str, Any]
+    first: Scored, second: float, comparison: int, difference: float, fields: JsonView
 ) -> PairedExample:
     return PairedExample(
         key=first.key,

@@ -5,13 +5,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.factor_effects import Effect, interactions, main_effects
 from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
@@ -123,12 +123,12 @@ def factors_of(candidates: Sequence[NewCandidate]) -> tuple[list[Factor], list[l
     return factors, chosen
 
 
-def _guardrail(prompt: Mapping[str, Any]) -> str:
+def _guardrail(prompt: JsonView) -> str:
     guardrail = prompt.get("guardrail")
     return "none" if guardrail is None else str(guardrail.get("name"))
 
 
-def _samplings(found: Sequence[Mapping[str, Any]]) -> list[str]:
+def _samplings(found: Sequence[JsonView]) -> list[str]:
     """Each way of sampling in words, with a number where two differ in what the words leave out."""
     texts = [json.dumps(dict(each), sort_keys=True, default=str) for each in found]
     names: dict[str, str] = {}
@@ -177,13 +177,13 @@ def _cells(
     return tables
 
 
-def _cell(names: tuple[str, str], scores: FloatArray, known: Mapping[str, Any]) -> CellEffect:
+def _cell(names: tuple[str, str], scores: FloatArray, known: JsonView) -> CellEffect:
     return CellEffect(
         levels=names, scores=len(scores), mean=float(scores.mean()) if len(scores) else None, **known
     )
 
 
-def _known(effect: Effect, examples: IntArray) -> dict[str, Any]:
+def _known(effect: Effect, examples: IntArray) -> JsonObject:
     """What is shown of an effect: of few examples, no interval."""
     if math.isnan(effect.estimate):
         return {"estimate": None, "lower": None, "upper": None}
@@ -192,7 +192,7 @@ def _known(effect: Effect, examples: IntArray) -> dict[str, Any]:
     return {"estimate": effect.estimate, "lower": effect.lower, "upper": effect.upper}
 
 
-def sampling_words(sampling: Mapping[str, Any]) -> str:
+def sampling_words(sampling: JsonView) -> str:
     """How a candidate draws tokens, as far as it differs from taking the most probable ones."""
     if not sampling:
         return ""

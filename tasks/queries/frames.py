@@ -114,7 +114,7 @@ def _typed(rows: Sequence[dict[str, object]], view: str) -> "pd.DataFrame":
     return pd.DataFrame({name: _series([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 
-def _series(values: list[Any], kind: Kind | None) -> "pd.Series[Any]":
+def _series(values: list[object], kind: Kind | None) -> "pd.Series[Any]":
     """A column of a kind, or of the one that its values have."""
     import pandas as pd
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
@@ -85,7 +85,7 @@ def all_series(session: Session) -> list[Series]:
     return found
 
 
-def over_time(session: Session, series: Series) -> list[dict[str, Any]]:
+def over_time(session: Session, series: Series) -> list[Row]:
     """One row per campaign of a series, oldest first: how it ended, and what it cost.
 
     `changed` says whether another candidate leads than in the last campaign before it that had a leader.
@@ -118,7 +118,7 @@ def over_time(session: Session, series: Series) -> list[dict[str, Any]]:
     return rows
 
 
-def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, list[Row]]:
     """The estimates of some candidates in each campaign of a series that has them, oldest first.
 
     Args:
@@ -126,7 +126,7 @@ def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, 
         series: The campaigns.
         names: Of the candidates.
     """
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    found: dict[str, list[Row]] = {name: [] for name in names}
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         for row in ask(session, record, "leaderboard"):
             if row["candidate"] in found and row["estimate"] is not None:

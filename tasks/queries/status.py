@@ -1,13 +1,14 @@
 """Where a campaign stands: derived from its rows and its lease each time it is asked, stored nowhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy.orm import Session
 
 from winnow.storage import leases
+from winnow.storage.json_types import JsonView
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
@@ -53,7 +54,7 @@ class CampaignStatus:
     """Every limit and what is spent of it, after the last finished round."""
     stopped_by: Spending | None
     """The limit that is spent and lets no further round begin; None where that is the algorithm's own."""
-    totals: Mapping[str, Any]
+    totals: JsonView
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
     and the size of the full grid."""
     warnings: tuple[CampaignWarning, ...]
@@ -156,7 +157,7 @@ def _has_room(
     budget: int | None,
     budgets: Sequence[Spending],
     standing: Standing | None,
-    totals: Mapping[str, Any],
+    totals: JsonView,
 ) -> bool:
     """Whether a campaign that ended for this reason would ask more now."""
     raised = reason == "budget" and not any(each.is_spent for each in budgets)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from winnow.storage.json_types import Row
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import did_you_mean
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:  # the command line reads the names alone
 
     from winnow.storage.records.values import CampaignRecord
 
-Row = dict[str, Any]
 
 ANY = "any objective"
 

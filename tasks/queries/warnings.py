@@ -1,11 +1,12 @@
 """What may be wrong with a campaign though nothing failed, each in a sentence that says what to check."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import JsonView
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
@@ -106,7 +107,7 @@ def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | No
     )
 
 
-def own_judge(identity: Mapping[str, Any]) -> CampaignWarning | None:
+def own_judge(identity: JsonView) -> CampaignWarning | None:
     """Whether a model of the judge is one of the candidates' as well, by what their weights are.
 
     Args:

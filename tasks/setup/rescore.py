@@ -7,13 +7,12 @@ what the first judge said. So nobody is left out because texts are missing (`fai
 scores, which another judge gave, are not learned from.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import totals
 from winnow.storage.records import campaigns as campaign_records
@@ -141,7 +140,7 @@ def _refuse_unfit(campaign: CampaignRecord, new_name: str) -> None:
         )
 
 
-def _values(campaign: CampaignRecord, storage: str, new_name: str) -> dict[str, Any]:
+def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject:
     """The first campaign as a file would hold it, but for its judge."""
     identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
     values = {
@@ -153,7 +152,7 @@ def _values(campaign: CampaignRecord, storage: str, new_name: str) -> dict[str, 
     return {key: value for key, value in values.items() if key not in ("history", JUDGE)}
 
 
-def _with_judge(values: Mapping[str, Any], path: str) -> SpecFile:
+def _with_judge(values: JsonView, path: str) -> SpecFile:
     """The values with the judge of a file, which holds nothing else."""
     file = read_spec_file(path)
     if JUDGE not in file.values:

@@ -1,15 +1,15 @@
 """Opening a campaign: stored once, found again by name, refused when it is not the same any more."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
@@ -154,7 +154,7 @@ def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
     return CampaignSpec.from_stored(identity, campaign.execution, storage)
 
 
-def refuse_other_identity(name: str, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
     """Compare identities; the error shows each difference and how to fork.
 
     Raises:

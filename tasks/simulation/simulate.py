@@ -3,12 +3,11 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
 from winnow.algorithms.registry import create_selector, describe
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.algorithms.state.strangers import in_words
+from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.selectors import campaign_selector
@@ -57,7 +57,7 @@ class Contestant:
     """How it is called in results; unique in a simulation."""
     selector: str
     objective: str
-    params: Mapping[str, Any]
+    params: JsonView
     uses: frozenset[str]
     """Which of `KNOWLEDGE` it learns from, where there is some."""
 
@@ -80,7 +80,7 @@ class Run:
     """Why it ended."""
 
 
-def contestant(label: str, selector: str, params: Mapping[str, Any]) -> Contestant:
+def contestant(label: str, selector: str, params: JsonView) -> Contestant:
     """A contestant whose parameters were checked; `history: None` among them does without the history.
 
     Raises:
@@ -126,7 +126,7 @@ def require_arms(contestants: Sequence[Contestant], n_arms: int) -> None:
                 )
 
 
-def _numbers(params: Mapping[str, Any]) -> dict[str, int]:
+def _numbers(params: JsonView) -> dict[str, int]:
     """Those of the parameters in `BY_NUMBER` that are given and are numbers."""
     return {name: params[name] for name in BY_NUMBER if isinstance(params.get(name), int)}
 

@@ -5,7 +5,6 @@ budget and `reuse` may change from one run to the next: they never change what a
 """
 
 import math
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -19,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
 from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
 from winnow.tasks.engines.providers import REMOTE
@@ -138,7 +138,7 @@ class ModelSpec(SpecModel):
 
     @field_validator("chat_template", "chat_template_args")
     @classmethod
-    def _is_for_chats(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of either field
+    def _is_for_chats(cls, value: object, info: ValidationInfo) -> object:
         if value and not info.data.get("chat"):
             raise ValueError("is for models that chat; set chat: true, or leave it out")
         return value
@@ -195,7 +195,7 @@ class JudgeSpec(BaseModel):
     type: str
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> JsonObject:
         """The judge's own parameters."""
         return dict(self.model_extra or {})
 
@@ -204,7 +204,7 @@ class SelectorSpec(SpecModel):
     """An algorithm by name; its parameters are checked by the algorithm itself."""
 
     name: str
-    params: dict[str, Any] = {}
+    params: JsonObject = {}
 
 
 class AutoevaluatorSpec(SpecModel):
@@ -291,7 +291,7 @@ class StoppingSpec(SpecModel):
     that no other beats by more than this above 1/2, where it is below 1/2."""
 
     @property
-    def stored_budget(self) -> int | dict[str, Any]:
+    def stored_budget(self) -> int | JsonObject:
         """The budget as JSON values."""
         budget = self.budget
         return budget.model_dump(exclude_none=True) if isinstance(budget, BudgetSpec) else budget
@@ -377,7 +377,7 @@ class CampaignSpec(SpecModel):
         "prompt_type",
     )
     @classmethod
-    def _fits_the_objective(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 -- of any field
+    def _fits_the_objective(cls, value: object, info: ValidationInfo) -> object:
         objective = info.data.get("objective")
         if objective and info.field_name in FOREIGN_KEYS[objective]:
             raise ValueError(f"means nothing to {objective}; leave it out")
@@ -427,7 +427,7 @@ class CampaignSpec(SpecModel):
         limit = self.limits.get(own_kind(self.objective))
         return None if limit is None else int(limit)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """What may not change once the campaign has begun, as JSON values.
 
         To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
@@ -450,7 +450,7 @@ class CampaignSpec(SpecModel):
         ]
         return identity
 
-    def execution_fields(self) -> dict[str, Any]:
+    def execution_fields(self) -> JsonObject:
         """What may change from one run to the next, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
         return {
@@ -461,12 +461,12 @@ class CampaignSpec(SpecModel):
         }
 
     @classmethod
-    def from_stored(cls, identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> Self:
+    def from_stored(cls, identity: JsonView, execution: JsonView, storage: str) -> Self:
         """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
         return cls.model_validate(stored_values(identity, execution, storage))
 
 
-def stored_values(identity: Mapping[str, Any], execution: Mapping[str, Any], storage: str) -> dict[str, Any]:
+def stored_values(identity: JsonView, execution: JsonView, storage: str) -> JsonObject:
     """The spec of a stored campaign as a file would hold it."""
     return {
         **with_servers(identity, execution.get("servers", {})),

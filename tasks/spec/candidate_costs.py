@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -19,7 +20,7 @@ CHAMPION = "champion"
 PLACE = "selector.params.costs"
 
 
-def costs_of(selector: Mapping[str, Any]) -> dict[str, float] | None:
+def costs_of(selector: JsonView) -> dict[str, float] | None:
     """What each candidate costs, where a selector, as it is stored, prefers the cheaper; None elsewhere."""
     params = selector["params"]
     is_thrifty = selector["name"] == CHAMPION and params.get("prefer") == "cost"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 SHOWN = 80
 """Longest value printed; a template can be pages."""
@@ -18,7 +18,7 @@ class Difference(NamedTuple):
     after: str
 
 
-def differences(before: Any, after: Any, key: str = "") -> list[Difference]:  # noqa: ANN401 -- JSON values
+def differences(before: object, after: object, key: str = "") -> list[Difference]:
     """Every key of two JSON values that differs, sorted; a key that one side lacks counts as null there."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return [

@@ -5,12 +5,12 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.spec.campaign import CampaignSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,7 +22,7 @@ _SEE_CODE = re.compile(r"; see `[\w.]+`")
 class _Explained(GenerateJsonSchema):
     """Adds the string that follows a field in the source as the field's description."""
 
-    def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
+    def model_schema(self, schema: ModelSchema) -> JsonObject:
         found = super().model_schema(schema)
         for field, text in _explanations(schema["cls"]):
             found["properties"][field]["description"] = text
@@ -31,7 +31,7 @@ class _Explained(GenerateJsonSchema):
 
 def campaign_schema(
     *, selectors: Sequence[str], judges: Sequence[str], providers: Sequence[str]
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the schema of a campaign's file as JSON values.
 
     It knows every key and what it may hold, and lets pass what only several keys together make wrong, and the
@@ -50,7 +50,7 @@ def campaign_schema(
     return {"$schema": DIALECT, **schema, "title": "A Winnow campaign"}
 
 
-def _offered(names: Sequence[str]) -> dict[str, Any]:
+def _offered(names: Sequence[str]) -> JsonObject:
     return {"anyOf": [{"enum": list(names)}, {"type": "string"}]}
 
 

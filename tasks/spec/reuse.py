@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -21,7 +21,7 @@ NO_STORED_TEXT = "no_stored_text"
 """Reason of a pair for which there is then no text."""
 
 
-def _age(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+def _age(value: object) -> object:
     if isinstance(value, str) and _AGE.fullmatch(value):
         return value
     raise ValueError("must be a number of minutes, hours, days or weeks, such as 30m, 12h, 7d or 8w")
@@ -39,9 +39,9 @@ class MaxAge(SpecModel):
 
 
 def _word_or_mapping(
-    value: Any,  # noqa: ANN401 -- whatever stands in the file
+    value: object,
     union: ValidatorFunctionWrapHandler,
-) -> Any:  # noqa: ANN401
+) -> object:
     """One complaint in place of one per type of the union, which is not asked."""
     if isinstance(value, Mapping | MaxAge):
         return MaxAge.model_validate(value)

@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import SECRET
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
@@ -140,7 +141,7 @@ _Loader.add_implicit_resolver(
 )
 
 
-def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> Any:  # noqa: ANN401
+def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> object:
     root = yaml.compose(text, Loader=_Loader)
     if root is None:
         return None
@@ -164,10 +165,10 @@ def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
-def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path | str) -> Any:  # noqa: ANN401
+def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path | str) -> object:
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
-        values: dict[Any, Any] = {}
+        values: dict[object, object] = {}
         for key_node, value_node in node.value:
             key, line = key_node.value, key_node.start_mark.line + 1
             if not isinstance(key, str):
@@ -193,7 +194,7 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
     return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
 
 
-def _apply(values: dict[str, Any], override: str) -> KeyPath:
+def _apply(values: JsonObject, override: str) -> KeyPath:
     key, equals, text = override.partition("=")
     path = parse_key(key)
     if not equals or not path:
@@ -265,5 +266,5 @@ def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
     return f"{path}:{mark.line + 1}: not YAML: {problem}" if mark else f"{path}: not YAML: {problem}"
 
 
-def _kind(value: Any) -> str:  # noqa: ANN401
+def _kind(value: object) -> str:
     return "a list" if isinstance(value, list) else f"the value {value!r}"

@@ -137,7 +137,7 @@ def _vllm_duels(folder: Path, storage: str) -> Path:
 
 def _vllm_certify(folder: Path, storage: str) -> Path:
     """One candidate, without an autoevaluator: an engine is slow to load."""
-    section = {"autoevaluator": None, "unlabelled_per_label": None, "cost": None, "costs": None}
+    section = {"autoevaluator": None, "unlabelled_per_label": None, "cost": "size", "costs": None}
     section |= {"alpha": LENIENT}
     selector = {"name": "r-eval", "params": {"betting": "wsr"}}
     models = [_vllm_model("medium")]

@@ -536,3 +536,20 @@ def test_certifying_selectors_are_not_simulated_on_tables_of_scores(tmp_path):
     result = winnow(tmp_path, "simulate", "scores.csv", "--selector", "r-eval", "--out", "simulated")
     assert result.returncode == 2
     assert "r-eval certifies" in result.stderr
+
+
+def test_one_candidate_alone_is_certified(tmp_path):
+    models = [certify.model("large", "knows")]
+    section = {"costs": {"large/plain": 3}}
+    write_certify(tmp_path, labelled=certify.N_EXAMPLES, models=models, certify=section)
+    assert ran(tmp_path) == 0
+    found = status(tmp_path)
+    assert (found["outcome"], found["best"]) == ("winner", "large/plain")
+    assert "certified large/plain" in done(tmp_path, "report", "survivor")
+
+
+def test_a_campaign_that_certifies_none_is_refused(tmp_path):
+    write_certify(tmp_path, labelled=certify.N_EXAMPLES, exclude=[{"prompt": "plain"}])
+    result = winnow(tmp_path, "validate", "campaign.yaml")
+    assert result.returncode == 2
+    assert "there must be at least one candidate to certify, the campaign has 0" in result.stderr

@@ -20,7 +20,7 @@ ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", 
 def campaign(tmp_path, monkeypatch):
     """A stored campaign whose flow is replaced in each test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(launch, "prefect_server", lambda log: nullcontext())
+    monkeypatch.setattr(launch, "prefect_server", nullcontext)
     monkeypatch.setattr(launch, "imports_for", lambda storage, name: nullcontext())
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)

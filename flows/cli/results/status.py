@@ -9,6 +9,7 @@ import typer
 from winnow.flows.cli.completion import campaign_names
 from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
 from winnow.flows.reports.open_readonly import reading
+from winnow.storage.json_types import JsonObject
 
 OptionalName = Annotated[
     str | None,
@@ -52,7 +53,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
 
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     with reading(storage) as session:
         for record in campaign_records.campaigns(session):
             each = campaign_status(session, record)
@@ -161,7 +162,7 @@ def report(
         print(f"{name} has no figures yet: no picture was written")
 
 
-def _as_json(status: Any, storage: str) -> dict[str, Any]:  # noqa: ANN401 -- CampaignStatus, imported late
+def _as_json(status: Any, storage: str) -> JsonObject:  # noqa: ANN401 -- CampaignStatus, imported late
     from winnow.flows.reports.summary import resume_command
     from winnow.tasks.answer.words import answer_lines
 

@@ -3,13 +3,11 @@
 import datetime as dt
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
 from winnow.flows.reports.html.figures.labels import readable
-
-Row = dict[str, Any]
+from winnow.storage.json_types import Row
 
 MOST_CHARACTERS = 4_000_000
 """In all cells of a frame together."""
@@ -25,7 +23,7 @@ def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
     )
 
 
-def table_frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+def table_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.DataFrame:
     """Rows as a statement of SQL gives them, whose columns may share names and hold values of many kinds."""
     longest = min(LONGEST_CELL, max(LEAST_CELL, MOST_CHARACTERS // max(1, len(rows) * len(columns))))
     cells = ([_cell(row[number], longest) for row in rows] for number in range(len(columns)))
@@ -35,7 +33,7 @@ def table_frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.Dat
     return frame
 
 
-def _cell(value: Any, longest: int) -> Any:  # noqa: ANN401 -- whatever a database holds
+def _cell(value: object, longest: int) -> object:
     if isinstance(value, bool):
         return "yes" if value else ""
     if value is None or isinstance(value, (int, float, dt.date)):
@@ -48,7 +46,7 @@ def _cell(value: Any, longest: int) -> Any:  # noqa: ANN401 -- whatever a databa
     return shown if len(text) <= longest else f"{shown}… ({len(text):,} characters)"
 
 
-def _alike(cells: list[Any]) -> list[Any]:
+def _alike(cells: list[object]) -> list[object]:
     """The cells of one column, as text where they are not all of one kind."""
     numbers = (int, float)
     kinds = {"number" if type(cell) in numbers else type(cell) for cell in cells if cell is not None}

@@ -8,10 +8,10 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking
-from winnow.flows.reports.dashboard.widgets import Row
 from winnow.flows.reports.html.model import SpecModel
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.storage import leases
+from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord

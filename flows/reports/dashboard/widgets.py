@@ -1,7 +1,7 @@
 """How texts, rows and figures are drawn: what others wrote as text alone, never as Markdown or HTML."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import streamlit as st
 from plotly.graph_objects import Figure
@@ -9,8 +9,8 @@ from plotly.graph_objects import Figure
 from winnow.flows.reports.dashboard.frames import as_frame
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.theme import themes
+from winnow.storage.json_types import Row
 
-Row = dict[str, Any]
 Place = TypeVar("Place")
 
 LONG_TEXT, MANY_LINES = 1_200, 14

@@ -6,15 +6,13 @@ far model_a is preferred.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.queries.exports import judged_duels
 from winnow.tasks.engines.chat.messages import Message, from_stored
 from winnow.tasks.queries.columns import Kind
-
-Row = Mapping[str, Any]
 
 KINDS: dict[str, Kind] = {
     "question_id": "text",

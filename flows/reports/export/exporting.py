@@ -1,18 +1,18 @@
 """Everything a campaign found, one file for each view, and what other tools read."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.export import battles
 from winnow.flows.reports.export.folders import whole_folder
 from winnow.flows.reports.export.inspect_files import write_logs
-from winnow.flows.reports.rows.writer import FileFormat, write_file
+from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
+from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.columns import cells, kinds_of
@@ -62,7 +62,7 @@ class _Export:
             return Part(name=name, file=None, rows=0, note=str(error))
         return self._table(name, cells(rows_of_view, name), partial(kinds_of, name), self.format)
 
-    def _table(self, name: str, rows: Iterator[Mapping[str, Any]], kinds: Any, format_: FileFormat) -> Part:  # noqa: ANN401
+    def _table(self, name: str, rows: Iterator[Row], kinds: KindsOf, format_: FileFormat) -> Part:
         file = f"{name}.{format_}"
         count = write_file(self.folder / file, rows, kinds, format_, spreadsheet=self.spreadsheet)
         return Part(name=name, file=file if count else None, rows=count)

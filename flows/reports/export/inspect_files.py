@@ -2,20 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.export.inspect_log import header, log_id, model_name, sample
+from winnow.storage.json_types import JsonObject
 from winnow.storage.queries.exports import dataset_name, scored_examples, tallied
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.views import ask
-
-Row = Mapping[str, Any]
 
 LONGEST_NAME = 80
 """Characters of a campaign's and of a candidate's name that a file carries."""
@@ -41,7 +39,7 @@ def write_logs(session: Session, campaign: CampaignRecord, folder: Path) -> int:
     return count
 
 
-def _write(path: Path, beginning: dict[str, Any], samples: Iterator[dict[str, Any]]) -> int:
+def _write(path: Path, beginning: JsonObject, samples: Iterator[JsonObject]) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(_json(beginning).removesuffix("}") + ', "samples": [')
@@ -51,7 +49,7 @@ def _write(path: Path, beginning: dict[str, Any], samples: Iterator[dict[str, An
     return count
 
 
-def _json(value: dict[str, Any]) -> str:
+def _json(value: JsonObject) -> str:
     # Escapes carry what UTF-8 cannot, such as half a surrogate pair in a target.
     return json.dumps(value)
 

@@ -6,15 +6,12 @@ of names, so that the same campaign exported twice gives the same logs.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
 
+from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.chat.messages import as_dicts, from_stored
-
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 
 SCHEMA_VERSION = 2
 ID_LENGTH = 22
@@ -29,7 +26,7 @@ def model_name(tallied: Row) -> str:
     return f"{model['provider']}/{model['name']}" if model else tallied["name"]
 
 
-def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, *, judge: str) -> Json:
+def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, *, judge: str) -> JsonObject:
     """Everything of a log but its samples.
 
     Args:
@@ -69,7 +66,7 @@ def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, 
     }
 
 
-def sample(row: Row, model: str, log: str) -> Json:
+def sample(row: Row, model: str, log: str) -> JsonObject:
     """One example of a log.
 
     Args:
@@ -103,7 +100,7 @@ def log_id(campaign: CampaignRecord, tallied: Row) -> str:
     return _id(campaign.name, campaign.created_at.isoformat(), tallied["name"])
 
 
-def _results(tallied: Row, standing: Row, judge: str) -> Json:
+def _results(tallied: Row, standing: Row, judge: str) -> JsonObject:
     scored = tallied["scored"]
     mean = {"name": METRIC, "value": tallied["outcome_sum"] / scored} if scored else None
     return {
@@ -123,7 +120,7 @@ def _results(tallied: Row, standing: Row, judge: str) -> Json:
     }
 
 
-def _score(row: Row) -> Json:
+def _score(row: Row) -> JsonObject:
     losses = {
         name: row[name]
         for name in ("human_loss", "auto_loss", "unlabelled_loss", "unlabelled_missing")
@@ -138,10 +135,10 @@ def _score(row: Row) -> Json:
     }
 
 
-def _messages(row: Row, sample_id: str, model: str) -> list[Json]:
+def _messages(row: Row, sample_id: str, model: str) -> list[JsonObject]:
     """The prompt and the answer, as far as there are any."""
-    asked: list[Json] = [] if row["prompt"] is None else [*as_dicts(from_stored(row["prompt"]))]
-    said: list[Json] = (
+    asked: list[JsonObject] = [] if row["prompt"] is None else [*as_dicts(from_stored(row["prompt"]))]
+    said: list[JsonObject] = (
         [] if row["text"] is None else [{"role": "assistant", "content": _said(row), "model": model}]
     )
     return [
@@ -150,21 +147,21 @@ def _messages(row: Row, sample_id: str, model: str) -> list[Json]:
     ]
 
 
-def _input(asked: Sequence[Json]) -> str | list[Json]:
+def _input(asked: Sequence[JsonObject]) -> str | list[JsonObject]:
     """What was asked: a text, or the messages of a chat."""
     if [each["role"] for each in asked] == ["user"]:
         return str(asked[0]["content"])
     return list(asked) or ""
 
 
-def _said(row: Row) -> str | list[Json]:
+def _said(row: Row) -> str | list[JsonObject]:
     """The answer, with what the model thought before it where that is known."""
     if row["reasoning"] is None:
         return str(row["text"])
     return [{"type": "reasoning", "reasoning": row["reasoning"]}, {"type": "text", "text": row["text"]}]
 
 
-def _output(row: Row, model: str, messages: Sequence[Json]) -> Json:
+def _output(row: Row, model: str, messages: Sequence[JsonObject]) -> JsonObject:
     if row["text"] is None:
         return {"model": model, "choices": [], "error": row["detail"] or row["reason"]}
     choice = {
@@ -180,7 +177,7 @@ def _output(row: Row, model: str, messages: Sequence[Json]) -> Json:
     }
 
 
-def _model_event(row: Row, model: str, messages: Sequence[Json], output: Json) -> Json:
+def _model_event(row: Row, model: str, messages: Sequence[JsonObject], output: JsonObject) -> JsonObject:
     """The call of the model once more: where Inspect's data frames of messages look for texts."""
     return {
         "event": "model",
@@ -194,12 +191,12 @@ def _model_event(row: Row, model: str, messages: Sequence[Json], output: Json) -
     }
 
 
-def _usage(row: Row) -> Json:
+def _usage(row: Row) -> JsonObject:
     tokens = {name: row[name] for name in ("input_tokens", "output_tokens")}
     return {**tokens, "total_tokens": sum(tokens.values())}
 
 
-def _target(targets: Sequence[Any]) -> str | list[str]:
+def _target(targets: Sequence[object]) -> str | list[str]:
     texts = [str(target) for target in targets]
     return texts[0] if len(texts) == 1 else texts
 

@@ -1,12 +1,12 @@
 """The table of all candidates: what each is made of, what is known of it and where it stands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.figures.labels import readable
+from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.queries.factors import sampling_words
@@ -72,7 +72,7 @@ def leaderboard(session: Session, campaign: CampaignRecord) -> Leaderboard | Non
     )
 
 
-def _cells(rank: int, row: Mapping[str, Any], made_of: NewCandidate) -> list[Cell]:
+def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
     guardrail = made_of.prompt.get("guardrail")
     prompt = [made_of.prompt.get("name"), None if guardrail is None else guardrail.get("name")]
     known = row["estimate"] is not None

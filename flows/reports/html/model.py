@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from plotly.graph_objects import Figure
 
-Row = dict[str, Any]
+from winnow.storage.json_types import Row
+
 T = TypeVar("T")
 
 MOST_CANDIDATES = 40

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
 
 import yaml
 from jinja2 import Environment, StrictUndefined
@@ -89,7 +88,7 @@ def cell(value: object) -> str:
     return readable(str(value))
 
 
-def _as_json(value: Any) -> Markup:  # noqa: ANN401 -- any JSON value
+def _as_json(value: object) -> Markup:
     return _inert(json.dumps(value))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from winnow.tasks.queries.columns import Kind
 
@@ -14,7 +14,7 @@ MOST_CHARACTERS = 16 * 2**20
 """Of all texts in one row group, but for its last row: what is held in memory."""
 
 
-def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, Any]]) -> int:
+def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, object]]) -> int:
     """Write rows; how many they were."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -28,8 +28,8 @@ def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[
     return count
 
 
-def _groups(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    group: list[Mapping[str, Any]] = []
+def _groups(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:
+    group: list[Mapping[str, object]] = []
     characters = 0
     for row in rows:
         group.append(row)
@@ -41,7 +41,7 @@ def _groups(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any
         yield group
 
 
-def _size(value: Any) -> int:  # noqa: ANN401 -- a cell of any kind
+def _size(value: object) -> int:
     if isinstance(value, str):
         return len(value)
     return sum(len(each["content"]) for each in value) if isinstance(value, list) else 0

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 
 from winnow.flows.reports.output import escaped
 from winnow.flows.reports.rows.csv_lines import csv_lines, without_formulas
 from winnow.flows.reports.rows.json_lines import json_lines, json_list
 from winnow.flows.reports.rows.people import print_table
+from winnow.storage.json_types import Row
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.columns import Cell, Kind, cells, guessed_kind, kinds_of, untyped_cell
 from winnow.tasks.queries.printable import printable
@@ -23,7 +24,6 @@ from winnow.tasks.spec.suggestions import unknown_name
 
 FileFormat = Literal["csv", "jsonl", "parquet"]
 Format = Literal["table", "csv", "json", "jsonl", "parquet"]
-Row = Mapping[str, Any]
 KindsOf = Callable[[Iterable[str]], Mapping[str, Kind]]
 
 

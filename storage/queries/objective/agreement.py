@@ -5,8 +5,8 @@ from collections import Counter
 from sqlalchemy import and_, case, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Judgment, Round
-from winnow.storage.queries.campaign_views import Row
 
 Sides = tuple[int, int]
 """Whom each of two judges prefers: 1 the first candidate, -1 the second, 0 neither."""

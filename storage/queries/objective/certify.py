@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Comparison, Generation, Prompt
 from winnow.storage.queries import campaign_views
-from winnow.storage.queries.campaign_views import Row
 
 
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:

@@ -1,13 +1,13 @@
 """What users ask of duels: who beats whom, and how the judges behaved. Rows as in `campaign_views`."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import QueryableAttribute, Session, aliased
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Prompt, Round
-from winnow.storage.queries.campaign_views import Row, stream
+from winnow.storage.queries.campaign_views import stream
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 
@@ -196,7 +196,7 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
     return {judge: (both, flipped) for judge, both, flipped in rows}
 
 
-def _side(verdict: Any) -> ColumnElement[int]:  # noqa: ANN401 -- a mapped column
+def _side(verdict: QueryableAttribute[float | None]) -> ColumnElement[int]:
     return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)
 
 

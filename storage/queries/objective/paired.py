@@ -1,11 +1,12 @@
 """Two candidates on the examples that both were scored on, one number an example, by position."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models import Candidate, Comparison, Example
 
 AT_ONCE = 500
@@ -66,7 +67,7 @@ def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, 
     ]
 
 
-def examples(session: Session, ids: Collection[int]) -> dict[int, tuple[dict[str, Any], list[Any]]]:
+def examples(session: Session, ids: Collection[int]) -> dict[int, tuple[JsonObject, JsonArray]]:
     """Fields and targets of examples by their ids."""
     wanted, found = sorted(ids), {}
     for begin in range(0, len(wanted), AT_ONCE):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import Integer, cast, func, literal, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Example, Round
-from winnow.storage.queries.campaign_views import Row
 
 WINDOWS = 10
 """Parts that the rounds so far are divided into."""

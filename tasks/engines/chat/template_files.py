@@ -4,10 +4,9 @@ Nothing of the checkpoint but these files is read, and no model library but the 
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat.messages import Message, as_dicts, is_continued
 from winnow.tasks.engines.errors import one_sentence
 
@@ -28,9 +27,7 @@ def own_template(folder: Path) -> str | None:
     return told if isinstance(told, str) else None
 
 
-def why_refused(
-    template: str, folder: Path, messages: tuple[Message, ...], args: Mapping[str, Any]
-) -> str | None:
+def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args: JsonView) -> str | None:
     """Why a chat template does not take messages, as the end of a sentence; None where it does.
 
     Args:
@@ -61,7 +58,7 @@ def _tokens(folder: Path) -> dict[str, str]:
     return {name: each for name, each in texts.items() if isinstance(each, str)}
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def _config(folder: Path) -> JsonObject:
     try:
         told = json.loads((folder / CONFIG).read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,7 +1,5 @@
 """Drawing the next token. V is the size of the vocabulary."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +8,7 @@ from winnow.tasks.engines.protocol import Sampling
 GREEDY_BELOW = 1e-5  # dividing logits by less overflows float32; vLLM draws the same line
 
 
-def choose_token(logits: NDArray[np.floating[Any]], sampling: Sampling, rng: np.random.Generator) -> int:
+def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.random.Generator) -> int:
     """Draw one token id: temperature first, then top-k, then top-p, as vLLM orders them.
 
     Args:

@@ -34,9 +34,9 @@ class Message(_Part):
 
     content: str | None = None
     refusal: str | None = None
-    reasoning: Any = None
+    reasoning: object = None
     """What the model thought, if it is a text; servers have both names for it, and other forms."""
-    reasoning_content: Any = None
+    reasoning_content: object = None
 
     @property
     def thought(self) -> str | None:
@@ -122,7 +122,7 @@ class Tokens(_Part):
     token_strs: list[str] | None = Field(default=None, fail_fast=True)
 
 
-def json_value(body: bytes) -> Any:  # noqa: ANN401 -- whatever JSON there is
+def json_value(body: bytes) -> object:
     """What a body holds; raises `Unreadable` if that is no JSON, or none of the sizes that answers have."""
     try:
         return json.loads(body, parse_int=_whole_number)
@@ -138,7 +138,7 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
-def read(kind: type[_Part], value: Any) -> Any:  # noqa: ANN401 -- JSON in, one of the classes above out
+def read(kind: type[_Part], value: object) -> Any:  # noqa: ANN401 -- JSON in, one of the classes above out
     """A JSON value as one of the classes above; raises `Unreadable`."""
     try:
         return kind.model_validate(value)
@@ -148,7 +148,7 @@ def read(kind: type[_Part], value: Any) -> Any:  # noqa: ANN401 -- JSON in, one 
         raise Unreadable(f"{place}: {detail['msg']}") from error
 
 
-def read_listing(value: Any) -> list[ServedModel]:  # noqa: ANN401 -- JSON
+def read_listing(value: object) -> list[ServedModel]:
     """The models that a server lists, in whichever form; what cannot be read is left out."""
     listed = value.get("data") if isinstance(value, dict) else value
     found = []
@@ -158,7 +158,7 @@ def read_listing(value: Any) -> list[ServedModel]:  # noqa: ANN401 -- JSON
     return found
 
 
-def read_generated(value: Any, *, chat: bool) -> Generated:  # noqa: ANN401 -- JSON
+def read_generated(value: object, *, chat: bool) -> Generated:
     """The answer to a request for a text; raises `Unreadable`."""
     generated: Generated = read(Generated, value)
     choice = generated.choices[0]

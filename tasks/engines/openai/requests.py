@@ -1,8 +1,6 @@
 """What an OpenAI-compatible server is sent for a request."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
 from winnow.tasks.engines.choices.escape_special_tokens import without_turns
 from winnow.tasks.engines.openai.answer_sizes import bytes_for
@@ -31,7 +29,7 @@ def generation_path(model: ModelRef) -> str:
 
 def generation_body(
     model: ModelRef, request: Request, *, is_vllm: bool = False, max_model_len: int | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """What is sent to have a text generated.
 
     Args:
@@ -58,19 +56,19 @@ def generation_body(
     return {key: value for key, value in body.items() if value is not None}
 
 
-def answer_bytes(body: Mapping[str, Any]) -> int:
+def answer_bytes(body: JsonView) -> int:
     """The longest answer to such a body, in bytes: it follows from the tokens that it allows."""
     allowed = [body[key] for key in TOKEN_KEYS if type(body.get(key)) is int]
     return bytes_for(max(allowed, default=DEFAULT_TOKENS))
 
 
-def prompt_fields(model: ModelRef, prompt: Prompt) -> dict[str, Any]:
+def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
     """The prompt as a text, or as the messages of a chat, none of which can end its own turn."""
     if not model.chat:
         return {"prompt": prompt}
     messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
     sent = [Message(each.role, without_turns(each.content)) for each in messages]
-    fields: dict[str, Any] = {"messages": as_dicts(sent)}
+    fields: JsonObject = {"messages": as_dicts(sent)}
     if is_continued(prompt):
         fields |= CONTINUED
     if model.chat_template is not None:
@@ -102,11 +100,11 @@ def why_unsendable(model: ModelRef, prompt: Prompt, *, is_vllm: bool) -> Generat
     return None
 
 
-def _seed(request: Request) -> dict[str, Any]:
+def _seed(request: Request) -> JsonObject:
     # Greedy text depends on no seed, and some servers know none.
     return {"seed": request.seed} if request.sampling.temperature > 0.0 else {}
 
 
-def _top_k(sampling: Sampling, is_vllm: bool) -> dict[str, Any]:
+def _top_k(sampling: Sampling, is_vllm: bool) -> JsonObject:
     # OpenAI's own API has no such key; a server without it says so where a spec asks for it.
     return {"top_k": sampling.top_k} if is_vllm or sampling.top_k else {}

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.engines.openai.adaptive_concurrency import AdaptiveConcurrency
 from winnow.tasks.engines.openai.answers import json_value
@@ -47,7 +48,7 @@ class ServerCalls:
         self._jitter = Random(0)  # moves moments, and nothing that is stored
         self._line = ServerLine(server, max_connections=max_connections)
 
-    async def get(self, path: str, read: Callable[[Any], Answer]) -> Answer:
+    async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
         """Like `post`, without a body, for what has the length of a list of models at the most."""
         url = self._url(path)
         return await self._until_answered(
@@ -55,7 +56,7 @@ class ServerCalls:
         )
 
     async def post(
-        self, path: str, body: dict[str, Any], read: Callable[[Any], Answer], *, most_bytes: int
+        self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
     ) -> Answer:
         """Send a body and return what `read` makes of the answer.
 
@@ -84,7 +85,7 @@ class ServerCalls:
         return f"{self._server.url}{path}" if path.startswith("/") else path
 
     async def _until_answered(
-        self, send: Callable[[], Awaitable[bytes]], read: Callable[[Any], Answer]
+        self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
     ) -> Answer:
         retries = 0
         while True:

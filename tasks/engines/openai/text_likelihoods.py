@@ -8,8 +8,8 @@ cannot be sent: what begins a text is its tokenizer's secret.
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.choices.continuations import without_end_spaces
 from winnow.tasks.engines.choices.likelihoods import Logprobs, likelihood, no_logprobs, weighed
 from winnow.tasks.engines.errors import EngineLoadFailed
@@ -97,7 +97,7 @@ class TextLikelihoods:
             )
         return total, length
 
-    async def _asked(self, text: str, wanted: dict[str, Any]) -> Generated | GenerationFailure:
+    async def _asked(self, text: str, wanted: JsonObject) -> Generated | GenerationFailure:
         request = Request(prompt=text, sampling=Sampling(max_tokens=1), seed=0)
         body = generation_body(self._model, request) | wanted
         most_bytes = bytes_for(1) + 256 * len(text.encode())  # a token has a byte at least

@@ -7,8 +7,8 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
@@ -82,7 +82,7 @@ class TokenChoices:
         found = await self._tokens(prompt_fields(self._model, prompt))
         return found if isinstance(found, GenerationFailure) else found.tokens
 
-    async def _tokens(self, fields: dict[str, Any]) -> Tokens | GenerationFailure:
+    async def _tokens(self, fields: JsonObject) -> Tokens | GenerationFailure:
         body = {"model": self._model.model, **fields}
         try:
             return await self._calls.post(
@@ -115,6 +115,6 @@ class TokenChoices:
         return {token: known[name] for token, name in names.items() if name in known}
 
 
-def _tokens_bytes(fields: Mapping[str, Any]) -> int:
+def _tokens_bytes(fields: Mapping[str, object]) -> int:
     """The longest list of a text's tokens: each has a byte of the text, or is of a chat's template."""
     return MIB + TOKEN_BYTES * len(json.dumps(fields))

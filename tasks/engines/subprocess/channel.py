@@ -9,7 +9,8 @@ import math
 import select
 import socket
 from collections.abc import Mapping
-from typing import Any
+
+from winnow.storage.json_types import JsonObject
 
 CHUNK = 1 << 20  # bytes
 
@@ -27,11 +28,11 @@ class Channel:
         self._readable.register(connection, select.POLLIN)
         self._received = bytearray()
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Send one message; raises `OSError` if the other side is gone or does not read in time."""
         self._socket.sendall(json.dumps(message).encode("ascii") + b"\n")
 
-    def receive(self, timeout: float, most_bytes: float = math.inf) -> dict[str, Any]:
+    def receive(self, timeout: float, most_bytes: float = math.inf) -> JsonObject:
         """The next message.
 
         Args:

@@ -23,8 +23,9 @@ import traceback
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.subprocess.channel import Channel
 from winnow.tasks.engines.subprocess.commands import module_command
 from winnow.tasks.engines.subprocess.worker_side import PARENT_PERIOD, work
@@ -100,7 +101,7 @@ class ForkServer:
             os.close(log)
         return True
 
-    def _obstacle(self, request: Mapping[str, Any]) -> str | None:
+    def _obstacle(self, request: JsonView) -> str | None:
         """Why a worker cannot be forked from this process as it is; None if it can."""
         if (threads := len(os.listdir("/proc/self/task"))) > 1:
             return f"imports left {threads - 1} threads, which a fork would lose"
@@ -109,9 +110,7 @@ class ForkServer:
         changed = differing(self._environment, request["environment"], request["forced"])
         return f"imports were made with another {', '.join(changed)}" if changed else None
 
-    def _be_worker(
-        self, link: int, log: int, said: Channel, request: Mapping[str, Any], why: str | None
-    ) -> NoReturn:
+    def _be_worker(self, link: int, log: int, said: Channel, request: JsonView, why: str | None) -> NoReturn:
         server = os.getppid()
         try:
             os.setsid()

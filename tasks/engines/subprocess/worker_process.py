@@ -10,8 +10,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.channel import Channel
 from winnow.tasks.engines.subprocess.commands import module_command, worker_environment
 from winnow.tasks.engines.subprocess.fork_server import forked
@@ -69,14 +70,14 @@ class WorkerProcess:
         """Its process id, which is also that of its session and process group."""
         return self._process.pid
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Send one message; raises `WorkerEnded`."""
         try:
             self._channel.send(message)
         except OSError as error:
             raise WorkerEnded(self._last_words()) from error
 
-    def receive(self, timeout: float | None, most_bytes: float = math.inf) -> dict[str, Any]:
+    def receive(self, timeout: float | None, most_bytes: float = math.inf) -> JsonObject:
         """The next message, of so many bytes at most; `timeout` is in seconds, None waits for ever.
 
         Raises:

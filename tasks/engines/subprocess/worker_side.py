@@ -8,8 +8,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.channel import Channel
 
 PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
@@ -28,14 +29,14 @@ class ParentLink:
 
     def __init__(self, descriptor: int, parent: int) -> None:
         self._channel = Channel(socket.socket(fileno=descriptor))
-        self._inbox: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._inbox: queue.Queue[JsonObject] = queue.Queue()
         threading.Thread(target=self._listen, args=(parent,), daemon=True).start()
 
-    def receive(self) -> dict[str, Any]:
+    def receive(self) -> JsonObject:
         """The next message; waits for it."""
         return self._inbox.get()
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Send one message."""
         self._channel.send(message)
 

@@ -5,8 +5,8 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
 from winnow.tasks.engines.openai.answer_sizes import bytes_for, bytes_for_batch
@@ -58,7 +58,7 @@ class VllmEngine:
         self._settings = settings
         self._started_at = time.time()
         self._load_deadline = time.monotonic() + settings.load_timeout
-        self._ready: dict[str, Any] | None = None
+        self._ready: JsonObject | None = None
         self._worker = WorkerProcess(
             WORKER,
             log=log_file(settings.log_folder, model.name),
@@ -119,7 +119,7 @@ class VllmEngine:
         """End the process, and wait until it is gone."""
         self._worker.close()
 
-    def _wait_until_loaded(self) -> dict[str, Any]:
+    def _wait_until_loaded(self) -> JsonObject:
         if self._ready is None:
             left = max(0.0, self._load_deadline - time.monotonic())
             reply = self._receive(left, f"did not load within {self._settings.load_timeout:g} s")
@@ -133,18 +133,18 @@ class VllmEngine:
             self._ready = reply
         return self._ready
 
-    def _change(self, message: dict[str, Any], what: str) -> None:
+    def _change(self, message: JsonObject, what: str) -> None:
         timeout = self._settings.load_timeout
         self._send(message)
         self._receive(timeout, f"did not {what} within {timeout:g} s")
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: JsonObject) -> None:
         try:
             self._worker.send(message)
         except WorkerEnded as error:
             raise self._died(error) from error
 
-    def _receive(self, timeout: float | None, overdue: str, most_bytes: int = bytes_for(0)) -> dict[str, Any]:
+    def _receive(self, timeout: float | None, overdue: str, most_bytes: int = bytes_for(0)) -> JsonObject:
         try:
             return self._worker.receive(timeout, most_bytes)
         except WorkerEnded as error:
@@ -187,14 +187,14 @@ def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
     return {VISIBLE: ",".join(numbers[device] for device in devices)}
 
 
-def _fields(model: ModelRef) -> dict[str, Any]:
+def _fields(model: ModelRef) -> JsonObject:
     fields = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     mappings = {name: dict(fields[name]) for name in ("model_args", "chat_template_args")}
     # Any kind of mapping becomes one that JSON can write; reasoning is told apart on our side.
     return {**fields, **mappings, "reasoning": None}
 
 
-def _request_fields(request: Request) -> dict[str, Any]:
+def _request_fields(request: Request) -> JsonObject:
     sampling = {field.name: getattr(request.sampling, field.name) for field in dataclasses.fields(Sampling)}
     return {
         "prompt": request.prompt,
@@ -206,5 +206,5 @@ def _request_fields(request: Request) -> dict[str, Any]:
     }
 
 
-def _answer(fields: dict[str, Any]) -> Answer:
+def _answer(fields: JsonObject) -> Answer:
     return Completion(**fields) if "text" in fields else GenerationFailure(**fields)

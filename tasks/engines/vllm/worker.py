@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.adapters import adapter_args
 from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
@@ -190,7 +191,7 @@ class VllmModel:
         return [_prompt_logprobs(output, each) for output, each in zip(outputs, asked, strict=True)]
 
     def _outputs(
-        self, prompts: list[list[int]], params: list[dict[str, Any]]
+        self, prompts: list[list[int]], params: list[JsonObject]
     ) -> "list[RequestOutput | GenerationFailure]":
         """What vLLM makes of encoded prompts; one that it refuses fails alone."""
         from vllm import SamplingParams
@@ -209,7 +210,7 @@ class VllmModel:
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
-    def _params(self, ids: list[int], request: Request) -> dict[str, Any]:
+    def _params(self, ids: list[int], request: Request) -> JsonObject:
         sampling = request.sampling
         return {
             "temperature": sampling.temperature,
@@ -332,7 +333,7 @@ def main(parent: ParentLink) -> None:
         _generate(parent, message["load"])
 
 
-def _generate(parent: ParentLink, fields: dict[str, Any]) -> None:
+def _generate(parent: ParentLink, fields: JsonObject) -> None:
     adapters, sleeps = fields.pop("adapters"), fields.pop("sleeps")
     model = _load(parent, lambda: VllmModel(ModelRef(**fields), adapters=adapters, sleeps=sleeps))
     while model and "close" not in (message := parent.receive()):
@@ -341,7 +342,7 @@ def _generate(parent: ParentLink, fields: dict[str, Any]) -> None:
         model.close()
 
 
-def _reply(model: VllmModel, message: dict[str, Any]) -> dict[str, Any]:
+def _reply(model: VllmModel, message: JsonObject) -> JsonObject:
     if "sleep" in message:
         model.sleep()
         return {"sleep": True}
@@ -372,7 +373,7 @@ def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
     return model
 
 
-def _request(fields: dict[str, Any]) -> Request:
+def _request(fields: JsonObject) -> Request:
     sampling = fields["sampling"]
     return Request(
         prompt=fields["prompt"],

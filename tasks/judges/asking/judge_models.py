@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -28,7 +27,7 @@ class JudgeModelSpec(ModelSpec):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_name_is_enough(cls, values: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+    def _one_name_is_enough(cls, values: object) -> object:
         if isinstance(values, Mapping) and ("name" in values) != ("judge_id" in values):
             name = values.get("name", values.get("judge_id"))
             return {**values, "name": name, "judge_id": name}
@@ -47,7 +46,7 @@ class JudgeModel:
     """How its replies are drawn."""
 
 
-def judge_models(specs: Sequence[Mapping[str, Any]], defaults: GenerateConfig) -> tuple[JudgeModel, ...]:
+def judge_models(specs: Sequence[Mapping[str, object]], defaults: GenerateConfig) -> tuple[JudgeModel, ...]:
     """Check the models of a judge.
 
     Args:
@@ -90,7 +89,7 @@ def _refuse_confusion(judge: JudgeModel, other: JudgeModel, place: str) -> None:
         raise JudgeError(f"the name {judge.ref.name!r} is another model's; rename one", f"{place}.name")
 
 
-def judge_model(given: Mapping[str, Any], defaults: GenerateConfig, place: str) -> JudgeModel:
+def judge_model(given: Mapping[str, object], defaults: GenerateConfig, place: str) -> JudgeModel:
     """Check one model of a judge, which stands at `place` in the spec; see `judge_models`."""
     spec = _checked(given, place)
     ref = model_ref(spec, place)
@@ -100,7 +99,7 @@ def judge_model(given: Mapping[str, Any], defaults: GenerateConfig, place: str) 
     return JudgeModel(id=spec.judge_id, ref=ref, sampling=sampling_of(config, ref.provider, temperature))
 
 
-def _checked(spec: Mapping[str, Any], place: str) -> JudgeModelSpec:
+def _checked(spec: Mapping[str, object], place: str) -> JudgeModelSpec:
     try:
         return JudgeModelSpec.model_validate(spec)
     except ValidationError as error:

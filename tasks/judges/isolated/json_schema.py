@@ -8,7 +8,7 @@ the standard has it, and nothing is fetched: every $ref has to lead into the sch
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.libraries import library_judge
@@ -32,7 +32,7 @@ class JsonSchemaJudge:
     scale: ClassVar = RIGHT_OR_WRONG
     libraries: ClassVar = ("jsonschema", "jsonschema-specifications")
 
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
     """A JSON schema."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
 

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore
@@ -52,7 +52,7 @@ class IsolatedJudge:
     def __init__(
         self,
         build: str,
-        params: Mapping[str, Any],
+        params: Mapping[str, object],
         *,
         plugin: Plugin,
         seconds: float,
@@ -71,7 +71,7 @@ class IsolatedJudge:
         self._seconds = seconds
         self._exhausted = exhausted
         self._process: WorkerProcess | None = None
-        self._end: weakref.finalize[Any, Any] | None = None
+        self._end: weakref.finalize[..., object] | None = None
 
     def start(self) -> None:
         """Have the process running, with everything loaded.
@@ -112,7 +112,7 @@ class IsolatedJudge:
         except (InvalidScore, KeyError, TypeError) as error:
             return Verdict.unscored(INVALID_SCORE, detail=str(error))
 
-    def _answer(self, message: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    def _answer(self, message: Mapping[str, object], seconds: float) -> JsonObject:
         """What the child answers to a message; it is gone after any exception.
 
         Raises:
@@ -159,5 +159,5 @@ def _end(process: WorkerProcess, folder: "tempfile.TemporaryDirectory[str] | Non
             folder.cleanup()
 
 
-def _logged(reply: Mapping[str, Any]) -> str:
+def _logged(reply: Mapping[str, object]) -> str:
     return logged(str(reply["failed"]), str(reply["raised_at"]), str(reply["traceback"]))

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from winnow.algorithms.state.strangers import in_words
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import Sample, Verdict
@@ -79,7 +80,7 @@ class PythonJudge:
             raise JudgeError(f"{error}; mend {self.path}", _PATH) from None
 
     @staticmethod
-    def code(path: str, **others: Any) -> dict[str, Any]:  # noqa: ANN401 -- of the judge's parameters
+    def code(path: str, **others: object) -> JsonObject:
         """What the function's code is: digests of its file and of the modules that it brings along."""
         return {"files": digests(located(path)[0])}
 

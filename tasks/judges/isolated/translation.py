@@ -6,7 +6,7 @@ that papers report.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -95,7 +95,7 @@ class TerJudge(_SentenceMetric):
 _SCALES: Mapping[str, Scale] = {each.metric: each.scale for each in (BleuJudge, ChrfJudge, TerJudge)}
 
 
-def measured(metric: str, settings: Mapping[str, Any]) -> Callable[[Sample], Verdict]:
+def measured(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
     """What judges, in the process in which it may take its time."""
     from sacrebleu import metrics
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.scores import INVALID_SCORE, InvalidScore, checked_kind
@@ -36,13 +36,13 @@ def main(parent: ParentLink) -> None:
         parent.send(reply)
 
 
-def _built(build: str, params: Mapping[str, Any]) -> Run:
+def _built(build: str, params: Mapping[str, object]) -> Run:
     module, _, attribute = build.partition(":")
     run: Run = getattr(import_module(module), attribute)(**params)
     return run
 
 
-def _judged(run: Run, plugin: Plugin, sample: Sample) -> dict[str, Any]:
+def _judged(run: Run, plugin: Plugin, sample: Sample) -> JsonObject:
     try:
         with calling(plugin, InvalidScore, MemoryError, RecursionError):
             return {"verdict": asdict(checked_kind(run(sample), Verdict))}
@@ -54,7 +54,7 @@ def _judged(run: Run, plugin: Plugin, sample: Sample) -> dict[str, Any]:
         return _failure(failed)
 
 
-def _failure(failed: PluginFailed) -> dict[str, Any]:
+def _failure(failed: PluginFailed) -> JsonObject:
     return {"failed": failed.what, "raised_at": failed.raised_at, "traceback": failed.traceback}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ VERSION = 2
 
 def llm_judge(
     *,
-    models: Annotated[Sequence[Mapping[str, Any]], Field(min_length=1)],
+    models: Annotated[Sequence[Mapping[str, object]], Field(min_length=1)],
     template: str = "mt-bench",
     verdict_format: VerdictFormatName | None = None,
     score_mapping: Mapping[str, float] | None = None,

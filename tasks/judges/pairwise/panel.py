@@ -16,7 +16,6 @@ Two answers that are the same, character for character, are a tie, and no model 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.protocol import ModelRef
@@ -73,7 +72,7 @@ class Panel:
         return tuple(judge.ref for judge in self.judges)
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, object]:
         """The texts of its prompts, which may come from a file or change with a release."""
         return {"template": self.template.source, REPLY_FORMAT: self.verdicts.instructions(self.read)}
 

@@ -1,7 +1,6 @@
 """A pair judge of another package: what it raises becomes an unscored duel, as what it returns may."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairJudge, PairVerdict, Reply
@@ -24,7 +23,7 @@ class PluginPairJudge:
         self._plugin = plugin
         with calling(plugin):
             self.models: Sequence[ModelRef] = tuple(checked_kind(each, ModelRef) for each in inner.models)
-            self.identity: Mapping[str, Any] = dict(inner.identity)
+            self.identity: Mapping[str, object] = dict(inner.identity)
             self.is_deterministic = bool(inner.is_deterministic)
             self._calls, self._verdict = inner.calls, inner.verdict
 

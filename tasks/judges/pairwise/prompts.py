@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
+from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.templates import compile_template, render
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.boundary import boundary
@@ -49,7 +49,7 @@ class PairTemplate:
     """Its text, even where it came from a file."""
     variables: frozenset[str]
     """What it uses."""
-    fill: Callable[[Mapping[str, Any]], str] = field(repr=False, compare=False)
+    fill: Callable[[JsonView], str] = field(repr=False, compare=False)
     """Puts in values; raises `TemplateError`."""
 
     def prompt(self, duel: Duel, presentation_order: PresentationOrder, reply_format: str) -> str:

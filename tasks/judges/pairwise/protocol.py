@@ -19,7 +19,7 @@ A verdict is an outcome or a reason, never both and never neither. The reasons o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
 from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
@@ -40,7 +40,7 @@ class Duel:
     """Untrusted, any characters."""
     targets: Sequence[str] = ()
     """The example's targets; none where it has none."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
     """The example's other fields, JSON values."""
     seed: int
     """Source of the duel's coins and of what a judge samples; the same whenever the duel is judged again."""
@@ -142,7 +142,7 @@ class PairJudge(Protocol):
         """The models it calls; empty for rules."""
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, object]:
         """JSON values that its verdicts depend on and the spec does not hold, such as a template's text."""
 
     @property

@@ -4,8 +4,7 @@ A package adds pair judges through the entry point group `winnow.pair_judges`: e
 keyword parameters are typed and which returns a `PairJudge`. A built-in judge cannot be replaced.
 """
 
-from typing import Any
-
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription
 from winnow.tasks.judges.pairwise.plugin import PluginPairJudge
 from winnow.tasks.judges.pairwise.protocol import PairJudge
@@ -37,7 +36,7 @@ def describe(name: str) -> JudgeDescription:
     return _CATALOGUE.describe(name)
 
 
-def pair_judge_code(type: str, /) -> dict[str, Any]:
+def pair_judge_code(type: str, /) -> JsonObject:
     """What the code of this pair judge is, as far as verdicts depend on it. JSON values.
 
     Raises:
@@ -46,7 +45,7 @@ def pair_judge_code(type: str, /) -> dict[str, Any]:
     return _CATALOGUE.code(type, {})
 
 
-def create_pair_judge(type: str, /, **params: Any) -> PairJudge:  # noqa: ANN401
+def create_pair_judge(type: str, /, **params: object) -> PairJudge:
     """The pair judge of this name with these parameters.
 
     Args:

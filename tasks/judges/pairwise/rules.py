@@ -17,7 +17,7 @@ whenever the duel is judged again.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import regex
 
@@ -43,7 +43,7 @@ class RulesJudge:
     """Compares two answers by what a scorer says of each, and by rules where it says the same of both."""
 
     scorer: Judge
-    scorer_code: Mapping[str, Any]
+    scorer_code: Mapping[str, object]
     """See `tasks.judges.registry.judge_code`."""
     both_right: BothRight
     both_wrong: BothWrong
@@ -54,7 +54,7 @@ class RulesJudge:
         return ()
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, object]:
         """What the code of the scorer is."""
         return {"scorer": self.scorer_code}
 
@@ -100,7 +100,7 @@ class RulesJudge:
 
 def rules_judge(
     *,
-    scorer: Mapping[str, Any],
+    scorer: Mapping[str, object],
     both_right: BothRight = "shorter",
     both_wrong: BothWrong = "coin",
 ) -> RulesJudge:

@@ -1,10 +1,11 @@
 """The parameters of the model judge of single outputs; what it does with them is in `rater`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_model, judge_models
@@ -25,7 +26,7 @@ class LlmJudge:
     scale = Scale(unit=UNIT, formula=FORMULA)
 
     @staticmethod
-    def code(**params: Any) -> dict[str, Any]:  # noqa: ANN401 -- of its parameters
+    def code(**params: object) -> JsonObject:
         """What its prompts are made of beside its parameters."""
         return {"prompt": sha256([prompts.HEAD, prompts.EXAMPLE, prompts.REFERENCE, prompts.OUTPUT])}
 
@@ -34,8 +35,8 @@ class LlmJudge:
         *,
         rubric: str | Mapping[str, str],
         scale: ScaleName,
-        model: Mapping[str, Any] | None = None,
-        models: Sequence[Mapping[str, Any]] | None = None,
+        model: Mapping[str, object] | None = None,
+        models: Sequence[Mapping[str, object]] | None = None,
         reference: bool = False,
         read: Read = "probabilities",
         max_reasks: Annotated[int, Field(ge=0, le=10)] = 1,
@@ -98,7 +99,9 @@ def _check_rubric(rubric: str | Mapping[str, str]) -> None:
 
 
 def _judges(
-    model: Mapping[str, Any] | None, models: Sequence[Mapping[str, Any]] | None, defaults: GenerateConfig
+    model: Mapping[str, object] | None,
+    models: Sequence[Mapping[str, object]] | None,
+    defaults: GenerateConfig,
 ) -> tuple[JudgeModel, ...]:
     if bool(model) == bool(models):
         raise JudgeError("name who judges: give model, or models where several judge", "judge.model")

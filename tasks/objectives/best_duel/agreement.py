@@ -1,14 +1,12 @@
 """How far the judges of a campaign of duels agree with one another, beyond what chance would give."""
 
 from collections import Counter
-from typing import Any
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.queries.objective.agreement import Sides, judge_sides
 from winnow.storage.records.values import CampaignRecord
-
-Row = dict[str, Any]
 
 
 def agreement(session: Session, campaign: CampaignRecord) -> list[Row]:

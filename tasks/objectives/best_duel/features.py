@@ -1,11 +1,12 @@
 """What a Bradley-Terry model is told of each candidate: by default, which choices it is made of."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:  # `winnow status` asks for `has_features` alone
@@ -33,7 +34,7 @@ def chosen_features(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> 
     return {FEATURES: factor_features(candidates) if given == FACTORS else _table(given, candidates)}
 
 
-def has_features(objective: str, selector: Mapping[str, Any]) -> bool:
+def has_features(objective: str, selector: JsonView) -> bool:
     """Whether the selector of a spec, its name and parameters, has a model of the candidates' features."""
     default = FACTORS if selector["name"] == NEEDS_FEATURES else None
     return objective == "best-duel" and selector["params"].get(FEATURES, default) is not None
@@ -53,7 +54,7 @@ def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
     return np.array(columns).T
 
 
-def _table(given: Any, candidates: "Sequence[Candidate]") -> FloatArray:  # noqa: ANN401 -- as in the spec
+def _table(given: object, candidates: "Sequence[Candidate]") -> FloatArray:
     remedy = (
         f'give "{FACTORS}", or a list of as many numbers for each of the {len(candidates)} candidates: '
         + ", ".join(each.name for each in candidates)

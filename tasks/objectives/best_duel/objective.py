@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
@@ -46,7 +47,7 @@ class BestDuel(ResolvedCampaign):
         return self.judge.models
 
     @property
-    def judge_identity(self) -> dict[str, Any]:
+    def judge_identity(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {**self.judge.identity, **super().judge_identity}
 
@@ -65,12 +66,12 @@ class BestDuel(ResolvedCampaign):
         """See `ResolvedCampaign`."""
         return f"{len(self.candidates)} candidates, {self._n_pairs} pairs"
 
-    def found_params(self) -> dict[str, Any]:
+    def found_params(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         found = chosen_features(self.spec, self.candidates)
         return found | {DETERMINISTIC: np.array(self.deterministic)} if any(self.deterministic) else found
 
-    def particulars(self) -> dict[str, Any]:
+    def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`: which duels are drawn without replacement."""
         return {DETERMINISTIC: self.deterministic}
 

@@ -1,16 +1,13 @@
 """How strong each candidate of a campaign of duels is, on one scale."""
 
-from typing import Any
-
 import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.best_duel.bradley_terry.strengths import bradley_terry_strengths
+from winnow.storage.json_types import Row
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-
-Row = dict[str, Any]
 
 
 def strengths(session: Session, campaign: CampaignRecord) -> list[Row]:

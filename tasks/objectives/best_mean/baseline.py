@@ -1,8 +1,9 @@
 """The candidate that a gate holds the others against."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -15,7 +16,7 @@ GATE = "gate"
 PLACE = "selector.params.baseline"
 
 
-def baseline_name(selector: Mapping[str, Any]) -> str | None:
+def baseline_name(selector: JsonView) -> str | None:
     """Whom a campaign's selector, as it is stored, holds the others against; None where it is no gate."""
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
 

@@ -1,11 +1,12 @@
 """best-mean: which candidate scores highest on a benchmark?"""
 
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
@@ -59,7 +60,7 @@ class BestMean(ScoredCampaign):
                 growing.add_arms(n_arms - growing.n_arms)
         return selector
 
-    def particulars(self) -> dict[str, Any]:
+    def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {
             "history_fingerprint": fingerprint_history(self.history),
@@ -89,7 +90,7 @@ class BestMean(ScoredCampaign):
         inner = super().create_selector(selection_budget(in_all, self.split))
         return HoldoutSelector(inner, self.split, limit=in_all, batch_size=self.spec.batch_size)
 
-    def found_params(self) -> dict[str, Any]:
+    def found_params(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         history = self.history
         if history is not None and self.split is not None:

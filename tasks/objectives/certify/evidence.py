@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import labels
@@ -19,8 +20,6 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.certify.labelling import parts_of
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.setup.store import stored_spec
-
-Row = dict[str, Any]
 
 LARGEST_LOG = 700.0
 """Of a number that a float can hold, rounded down."""

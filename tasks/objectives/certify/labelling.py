@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import Row
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import labels
 from winnow.storage.records.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, watch
-from winnow.tasks.data.dataset_files import Row, read_rows
+from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.certify.check import divide_dataset
 from winnow.tasks.objectives.certify.split import Parts
@@ -188,7 +188,7 @@ def _answers(path: Path, place: str, row: Row) -> Answers:
 
 
 def _is_skipped(path: Path, place: str, row: Row) -> bool:
-    value: Any = row.get(SKIP)
+    value: object = row.get(SKIP)
     text = "" if value is None else str(value).strip().lower()
     if text not in (*YES, *NO):
         raise DatasetError(f"{path}, {place}: skip is {str(value)[:60]!r}; write true or false")
@@ -196,7 +196,7 @@ def _is_skipped(path: Path, place: str, row: Row) -> bool:
 
 
 def _targets(path: Path, place: str, row: Row) -> tuple[str, ...]:
-    value: Any = row[TARGET]
+    value: object = row[TARGET]
     values = value if isinstance(value, list) else [] if value is None else [value]
     for item in values:
         if isinstance(item, bool) or not isinstance(item, str | int | float):

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from winnow.algorithms.certify.setting import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
@@ -63,7 +64,7 @@ class Certify(ScoredCampaign):
             f"{self.other_limits}"
         )
 
-    def particulars(self) -> dict[str, Any]:
+    def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {"candidate_costs": dict(self.certification.costs), "betting_rule": self._betting_rule}
 

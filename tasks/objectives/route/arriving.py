@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import now
@@ -37,7 +37,7 @@ def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> 
     for text in (prompt, *targets, *fields):
         if _is_broken(text):
             raise SpecError(f"{text!r} holds half a character and cannot be stored; remove it")
-    found: dict[str, Any] = {"input": prompt}
+    found: JsonObject = {"input": prompt}
     for field in fields:
         key, equals, value = field.partition("=")
         if not (key and equals):

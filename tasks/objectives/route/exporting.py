@@ -5,12 +5,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from winnow.algorithms.route.advantage import Advantage
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.answer.phrases import percent
 from winnow.tasks.campaign.session import restored
@@ -49,7 +49,7 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))
         advantage = advantage_of(session, record)
     policy = as_router(selector).policy()
-    description: dict[str, Any] = {
+    description: JsonObject = {
         "format": FORMAT,
         "version": VERSION,
         "campaign": name,

@@ -1,7 +1,7 @@
 """route: which candidate for this prompt, as prompts stream in?"""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.embedding.prompts import Embedding, check_embedder
@@ -63,7 +64,7 @@ class Route(ScoredCampaign):
         """See `ResolvedCampaign`."""
         return True
 
-    def particulars(self) -> dict[str, Any]:
+    def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {"embedder_identity": self.embedding.identity}
 

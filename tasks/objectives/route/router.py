@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -29,7 +29,7 @@ UNREADABLE = (
 )
 """What files that are missing, cut short, or of another kind may raise."""
 
-Prompt = str | Mapping[str, Any] | np.ndarray
+Prompt = str | Mapping[str, object] | np.ndarray
 """A text, the fields of an example, or a vector of shape (d,)."""
 
 

@@ -1,13 +1,13 @@
 """How well a campaign routes, from its rows alone."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
 from winnow.algorithms.route.setting import DEFAULT_DELTA
+from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import route as route_views
 from winnow.storage.records import campaigns as campaign_records
@@ -15,8 +15,6 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.route.selector import in_unit_scores
-
-Row = dict[str, Any]
 
 LATE = 0.25
 """The last share of the rounds, by when most has been learned."""

@@ -12,6 +12,7 @@ from winnow.flows.reports.dashboard.screens.comparison_view import show_comparis
 from winnow.flows.reports.dashboard.widgets import pick_row, show_figure, show_rows, show_soft
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import readable
+from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.words import headline
@@ -199,7 +200,7 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
         show_rows(rows, key="drift-rows")
 
 
-def campaign_row(record: CampaignRecord, status: CampaignStatus) -> dict[str, Any]:
+def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
     """How a campaign ended, and what it took."""
     best, totals = status.answer.of_best, status.totals
     return {
@@ -219,7 +220,7 @@ def campaign_row(record: CampaignRecord, status: CampaignStatus) -> dict[str, An
     }
 
 
-def drift_rows(ours: dict[str, dict[str, Any]], theirs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def drift_rows(ours: dict[str, Row], theirs: dict[str, Row]) -> list[Row]:
     """The candidates of both leaderboards, in the order of the second one."""
     shared = [name for name in theirs if name in ours]
     rows = []

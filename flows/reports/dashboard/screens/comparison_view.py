@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking
-from winnow.flows.reports.dashboard.widgets import Row, show_heading, show_passage, show_soft
+from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, show_soft
+from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.records.values import CampaignRecord
 

@@ -8,7 +8,8 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.screens.filters import ask_filters
-from winnow.flows.reports.dashboard.widgets import Row, opened_pages, pick_row, shown_of_pages
+from winnow.flows.reports.dashboard.widgets import opened_pages, pick_row, shown_of_pages
+from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries.browse import Place
 from winnow.storage.records import campaigns as campaign_records

@@ -1,7 +1,6 @@
 """What models, prompts and ways of sampling add to scores, each for itself and two together."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 from plotly.graph_objects import Figure
@@ -11,6 +10,7 @@ from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campai
 from winnow.flows.reports.dashboard.widgets import show_figure, show_rows, show_soft
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import MOST_CANDIDATES
+from winnow.storage.json_types import JsonView, Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.factors import (
@@ -79,7 +79,7 @@ def _show(campaign: CampaignRecord, found: FactorTables) -> None:
 def _show_factor(name: str, found: FactorTables) -> None:
     st.subheader(name.capitalize())
     effects = [effect for effect in found.effects if effect.factor == name]
-    rows: list[dict[str, Any]] = [
+    rows: list[Row] = [
         {
             "candidate": effect.level,
             "estimate": effect.estimate,
@@ -98,7 +98,7 @@ def _show_factor(name: str, found: FactorTables) -> None:
         )
 
 
-def _effects(rows: Sequence[Mapping[str, Any]], title: str, line_as: str) -> Figure:
+def _effects(rows: Sequence[JsonView], title: str, line_as: str) -> Figure:
     return intervals(rows[:MOST_CANDIDATES], title=title, line=0.0, line_as=line_as)
 
 
@@ -127,9 +127,9 @@ def _show_pair(names: tuple[str, str], cells: Sequence[CellEffect]) -> None:
     show_figure(_effects(rows, "beyond what both add", "no interaction"), key=f"pair-{first}-{second}")
 
 
-def mean_table(first: str, cells: Sequence[CellEffect]) -> list[dict[str, Any]]:
+def mean_table(first: str, cells: Sequence[CellEffect]) -> list[Row]:
     """A row for each level of the first factor, a column for each of the second one."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Row] = {}
     for cell in cells:
         ours, theirs = cell.levels
         row = rows.setdefault(ours, {first: ours})

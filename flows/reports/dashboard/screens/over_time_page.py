@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -10,6 +9,7 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.widgets import show_figure, show_rows, show_soft
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
+from winnow.storage.json_types import Row
 from winnow.tasks.answer.phrases import ESTIMATED
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.schedule_history import MOST_CAMPAIGNS, Series, all_series, over_time, tracks
@@ -73,7 +73,7 @@ def _show(series: Series) -> None:
     show_figure(costs_over_time(rows), key="cost")
 
 
-def summary(rows: Sequence[dict[str, Any]], campaigns: int) -> str:
+def summary(rows: Sequence[Row], campaigns: int) -> str:
     """How often the lead changed and what all of it cost, in one line."""
     changes = sum(bool(row["changed"]) for row in rows)
     cut = (
@@ -91,5 +91,5 @@ def summary(rows: Sequence[dict[str, Any]], campaigns: int) -> str:
     )
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _row(row: Row) -> Row:
     return {**row, "created_at": f"{row['created_at']:%Y-%m-%d %H:%M}"}

@@ -2,7 +2,6 @@
 
 import os
 from itertools import islice
-from typing import Any
 
 import streamlit as st
 
@@ -51,7 +50,7 @@ def _answer(statement: str) -> None:
     st.caption(f"The first {MOST_ROWS:,} rows; there are more." if more else f"{len(rows):,} rows")
 
 
-def first_rows(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def first_rows(statement: str) -> tuple[list[str], list[tuple[object, ...]]]:
     """Columns of an answer, and its rows up to one more than are shown.
 
     Raises:

@@ -1,14 +1,12 @@
 """Where the budget went: comparisons, tokens and seconds by candidate."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plotly.graph_objects import Bar, Figure
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
 from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, dressed
-
-Row = Mapping[str, Any]
+from winnow.storage.json_types import Row
 
 
 def allocation(rows: Sequence[Row], *, unit: str) -> Figure:

@@ -1,15 +1,13 @@
 """The evidence behind certificates: e-values against labels, and how far the autoevaluator is relied on."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from plotly.graph_objects import Figure, Heatmap, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
 from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, WEIGHTS, dressed
-
-Row = Mapping[str, Any]
+from winnow.storage.json_types import Row
 
 LARGEST_LOG = 690.0
 """Natural logarithm of the largest e-value drawn, about 10^300, and of the inverse of the smallest."""

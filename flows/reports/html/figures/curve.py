@@ -1,14 +1,12 @@
 """How the answer grew surer: the leader of each round and its interval against what was spent."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, shortened
 from winnow.flows.reports.html.figures.theme import BLUE, ORANGE, WIDE, dressed
-
-Row = Mapping[str, Any]
+from winnow.storage.json_types import Row
 
 NAME_WIDTH = 8 / 850
 """Share of the figure's width that a letter of a name takes."""

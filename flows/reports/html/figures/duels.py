@@ -1,14 +1,12 @@
 """Who beats whom."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plotly.graph_objects import Figure, Heatmap
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
 from winnow.flows.reports.html.figures.theme import WINS, dressed
-
-Row = Mapping[str, Any]
+from winnow.storage.json_types import Row
 
 MOST_WRITTEN = 12
 """Candidates up to which each cell has room for its numbers."""

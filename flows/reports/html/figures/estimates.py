@@ -1,14 +1,12 @@
 """What is known of each candidate: a dot and an interval a row, best on top."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
 from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, dressed
-
-Row = Mapping[str, Any]
+from winnow.storage.json_types import Row
 
 
 def intervals(

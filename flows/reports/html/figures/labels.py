@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.queries.printable import printable
 
 LONGEST_LABEL = 44
@@ -45,7 +45,7 @@ def _shared(names: Sequence[str]) -> int:
     return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
 
 
-def name_axis(names: Sequence[str], *, downwards: bool = False) -> dict[str, Any]:
+def name_axis(names: Sequence[str], *, downwards: bool = False) -> JsonObject:
     """An axis of names in this order; `downwards` puts the first one on top.
 
     The axis holds whole names and shows short ones, so that two that are shortened alike stay apart.

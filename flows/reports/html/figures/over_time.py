@@ -1,17 +1,17 @@
 """Campaigns that ask the same again: how the estimates of candidates moved, and what each campaign cost."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from plotly.graph_objects import Bar, Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, shortened
 from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, dressed
+from winnow.storage.json_types import JsonView
 
-Row = Mapping[str, Any]
 
-
-def estimates_over_time(tracks: Mapping[str, Sequence[Row]], winners: Sequence[Row], *, title: str) -> Figure:
+def estimates_over_time(
+    tracks: Mapping[str, Sequence[JsonView]], winners: Sequence[JsonView], *, title: str
+) -> Figure:
     """A line for each candidate, with the interval that each campaign gave it, and a diamond where it led.
 
     Args:
@@ -33,7 +33,7 @@ def estimates_over_time(tracks: Mapping[str, Sequence[Row]], winners: Sequence[R
     ).update_layout(legend={"y": -0.25, "yanchor": "top"})
 
 
-def costs_over_time(rows: Sequence[Row]) -> Figure:
+def costs_over_time(rows: Sequence[JsonView]) -> Figure:
     """Texts that each campaign had made and that it took from others.
 
     Args:
@@ -65,7 +65,7 @@ def costs_over_time(rows: Sequence[Row]) -> Figure:
     )
 
 
-def _track(name: str, rows: Sequence[Row], colour: str) -> Scatter:
+def _track(name: str, rows: Sequence[JsonView], colour: str) -> Scatter:
     return Scatter(
         x=[row["at"] for row in rows],
         y=[row["estimate"] for row in rows],
@@ -87,7 +87,7 @@ def _track(name: str, rows: Sequence[Row], colour: str) -> Scatter:
     )
 
 
-def _leaders(rows: Sequence[Row]) -> Scatter:
+def _leaders(rows: Sequence[JsonView]) -> Scatter:
     return Scatter(
         x=[row["created_at"] for row in rows],
         y=[row["estimate"] for row in rows],

@@ -1,15 +1,13 @@
 """Who was chosen: shares of the prompts over time, and by type of prompt."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plotly.graph_objects import Figure, Heatmap, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
 from winnow.flows.reports.html.figures.theme import GREY, LINES, WEIGHTS, dressed
-
-Row = Mapping[str, Any]
+from winnow.storage.json_types import Row
 
 
 def shares(rows: Sequence[Row]) -> Figure:

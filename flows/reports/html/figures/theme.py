@@ -4,6 +4,8 @@ from typing import Any
 
 from plotly.graph_objects import Figure
 
+from winnow.storage.json_types import JsonObject
+
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#8b929c"
 LINES = (BLUE, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's, without the black that a dark page would swallow; orange is kept for what counts."""
@@ -21,7 +23,7 @@ ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
 """Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
 
 
-def themes() -> dict[str, dict[str, Any]]:
+def themes() -> dict[str, JsonObject]:
     """Plotly templates by colour scheme: everything that differs between light and dark."""
     return {
         "light": _theme(ink="#24292f", lines="#e3e6ea", paper="#ffffff"),
@@ -51,7 +53,7 @@ def dressed(figure: Figure, *, rows: int = 0, **layout: Any) -> Figure:  # noqa:
     return figure
 
 
-def _theme(*, ink: str, lines: str, paper: str) -> dict[str, Any]:
+def _theme(*, ink: str, lines: str, paper: str) -> JsonObject:
     axis = {"gridcolor": lines, "zerolinecolor": lines, "linecolor": lines, "ticks": "", "showgrid": True}
     return {
         "layout": {

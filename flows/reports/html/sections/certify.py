@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -10,6 +9,7 @@ from winnow.flows.reports.html.figures.certificates import e_values as e_value_f
 from winnow.flows.reports.html.figures.certificates import weights as weight_figure
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import SpecModel, first_of
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
@@ -111,7 +111,7 @@ def _trusts_a_mean(campaign: CampaignRecord) -> bool:
     return campaign.spec["selector"]["name"] in UNRELIABLE
 
 
-def _allowed(section: dict[str, Any]) -> tuple[float, str]:
+def _allowed(section: JsonObject) -> tuple[float, str]:
     if section["alpha"] is None:
         return section["drop"], "allowed drop"
     return section["alpha"], "α"

@@ -9,8 +9,9 @@ from winnow.flows.reports.html.figures.budget import seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
 from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
-from winnow.flows.reports.html.model import Row, SpecModel, first_of
+from winnow.flows.reports.html.model import SpecModel, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
+from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
 from winnow.storage.records import outcomes as outcome_records

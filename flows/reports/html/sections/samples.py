@@ -6,7 +6,8 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.model import Passage, Row, Sample, SampleGroup
+from winnow.flows.reports.html.model import Passage, Sample, SampleGroup
+from winnow.storage.json_types import Row
 from winnow.storage.queries import samples as sample_views
 from winnow.storage.records.values import CampaignRecord
 

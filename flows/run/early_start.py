@@ -1,8 +1,12 @@
-"""vLLM's imports take seconds: they begin as soon as it is known that a campaign has texts to generate."""
+"""What takes seconds to come up begins as soon as it is known that a campaign has texts to generate.
+
+That is a temporary Prefect server, and vLLM's imports.
+"""
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
+from winnow.flows.prefect_support.server import early_server
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.resume import status_of
 from winnow.storage.errors import StorageError
@@ -15,16 +19,17 @@ from winnow.tasks.spec.yaml_file import SpecFile
 
 
 @contextmanager
-def importing_once(approve: Approve) -> Generator[Approve, None, None]:
-    """The same approval, after which vLLM is imported beside the checks that follow, until the block ends."""
-    with ExitStack() as imports:
+def starting_early(approve: Approve) -> Generator[Approve, None, None]:
+    """The same approval, after which both come up beside the checks that follow, until the block ends."""
+    with ExitStack() as coming_up:
 
-        def approve_and_import(file: SpecFile, spec: CampaignSpec) -> None:
+        def approve_and_start(file: SpecFile, spec: CampaignSpec) -> None:
             approve(file, spec)
             if not _is_settled(spec):
-                imports.enter_context(imports_once(spec, at_once=True))
+                coming_up.enter_context(early_server())
+                coming_up.enter_context(imports_once(spec, at_once=True))
 
-        yield approve_and_import
+        yield approve_and_start
 
 
 def imports_for(storage: str, name: str) -> AbstractContextManager[None]:

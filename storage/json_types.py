@@ -1,0 +1,19 @@
+"""What rows and JSON documents are to those who read them: names and values of any JSON type.
+
+Who reads a value knows by its column, or by who wrote the document, what it is.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Row = dict[str, Any]
+"""The values of a row by their columns."""
+
+JsonObject = dict[str, Any]
+"""An object of a JSON document: a spec, a claim, a record."""
+
+JsonArray = list[Any]
+"""An array of a JSON document."""
+
+JsonView = Mapping[str, Any]
+"""A JSON object or a row of somebody else's, to read alone."""
