@@ -24,7 +24,7 @@ def campaign_span(campaign: CampaignSession) -> Generator[None, None, None]:
 @contextmanager
 def round_span(campaign: CampaignSession, round_: RoundRecord) -> Generator[Span, None, None]:
     """The span of a round once it is planned; calls of engines are spans inside it."""
-    attributes = {
+    attributes: dict[str, str | int] = {
         "winnow.campaign": campaign.record.name,
         "winnow.round": round_.number,
         "winnow.comparisons": len(round_.examples),

@@ -10,7 +10,7 @@ from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campai
 from winnow.flows.reports.dashboard.widgets import show_figure, show_rows, show_soft
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import MOST_CANDIDATES
-from winnow.storage.json_types import JsonView, Row
+from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.factors import (
@@ -98,7 +98,7 @@ def _show_factor(name: str, found: FactorTables) -> None:
         )
 
 
-def _effects(rows: Sequence[JsonView], title: str, line_as: str) -> Figure:
+def _effects(rows: Sequence[Row], title: str, line_as: str) -> Figure:
     return intervals(rows[:MOST_CANDIDATES], title=title, line=0.0, line_as=line_as)
 
 

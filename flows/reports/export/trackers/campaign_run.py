@@ -114,17 +114,15 @@ def _steps(session: Session, campaign: CampaignRecord) -> list[dict[str, float]]
 
 def _summary(status: CampaignStatus) -> dict[str, float]:
     best, totals = status.answer.of_best, status.totals
-    runner_up = status.answer.runner_up
-    lead = runner_up and runner_up.difference and runner_up.difference.estimate
     return _numbers(
         {
             "candidates": totals["candidates"],
             "examples": totals["examples"],
-            "final/estimate": best and best.estimate,
-            "final/lower": best and best.lower,
-            "final/upper": best and best.upper,
+            "final/estimate": None if best is None else best.estimate,
+            "final/lower": None if best is None else best.lower,
+            "final/upper": None if best is None else best.upper,
             "final/held_out": status.answer.held_out_mean,
-            "final/lead": None if lead is None else 0.0 - lead,
+            "final/lead": _lead(status),
             "final/delta": status.answer.claim.delta,
             "spent/comparisons": totals["answered"],
             "spent/share_of_grid": status.share_of_grid if totals["grid"] else None,
@@ -135,6 +133,14 @@ def _summary(status: CampaignStatus) -> dict[str, float]:
             "spent/load_seconds": totals["load_seconds"],
         }
     )
+
+
+def _lead(status: CampaignStatus) -> float | None:
+    """How far the runner-up is behind."""
+    rival = status.answer.runner_up
+    if rival is None or rival.difference is None or rival.difference.estimate is None:
+        return None
+    return 0.0 - rival.difference.estimate
 
 
 def _numbers(found: Mapping[str, float | None]) -> dict[str, float]:

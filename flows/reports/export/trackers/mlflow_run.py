@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.flows.reports.export.trackers.campaign_run import CampaignRun
+from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped, one_line
 
@@ -84,17 +85,16 @@ def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[s
 def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun) -> None:
     """The rounds that are not there yet, and the totals as they stand."""
     from mlflow.entities import Metric
-    from mlflow.utils.time import get_current_time_millis
 
     logged = max((each.step for each in client.get_metric_history(id_, "comparisons")), default=-1)
-    now = get_current_time_millis()
+    written_at = int(now().timestamp() * 1_000)
     new = [
-        Metric(key, value, now, step)
+        Metric(key, value, written_at, step)
         for step, metrics in enumerate(run.steps)
         if step > logged
         for key, value in metrics.items()
     ]
-    new += [Metric(key, value, now, len(run.steps)) for key, value in run.summary.items()]
+    new += [Metric(key, value, written_at, len(run.steps)) for key, value in run.summary.items()]
     for begin in range(0, len(new), MOST_METRICS):
         client.log_batch(id_, metrics=new[begin : begin + MOST_METRICS])
 

@@ -61,17 +61,21 @@ def export_to_wandb(run: CampaignRun, project: str) -> str:
 def _write(opened: "wandb.Run", run: CampaignRun) -> None:
     import wandb
 
+    begin = opened.step  # a run that goes on has the rounds before it
     for step, metrics in enumerate(run.steps):
-        if step >= opened.step:  # a run that goes on has the others
-            opened.log(dict(metrics), step=step)
+        # A step of its own for the table would be in the way of the next round's.
+        last = {"leaderboard": _table(run.leaderboard)} if step == len(run.steps) - 1 else {}
+        if step >= begin:
+            opened.log({**metrics, **last}, step=step)
     opened.summary.update({**run.summary, **run.tags})
-    opened.log({"leaderboard": wandb.Table(*_table(run.leaderboard))})
     report = wandb.Artifact(f"winnow-{run.key}", type="winnow-report")
     for path in run.files:
         report.add_file(str(path))
     opened.log_artifact(report)
 
 
-def _table(rows: Sequence[Mapping[str, object]]) -> tuple[list[str], list[list[object]]]:
-    columns = list(rows[0]) if rows else ["candidate"]
-    return columns, [[row[name] for name in columns] for row in rows]
+def _table(rows: Sequence[Mapping[str, object]]) -> "wandb.Table":
+    import wandb
+
+    names = list(rows[0]) if rows else ["candidate"]
+    return wandb.Table(columns=[*names], data=[[row[name] for name in names] for row in rows])
