@@ -66,7 +66,7 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
     except OSError as error:
         raise WinnowError(f"{folder}: {error.strerror}; name a folder that can be written to") from error
     rows, written = [], []
-    for record in reversed(records):
+    for record in sorted(records, key=lambda each: (each.created_at, each.id), reverse=True):
         file = file_of(record)
         written += write_report(session, record, html=folder / file, png=None)
         rows.append(_row(record, campaign_status(session, record), file))
