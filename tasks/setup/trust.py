@@ -1,7 +1,7 @@
 """What a campaign does beyond its working folder: keys it sends, foreign code it runs, places it writes to.
 
 A campaign's file may be somebody else's. All that it asks for can be read off it before any of it is done,
-so that a user can be asked first. A server of this machine counts as the user's own.
+so that a user can be asked first. A server of this machine counts as the user's own, but for webhooks.
 """
 
 from collections.abc import Iterator, Mapping

@@ -12,14 +12,14 @@ from webhook_servers import webhook
 
 from winnow.algorithms.decision import Claim
 from winnow.flows.notify.events import events_of, is_another, previous_winner, winners
-from winnow.flows.notify.messages import MOST_CHARACTERS, slack_message
+from winnow.flows.notify.messages import MOST_CHARACTERS, message_of, slack_message
 from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
 from winnow.flows.run import flow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.queries.status import CampaignStatus
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -133,6 +133,24 @@ def test_a_slack_text_holds_nothing_that_slack_acts_on_and_is_short():
     assert found["mrkdwn"] is False
 
 
+def test_a_slack_text_names_both_winners_where_they_changed():
+    message = {
+        "campaign": "c-2",
+        "headline": "winner, proven",
+        "error": None,
+        "events": ["decided", "winner-changed"],
+        "winners": ["a"],
+        "before": {"campaign": "c-1", "winners": ["b", "d"]},
+        "lines": [["winner", "a"]],
+    }
+    expected = "c-2: winner, proven\nwinner changed: a; it was b, d in c-1\nwinner: a"
+    assert slack_message(message)["text"] == expected
+    same = {**message, "events": ["decided"]}
+    assert slack_message(same)["text"] == "c-2: winner, proven\nwinner: a"
+    failed = {**message, "error": "out of memory", "events": ["failed"]}
+    assert slack_message(failed)["text"] == "c-2: an error ended the run: out of memory"
+
+
 def status(outcome, *, state="ended", settled=True, best="a", kinds=(), **answer):
     standings = tuple(CandidateStanding(name=name, status=kind) for name, kind in kinds)
     claim = Claim(kind="proven", delta=0.05)
@@ -191,7 +209,13 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
     with database.writing() as session:
         session.connection().exec_driver_sql("UPDATE campaigns SET family = 'f'")
     with database.reading() as session:
-        assert previous_winner(session, campaign_records.get_campaign(session, "third")).name == "first"
+        third = campaign_records.get_campaign(session, "third")
+        before = previous_winner(session, third)
+        message = message_of(campaign_status(session, third), third, ("decided",), before, None)
+        assert events_of(campaign_status(session, third), before) == ("decided", "winner-changed")
+    assert (message["family"], message["winners"]) == ("f", ["b"])
+    assert message["before"] == {"campaign": "first", "winners": ["a"]}
+    json.dumps(message, allow_nan=False)
 
 
 @pytest.mark.parametrize(
