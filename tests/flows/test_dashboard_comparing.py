@@ -5,9 +5,10 @@ import sys
 import numpy as np
 import pytest
 from repeated_campaigns import repeated_campaigns
-from report_campaigns import duelled_campaign, routed_campaign, scored_campaign
+from report_campaigns import change, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import store_campaign
 from streamlit.testing.v1 import AppTest
+from test_dashboard import HOSTILE, SHOWN
 from waiting import PATIENCE_S
 
 from winnow.algorithms.bounds.mean_interval import mean_interval
@@ -221,6 +222,22 @@ def test_routed_campaigns_have_differences_and_factors_too(tmp_path):
     routed_campaign(tmp_path)
     shown("factors_page")
     assert "No example has a score of both" in texts(shown("compare_page"))[-1]
+
+
+def test_names_of_others_are_text_on_these_pages_too(tmp_path):
+    repeated_campaigns(tmp_path, 2)
+    for table in ("campaigns", "candidates"):
+        change(tmp_path, f"UPDATE {table} SET name = name || ?", HOSTILE)
+    change(tmp_path, "UPDATE campaigns SET family = ?", HOSTILE)
+    change(
+        tmp_path, "UPDATE candidates SET model = json_object('name', name), prompt = '{}', sampling = '{}'"
+    )
+    for name in ("compare_page", "factors_page", "over_time_page"):
+        page = shown(name)
+        marked = [*page.markdown, *page.caption, *page.title, *page.subheader, *page.get("html")]
+        assert not [each.value for each in marked if "evil.example" in each.value]
+    page = shown("compare_page")
+    assert [each for each in texts(page) if f"{A}{SHOWN} less {B}{SHOWN}" in each]
 
 
 def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):
