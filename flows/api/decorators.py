@@ -1,4 +1,4 @@
-"""Decorators by which a script or a notebook names judges, selectors and engines of its own.
+"""Decorators by which a script or a notebook names judges, selectors, engines and embedders of its own.
 
 They last as long as the program: what is to be found by the command line too is a package's entry point.
 """
@@ -11,12 +11,14 @@ from typing import Protocol, TypeVar, overload
 from winnow.algorithms.registry import ENTRY_POINT_GROUP as SELECTOR_GROUP
 from winnow.algorithms.registry import SELECTORS, SETTINGS
 from winnow.algorithms.state.registered import Registered, register
+from winnow.tasks.embedding.registry import GROUP as EMBEDDER_GROUP
 from winnow.tasks.engines.providers import GROUP as ENGINE_GROUP
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.function import judge_factory
 from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.judges.registry import GROUP as JUDGE_GROUP
+from winnow.tasks.spec.campaign import BUILT_IN_EMBEDDERS
 
 Plugin = TypeVar("Plugin", bound=Callable[..., object])
 Named = TypeVar("Named", bound=Callable[..., object])
@@ -111,6 +113,27 @@ def engine(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     return _decorated(plugin, "provider", ENGINE_GROUP, PROVIDERS, lambda found: found)
 
 
+@overload
+def embedder(plugin: Plugin, /) -> Plugin: ...
+@overload
+def embedder(plugin: str | None = None, /) -> Decorator: ...
+def embedder(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
+    """Name an embedder, which a spec that routes then chooses by `embedder: {type: NAME, params: {...}}`.
+
+    A class or function that takes the parameters by keyword, and makes an object with `dim` and
+    `embed(texts)`, which returns a row of `dim` numbers for each text, whatever the other texts are; see
+    `winnow.tasks.embedding.protocol.Embedder`. Its parameters and its own text are part of a campaign's
+    identity.
+
+    Args:
+        plugin: What is decorated, or its name in place of that of the function or class.
+
+    Raises:
+        SpecError: If Winnow has an embedder of this name, or the text of this one cannot be found.
+    """
+    return _decorated(plugin, "embedder", EMBEDDER_GROUP, set(BUILT_IN_EMBEDDERS), lambda found: found)
+
+
 def _decorated(
     plugin: Plugin | str | None,
     kind: str,
@@ -121,7 +144,7 @@ def _decorated(
     def decorate(found: Named) -> Named:
         name = plugin if isinstance(plugin, str) else found.__name__
         if name in built_in:
-            raise SpecError(f"Winnow has a {kind} named {name!r}; choose another name")
+            raise SpecError(f"{name!r} is Winnow's own {kind}; choose another name")
         value = f"{found.__module__}:{found.__name__}"
         register(Registered(name, group, factory(found), value=value, source=_source(found, name)))
         return found

@@ -252,16 +252,22 @@ class CertifySpec(SpecModel):
         return self.alpha if self.alpha is not None else self.drop or 0.0
 
 
+BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
+
+
 class EmbedderSpec(SpecModel):
     """What makes a vector of a prompt, so that prompts that are alike can be routed alike."""
 
-    type: Literal["transformers", "vllm", "precomputed"] = "transformers"
+    type: str = Field(default="transformers", min_length=1)
+    """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or a program."""
     model: str | None = None
     """Folder of a checkpoint; None for the sentence-embedding model that Winnow installs."""
     pooling: Literal["mean", "cls", "last"] = "mean"
     """For transformers: how the vectors of a text's tokens become one."""
     path: str | None = None
     """For precomputed: a file with the columns id and vector."""
+    params: dict[str, JsonScalar] = {}
+    """For an embedder of a package or a program: what it is made with."""
     text: str = Field(default="{{ input }}", min_length=1)
     """A jinja2 template over the fields of an example: what is embedded of it."""
 
@@ -277,6 +283,10 @@ class EmbedderSpec(SpecModel):
             raise ValueError("precomputed vectors need no model, pooling or text; leave them out")
         if self.type == "vllm" and "pooling" in given:
             raise ValueError("vLLM pools as the checkpoint says; leave pooling out")
+        if self.type in BUILT_IN_EMBEDDERS and self.params:
+            raise ValueError("params is for an embedder of a package or a program; leave it out")
+        if self.type not in BUILT_IN_EMBEDDERS and {"model", "pooling"} & given:
+            raise ValueError("an embedder of a package or a program takes what it needs from params")
         return self
 
 

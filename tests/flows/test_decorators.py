@@ -10,6 +10,7 @@ import winnow
 from winnow.algorithms.best_mean.row_mean import RowMean
 from winnow.algorithms.state import registered
 from winnow.algorithms.state.registered import plugins
+from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import provider_names, start_engine
 from winnow.tasks.errors import JudgeError, SpecError
@@ -17,6 +18,7 @@ from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.spec.campaign import EmbedderSpec
 
 
 @pytest.fixture(autouse=True)
@@ -88,9 +90,10 @@ def nothing(model, settings):
 @pytest.mark.parametrize(
     ("decorate", "plugin", "said"),
     [
-        (winnow.judge("exact"), short, "Winnow has a judge named 'exact'"),
-        (winnow.selector("champion"), RowMean, "Winnow has a selector named 'champion'"),
-        (winnow.engine("vllm"), nothing, "Winnow has a provider named 'vllm'"),
+        (winnow.judge("exact"), short, "'exact' is Winnow's own judge"),
+        (winnow.selector("champion"), RowMean, "'champion' is Winnow's own selector"),
+        (winnow.engine("vllm"), nothing, "'vllm' is Winnow's own provider"),
+        (winnow.embedder("vllm"), nothing, "'vllm' is Winnow's own embedder"),
         (winnow.selector, nothing, "the attribute `objective` of a selector is one of best-mean"),
         (winnow.judge, eval("lambda output, targets: 1.0"), "the text of '<lambda>' cannot be found"),
     ],
@@ -165,6 +168,97 @@ def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monke
         winnow.run({**spec, "name": "broken", "prompts": broken})
     with pytest.raises(SpecError, match=r"spec: models\[0\].provider: .*'ecko'.*did you mean 'echo'"):
         winnow.run({**spec, "name": "other", "models": [{**spec["models"][0], "provider": "ecko"}]})
+
+
+class HalfHearted:
+    """Makes vectors of the lengths of texts."""
+
+    def __init__(self, *, dim=2, fails=False):
+        self.dim = dim
+        self._fails = fails
+
+    def embed(self, texts):
+        if self._fails:
+            raise KeyError("no vectors today")
+        return [[1.0, float(len(text))] for text in texts]
+
+
+@pytest.fixture
+def half_hearted():
+    winnow.embedder("half-hearted")(HalfHearted)
+
+
+def embedder(**keys):
+    return create_embedder(EmbedderSpec.model_validate({"type": "half-hearted"} | keys))
+
+
+@pytest.mark.usefixtures("half_hearted")
+def test_an_embedder_is_known_by_its_name_parameters_and_code():
+    made = embedder(params={"dim": 2})
+    assert (made.dim, made.embed(["a", "bcd"]).tolist()) == (2, [[1.0, 1.0], [1.0, 3.0]])
+    assert made.identity["type"] == "half-hearted"
+    assert made.identity != embedder(params={"dim": 3}).identity
+    assert made.identity["code"] == code_digests(plugins("winnow.embedders")["half-hearted"])
+    made.close()
+
+
+@pytest.mark.usefixtures("half_hearted")
+def test_what_an_embedder_does_wrong_is_said_in_a_sentence_that_names_it():
+    for params, said in (
+        ({"fails": True}, "raised KeyError: 'no vectors today'"),
+        ({"dim": 3}, r"raised ValueError: embed returned shape \(1, 2\) for 1 texts of dim 3"),
+    ):
+        with pytest.raises(PluginFailed, match=rf"the embedder 'half-hearted' .*{said}"):
+            embedder(params=params).embed(["a"])
+    with pytest.raises(PluginFailed, match="unexpected keyword argument 'size'"):
+        embedder(params={"size": 3})
+    with pytest.raises(SpecError, match="'half-harted'; did you mean 'half-hearted'"):
+        embedder(type="half-harted")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"type": "vllm", "model": "m", "params": {"a": 1}}, "params is for an embedder of a package"),
+        ({"pooling": "cls"}, "takes what it needs from params"),
+    ],
+)
+def test_keys_are_for_the_embedders_that_have_them(keys, said):
+    with pytest.raises(ValueError, match=said):
+        embedder(**keys)
+
+
+@pytest.mark.usefixtures("plain_runs", "half_hearted")
+def test_a_campaign_routes_by_an_embedder_of_the_program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    winnow.judge(short)
+
+    @winnow.engine("echo")
+    class Echo(ScriptedEngine):
+        def __init__(self, model, settings):
+            super().__init__(lambda prompt: prompt)
+
+    rows = [{"id": f"e{i}", "input": "x" * (1 + i % 5)} for i in range(24)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = {
+        "name": "routed",
+        "objective": "route",
+        "models": [{"name": "echo", "provider": "echo", "model": "mine/echo"}],
+        "prompts": [
+            {"name": "plain", "template": "{{ input }}"},
+            {"name": "long", "template": "{{ input }}xx"},
+        ],
+        "dataset": {"path": "data.jsonl", "fields": {"id": "id", "input": "input", "target": None}},
+        "judge": {"type": "short", "most": 3},
+        "embedder": {"type": "half-hearted"},
+        "selector": {"name": "lin-ucb"},
+        "batch_size": 8,
+        "stopping": {"budget": 24},
+    }
+    assert len(winnow.run(spec).view("comparisons")) == 24
+    failing = {"type": "half-hearted", "params": {"fails": True}}
+    with pytest.raises(PluginFailed, match="the embedder 'half-hearted'"):
+        winnow.run({**spec, "name": "failing", "embedder": failing})
 
 
 def test_a_package_adds_a_provider_by_an_entry_point(tmp_path, monkeypatch):

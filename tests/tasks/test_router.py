@@ -17,7 +17,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.campaign.session import restored
-from winnow.tasks.errors import WinnowError
+from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.route.exporting import export_policy
 from winnow.tasks.objectives.route.router import Router
 from winnow.tasks.objectives.route.selector import as_router
@@ -224,9 +224,15 @@ SPOILT = {
     "a later version": lambda policy: rewritten(version=2),
     "parameters missing": lambda policy: rewritten(parameters={"form": "kernel"}),
     "parameters of another kind": lambda policy: rewritten(parameters=[]),
-    "an unknown embedder": lambda policy: rewritten(embedder={"type": "magic"}),
+    "an embedder that is none": lambda policy: rewritten(embedder={"type": ["magic"]}),
     "a candidate too few": lambda policy: rewritten(candidates=[{"name": "one/a"}]),
 }
+
+
+def test_an_embedder_that_is_not_here_is_named(folder):
+    rewritten(embedder={"type": "magic"})
+    with pytest.raises(SpecError, match=r"unknown embedder 'magic'; available: .*transformers"):
+        Router.load("policy")
 
 
 @pytest.mark.parametrize("case", SPOILT)

@@ -4,13 +4,14 @@ python -m tests.benchmarks.champion --data FOLDER --out .winnow/bench [--seeds 6
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from tests.benchmarks.champion import speed, with_history
-from tests.benchmarks.champion.runs import ENTRANTS, Run, digest, fill, read, shares
+from tests.benchmarks.champion.bounds import Limits, limits_of
+from tests.benchmarks.champion.runs import DELTA, ENTRANTS, Run, digest, fill, read, shares
 from tests.benchmarks.champion.worlds import PROTOTYPES, Table, tables
 from tests.benchmarks.tables import Row, told, write
 
@@ -35,11 +36,12 @@ def main() -> None:
     found = {"speed": told(speed.measure(options.data))} if options.speed else {}
     if options.histories:
         found["history"] = told(with_history.measure(options.data, options.histories))
-    found |= {"shares": told(_of_tables(worlds, runs)), "ratios": told(_ratios(worlds, runs))}
+    limits = {table.name: limits_of(table.scores, DELTA) for table in worlds}
+    found |= {"shares": told(_of_tables(worlds, runs, limits)), "ratios": told(_ratios(worlds, runs, limits))}
     write("champion", TITLES, found, options.out)
 
 
-def _of_tables(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
+def _of_tables(worlds: list[Table], runs: list[Run], limits: Mapping[str, Limits]) -> Iterator[Row]:
     for table in worlds:
         row = {"table": f"{table.name} {table.scores.shape[0]} x {table.scores.shape[1]}"}
         for entrant in ENTRANTS:
@@ -47,6 +49,8 @@ def _of_tables(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
             row[entrant.label] = _mean(of_seeds)
         rounds = [run.rounds for run in runs if (run.table, run.entrant) == (table.name, "in rounds")]
         row["rounds"] = f"{np.mean(rounds):.0f}" if rounds else "-"
+        row["oracle"] = f"{limits[table.name].oracle:.2f}"
+        row["least"] = f"{limits[table.name].least:.2f}"
         theirs = PROTOTYPES.get(table.name)
         row["prototypes"] = " / ".join(f"{share:g}" for share in theirs) if theirs else "-"
         yield row
@@ -60,8 +64,8 @@ def _mean(shares_of_seeds: np.ndarray) -> str:
     return f"{shares_of_seeds.mean():.2f}{error}"
 
 
-def _ratios(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
-    """Geometric means over tables of the ratio to what the design's prototypes needed, and to UCB-E."""
+def _ratios(worlds: list[Table], runs: list[Run], limits: Mapping[str, Limits]) -> Iterator[Row]:
+    """Geometric means over tables of the ratio to the design's prototypes, to UCB-E and to the limits."""
     for entrant in ENTRANTS[:-1]:
         means = {
             t.name: shares(runs, t.name, entrant.label).mean() for t in worlds if _has(runs, t, entrant.label)
@@ -73,6 +77,8 @@ def _ratios(worlds: list[Table], runs: list[Run]) -> Iterator[Row]:
             "entrant": entrant.label,
             "to the better prototype": _geometric(means, better),
             "to ucb-e at 32": _geometric(means, plain),
+            "to the oracle": _geometric(means, {name: each.oracle for name, each in limits.items()}),
+            "to the least": _geometric(means, {name: each.least for name, each in limits.items()}),
             "wrong": f"{sum(run.is_wrong for run in mine)} of {len(mine)}",
         }
 

@@ -25,9 +25,9 @@ class Entrant(NamedTuple):
 
 ENTRANTS = (
     Entrant("in rounds", "champion", {"batch_size": 64}, 10_000),
-    Entrant("fused", "champion", {"batch_size": 4}, 10_000),
-    Entrant("race", "champion", {"batch_size": 4, "start": "race"}, 10_000),
-    Entrant("champion", "champion", {"batch_size": 4, "start": "champion"}, 10_000),
+    Entrant("one by one", "champion", {"batch_size": 1}, 10_000),
+    Entrant("race", "champion", {"batch_size": 1, "start": "race"}, 10_000),
+    Entrant("champion", "champion", {"batch_size": 1, "start": "champion"}, 10_000),
     Entrant("ucb-e, mended", "ucb-e", {"batch_size": 32}, 10_000),
     Entrant("ucb-e", "ucb-e", {"batch_size": 32, "variant": "paper"}, 1),
 )
@@ -90,9 +90,9 @@ def digest() -> str:
     """Of the algorithms' source files: other algorithms begin a file of their own."""
     root = Path(__file__).parents[3] / "algorithms"
     found = hashlib.sha256()
-    folders = [path for name in ("champion", "best_mean") for path in (root / name).glob("*.py")]
-    for path in sorted([*folders, root / "confidence.py"]):
-        found.update(path.read_bytes())
+    for name in ("best_mean", "bounds", "champion"):
+        for path in sorted((root / name).rglob("*.py")):
+            found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
 
