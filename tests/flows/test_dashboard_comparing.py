@@ -237,7 +237,7 @@ def test_names_of_others_are_text_on_these_pages_too(tmp_path):
         marked = [*page.markdown, *page.caption, *page.title, *page.subheader, *page.get("html")]
         assert not [each.value for each in marked if "evil.example" in each.value]
     page = shown("compare_page")
-    assert [each for each in texts(page) if f"{A}{SHOWN} less {B}{SHOWN}" in each]
+    assert [each for each in texts(page) if f"{B}{SHOWN} less {A}{SHOWN}" in each]
 
 
 def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):
