@@ -205,10 +205,12 @@ def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_ni
     assert any("those of the first" in each for each in texts(cut))
 
 
-def test_without_factors_or_scores_the_page_says_what_would_help(tmp_path):
+def test_duels_have_no_factors(tmp_path):
     duelled_campaign(tmp_path)
     assert texts(shown("factors_page"))[-1].startswith("Duels give a candidate no score of its own")
-    (tmp_path / "winnow.db").unlink()
+
+
+def test_without_factors_the_page_says_what_would_help(tmp_path):
     scored = scored_campaign(tmp_path)
     assert texts(shown("factors_page"))[-1].startswith("All candidates have the same model")
     with scored.database.reading() as session:
