@@ -43,13 +43,14 @@ class Template:
 
 
 def compile_template(
-    source: str, allowed: Collection[str], path: str | None = None, *, shows_target: bool = False
+    source: str, allowed: Collection[str] | None, path: str | None = None, *, shows_target: bool = False
 ) -> Template:
     """Check and compile a template.
 
     Args:
         source: jinja2; what of it may be used is in `tasks.candidates.template_grammar`.
-        allowed: The fields that it will be given, as in `Dataset.field_names`. "target" is not allowed.
+        allowed: The fields that it will be given, as in `Dataset.field_names`; None where they are not known
+            yet. "target" is not allowed.
         path: Where it stands in the spec, such as "prompts[0].template".
         shows_target: Allows "target" all the same: for examples that are shown solved.
 
@@ -61,7 +62,8 @@ def compile_template(
         tree = _ENVIRONMENT.parse(source)
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
-        check_variables(tree, variables, allowed, path, shows_target=shows_target)
+        known = variables if allowed is None else allowed
+        check_variables(tree, variables, known, path, shows_target=shows_target)
         for loop in tree.find_all(nodes.For):
             loop.iter = nodes.Filter(loop.iter, COUNTED, [], [], None, None, lineno=loop.lineno)
         return Template(

@@ -25,7 +25,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, calls_of, models_of, told, try_out
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead, calls_of, models_of, told, try_out
 from winnow.tasks.judges.rules.answerless import ANSWERLESS
 from winnow.tasks.judges.scales import SHARE, Scale
 
@@ -63,6 +63,11 @@ class _Combination(ABC):
         """See `tasks.judges.protocol.try_out`."""
         for part in self._parts:
             try_out(part)
+
+    def ahead(self, samples: Sequence[Sample]) -> None:
+        """See `tasks.judges.protocol.ahead`."""
+        for part in self._parts:
+            ahead(part, samples)
 
     @property
     def parts(self) -> Sequence[Judge]:

@@ -8,11 +8,11 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * no_number          the output holds no number that can be read
 * no_choice          the output names no option, or several without saying which
 * no_likelihoods     the models of the campaign write texts, and the judge reads log-likelihoods of choices
-* no_target          the example has no target to compare with
-* unreadable_target  the example has targets, but none that this judge can read
+* no_target          the example has no target to compare with, or no tests
+* unreadable_target  the example has targets or tests, but none that this judge can read
 * invalid_score      a plug-in or a user's function gave what is no number in its range, such as NaN
 * judge_failed       a plug-in raised an exception, see `tasks.plugins.entry_points`, or a user's function
-                     did, took too long or ended its process
+                     did, took too long or ended its process, or there was no sandbox to be had
 * judge_limit        a library took more time or memory on this output than it may
 * part_unscored      a part of a combination found no answer, and is not to take that as wrong
 * verdict_missing    the reply of a model that judges holds no verdict that can be read
@@ -117,8 +117,8 @@ class Judge(Protocol):
     stored. `models_of`, `calls_of` and `told` ask this of any judge.
 
     A class of judges, or whatever else builds them, may have an attribute `scale`, a
-    `tasks.judges.scales.Scale`: what it measures in, and the map to scores. A judge may have a method
-    `try_out`, see there.
+    `tasks.judges.scales.Scale`: what it measures in, and the map to scores. A judge may have the methods
+    `try_out` and `ahead`, see there.
     """
 
     def judge(self, sample: Sample) -> Verdict:
@@ -137,6 +137,15 @@ def try_out(judge: object) -> None:
     """
     if (method := getattr(judge, "try_out", None)) is not None:
         method()
+
+
+def ahead(judge: object, samples: Sequence[Sample]) -> None:
+    """Tell a judge, where it has a method of this name, which outputs it is about to judge.
+
+    One that waits for processes can have them run side by side; its verdicts are the same without.
+    """
+    if (method := getattr(judge, "ahead", None)) is not None:
+        method(samples)
 
 
 def models_of(judge: object) -> Sequence[ModelRef]:

@@ -5,7 +5,7 @@ from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.protocol import Judge, Sample
+from winnow.tasks.judges.protocol import Judge, Sample, ahead
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
@@ -18,7 +18,9 @@ def score_outputs(
     samples = [
         sample_of(campaign, arm, example, texts, position) for position, (arm, example) in enumerate(pairs)
     ]
-    asked = ask_models(campaign, judge, round_, [sample for sample in samples if sample is not None])
+    shown = [sample for sample in samples if sample is not None]
+    asked = ask_models(campaign, judge, round_, shown)
+    ahead(asked.judge, shown)
     return [
         scored(campaign, asked, position, arm, example, texts[position], samples[position])
         for position, (arm, example) in enumerate(pairs)

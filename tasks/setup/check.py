@@ -18,6 +18,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.setup.code_tests import check_tests
 from winnow.tasks.setup.output_types import check_output_type
 from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.campaign import CampaignSpec, DatasetSpec
@@ -40,6 +41,7 @@ def check_campaign(spec: CampaignSpec, dataset: Dataset | None = None) -> Resolv
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
     _check_prices(checked)
     _try_templates(checked)
+    check_tests(checked)
     _try_chats(checked)
     return checked
 

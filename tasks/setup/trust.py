@@ -58,6 +58,10 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
             file, _, function = path.rpartition(":")
             text = f"run {function!a} of the Python file {str((folder / file).resolve())!a}"
             yield Permission(text=text, keys=(f"{place}.path",))
+        if judge.get("type") == "code" and judge.get("allow_code") is True:
+            yield Permission(
+                text="run programs that models write, in a sandbox", keys=(f"{place}.allow_code",)
+            )
     execution = spec.execution
     if execution.cluster == "ray" and execution.ray_address not in RAYS_OWN:
         address = execution.ray_address

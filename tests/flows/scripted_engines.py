@@ -130,6 +130,16 @@ def start_mumbles(model, settings):
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=5).replace("x", "?"))
 
 
+def start_codes(model, settings):
+    """Writes the function that a prompt ends in the head of, always."""
+    return ScriptedEngine(lambda prompt: program(prompt, wrong_in=0))
+
+
+def start_bugs(model, settings):
+    """Writes the same, and on every other number what is wrong in one of many ways."""
+    return ScriptedEngine(lambda prompt: program(prompt, wrong_in=2))
+
+
 def start_grader(model, settings):
     """An autoevaluator that is wrong on one number in 10."""
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=10))
@@ -150,6 +160,27 @@ def letter(prompt: str, *, wrong_in: int) -> str:
     """The letter of the number in a prompt, "x" in its place on every multiple of `wrong_in`."""
     number = int(re.search(r"[0-9]+", prompt).group())
     return "x" if wrong_in and number % wrong_in == 0 else "abcdefg"[number % 7]
+
+
+def program(prompt: str, *, wrong_in: int) -> str:
+    """What adds the number that a prompt's function is named by; one of `BUGS` on multiples of `wrong_in`."""
+    number = int(re.findall(r"def plus_([0-9]+)", prompt)[-1])
+    if wrong_in and number % wrong_in == 0:
+        return BUGS[number // wrong_in % len(BUGS)]
+    right = f"    return x + {number}\n"
+    return right if number % 3 else f"Here:\n```python\ndef plus_{number}(x):\n{right}```\n"
+
+
+BUGS = (
+    "    return (\n",
+    "    return x\n",
+    "    return y\n",
+    "    import os; os._exit(0)\n",
+    "    return open('data.jsonl').read()\n",
+    "    return [0] * 10**12\n",
+    "    return plus(x)\n",
+    "",
+)
 
 
 def read_and_judge(prompt: str) -> str:
@@ -205,6 +236,8 @@ SCRIPTED = {
         "knows",
         "mumbles",
         "slips",
+        "codes",
+        "bugs",
         "guesses",
         "grader",
     )

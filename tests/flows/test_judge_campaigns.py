@@ -20,6 +20,7 @@ PARTS = [
     {"type": "python", "path": "mine.py:score", "range": [0, 10]},
     {"type": "all", "judges": [{"type": "exact"}, {"type": "contains"}]},
     {"type": "any", "judges": [{"type": "exact"}, {"type": "choice", "options": [*"abcdefg"]}]},
+    {"type": "similarity", "model": "knows"},
 ]
 ALL_OF_THEM = {"type": "weighted", "judges": PARTS, "weights": [1.0] * len(PARTS)}
 FUNCTION = """

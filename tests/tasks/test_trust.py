@@ -99,6 +99,15 @@ def test_code_that_comes_with_a_model_is_named_with_its_revision(tmp_path, provi
     assert needed(tmp_path, **with_model(provider=provider, model_args={"trust_remote_code": False})) == {}
 
 
+def test_programs_that_models_write_are_asked_about_wherever_the_judge_stands(tmp_path):
+    code = {"type": "code", "allow_code": True}
+    told = "run programs that models write, in a sandbox"
+    assert needed(tmp_path, judge=code) == {told: ("judge.allow_code",)}
+    nested = {"type": "all", "judges": [{"type": "exact"}, code]}
+    assert needed(tmp_path, judge=nested) == {told: ("judge.judges[1].allow_code",)}
+    assert needed(tmp_path, judge={"type": "code"}) == {}  # which is refused
+
+
 def test_a_default_provider_of_a_judge_runs_code_as_well(tmp_path):
     judge = {"type": "llm", "models": [{"name": "j", "model": "o/n", "model_args": {"trust_remote_code": 1}}]}
     assert len(needed(tmp_path, objective="best-duel", selector={"name": "llm-po"}, judge=judge)) == 1

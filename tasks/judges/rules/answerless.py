@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, calls_of, models_of, told, try_out
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead, calls_of, models_of, told, try_out
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
 from winnow.tasks.plugins.entry_points import PluginFailed
 
@@ -32,6 +32,10 @@ class AnswerlessJudge:
     def try_out(self) -> None:
         """See `tasks.judges.protocol.try_out`."""
         try_out(self.inner)
+
+    def ahead(self, samples: Sequence[Sample]) -> None:
+        """See `tasks.judges.protocol.ahead`."""
+        ahead(self.inner, samples)
 
     @property
     def models(self) -> Sequence[ModelRef]:

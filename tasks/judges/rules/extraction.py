@@ -8,7 +8,7 @@ import regex
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, calls_of, models_of, told, try_out
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead, calls_of, models_of, told, try_out
 from winnow.tasks.judges.rules.patterns import last_answer
 
 VERSION = 1
@@ -27,6 +27,11 @@ class ExtractingJudge:
     def try_out(self) -> None:
         """See `tasks.judges.protocol.try_out`."""
         try_out(self.inner)
+
+    def ahead(self, samples: Sequence[Sample]) -> None:
+        """See `tasks.judges.protocol.ahead`."""
+        found = map(self._extracted, samples)
+        ahead(self.inner, [each for each in found if isinstance(each, Sample)])
 
     @property
     def models(self) -> Sequence[ModelRef]:

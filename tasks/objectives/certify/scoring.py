@@ -28,7 +28,7 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, models_of
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.objectives.certify.generation import Answer, Author, answers_of
@@ -59,7 +59,9 @@ def score_losses(
     """
     targets = _labels(campaign, round_)
     scorer = _scorer(campaign, certification, judge, round_, texts)
-    asked = ask_models(campaign, judge, round_, _shown(scorer, round_, targets) if models_of(judge) else [])
+    shown = _shown(scorer, round_, targets)
+    asked = ask_models(campaign, judge, round_, shown)
+    ahead(asked.judge, shown)
     scorer = replace(scorer, judge=asked.judge)
     comparisons = []
     for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True)):

@@ -23,8 +23,8 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
     *("acc", "acc_norm", "all", "any", "bits_per_byte", "bleu", "byte_perplexity", "choice", "chrf"),
-    *("contains", "exact", "f1", "json-schema", "math", "normalised", "numeric", "python"),
-    *("regex", "rouge", "squad", "ter", "weighted", "word_perplexity"),
+    *("code", "contains", "exact", "f1", "json-schema", "math", "normalised", "numeric", "python"),
+    *("regex", "rouge", "similarity", "squad", "ter", "weighted", "word_perplexity"),
 )
 CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
 CODE["weighted"] = CODE["all"]

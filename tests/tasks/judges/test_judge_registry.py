@@ -12,8 +12,21 @@ from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, describe, judge_names
 
 BUILT_IN = (
-    *("all", "any", "bleu", "choice", "chrf", "contains", "exact", "f1", "json-schema", "llm", "math"),
-    *("normalised", "numeric", "python", "regex", "rouge", "squad", "ter", "weighted"),
+    *(
+        "all",
+        "any",
+        "bleu",
+        "choice",
+        "chrf",
+        "code",
+        "contains",
+        "exact",
+        "f1",
+        "json-schema",
+        "llm",
+        "math",
+    ),
+    *("normalised", "numeric", "python", "regex", "rouge", "similarity", "squad", "ter", "weighted"),
 )
 MODULES = {"combination", "isolated.json_schema", "isolated.rouge", "rules.numeric", "rules.regex"}
 MODULE = '''
@@ -106,6 +119,8 @@ def acme(tmp_path, monkeypatch):
         ("ter", {"normalised": True}, "judge.normalised", "did you mean 'normalized'?"),
         ("rouge", {"variant": "rouge9"}, "judge.variant", "must be 'rouge1', 'rouge2', 'rougeL' or"),
         ("f1", {"strip": True}, "judge.strip", "available: extract, no_answer"),
+        ("similarity", {"model": "gone"}, "judge.model", "there is no checkpoint in 'gone'"),
+        ("similarity", {"pooling": "max"}, "judge.pooling", "must be 'mean', 'cls' or 'last', got 'max'"),
         ("squad", {"strip": True}, "judge.strip", "available: extract, no_answer"),
         ("all", {"judges": []}, "judge.judges", "should have at least 1 item"),
         ("any", {"judges": [{"type": "exat"}]}, "judge.judges[0].type", "did you mean 'exact'?"),

@@ -1,0 +1,1 @@
+"""Programs that models write, run against tests in a sandbox."""

@@ -1,0 +1,134 @@
+"""The process itself: it reads what to do, locks itself up, and then runs the tests, the program or both."""
+
+import json
+import os
+import random
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from winnow.tasks.judges.code.inside.confinement import Limits, confine
+from winnow.tasks.judges.code.inside.link import Link, LinkEnded
+from winnow.tasks.judges.code.inside.program_side import raised, run_program, serve
+from winnow.tasks.judges.code.inside.remote import NotCarried, Program, ProgramEnded
+from winnow.tasks.judges.code.inside.testing import (
+    CANDIDATE,
+    MOST_OF_A_SENTENCE,
+    TESTS,
+    names_in,
+    run_tests,
+)
+
+Setup = Mapping[str, Any]
+
+
+class _Report:
+    """What the judge is told, over a pipe, marked so that nothing printed is taken for it."""
+
+    def __init__(self, descriptor: int, mark: str) -> None:
+        self._descriptor = descriptor
+        self._mark = mark
+
+    def tell(self, **facts: object) -> None:
+        """Tell facts, JSON values, in one line that fits into a pipe."""
+        line = json.dumps({"mark": self._mark, **facts}) + "\n"
+        os.write(self._descriptor, line.encode("ascii"))
+
+    def close(self) -> None:
+        """Tell no more; nobody else can, either."""
+        os.close(self._descriptor)
+
+
+def main() -> None:
+    """Read the task from standard input, and do it."""
+    setup: Setup = json.loads(sys.stdin.buffer.read())
+    report = _Report(setup["report"], setup["mark"])
+    sys.path.remove(setup["root"])
+    try:
+        confine(Limits(**setup["limits"]), setup["folder"], setup["parent"])
+    except Exception as error:
+        report.tell(failed=f"{type(error).__name__}: {error}"[:MOST_OF_A_SENTENCE])
+        os._exit(1)
+    _leave_nothing_behind()
+    report.tell(confined=True)
+    _ROLES[setup["role"]](setup, report)
+    os._exit(0)  # threads of the program are not waited for
+
+
+def _leave_nothing_behind() -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    os.environ.clear()
+    sys.argv[:] = [""]
+    random.seed(0)
+
+
+def _program(setup: Setup, report: _Report) -> None:
+    report.close()
+    with suppress(LinkEnded):  # the tests are through
+        serve(setup["program"], Link(*setup["link"]))
+
+
+def _tests(setup: Setup, report: _Report) -> None:
+    """Run the tests here, and the program in the other process."""
+    program = Program(Link(*setup["link"]))
+    entry_point = setup["entry_point"]
+    found: dict[str, object] = {}
+    with suppress(ProgramEnded, NotCarried):  # which the program's connection remembers
+        try:
+            wanted = names_in(setup["tests"]) | ({entry_point} if entry_point else set())
+            found = _tested(setup, lambda: program.names(sorted(wanted)))
+        except (SyntaxError, ValueError, RecursionError) as error:
+            found = _no_tests(error)
+    if isinstance(program.broken, ProgramEnded):
+        found = {"ended": f"{program.broken}"[:MOST_OF_A_SENTENCE]}
+    elif program.broken is not None:
+        found = {"not_carried": f"{program.broken}"[:MOST_OF_A_SENTENCE]}
+    report.tell(**found)
+
+
+def _both(setup: Setup, report: _Report) -> None:
+    """Run both here. Whatever the program does to this process, the tests then run in."""
+    report.tell(**_tested(setup, lambda: run_program(setup["program"])))
+
+
+def _tested(setup: Setup, run: Callable[[], dict[str, Any]]) -> dict[str, object]:
+    """What the tests say, as the judge is told; `run` runs the program and returns its names."""
+    try:
+        names = run()
+    except (ProgramEnded, NotCarried):
+        raise
+    except BaseException as error:
+        return {"failure": _said(error)}
+    entry_point = setup["entry_point"]
+    if entry_point is not None:
+        if entry_point not in names:
+            return {"failure": f"the program defines no {entry_point!r}"}
+        names[CANDIDATE] = names[entry_point]
+    names["__name__"] = TESTS
+    try:
+        count = run_tests(setup["tests"], names, entry_point, stops=setup["stops"])
+    except (SyntaxError, ValueError, RecursionError) as error:
+        return _no_tests(error)
+    if count.tests == 0 and count.failure is None:
+        return {"no_tests": "they test nothing"}
+    return {"tests": count.tests, "passed": count.passed, "failure": count.failure}
+
+
+def _no_tests(error: Exception) -> dict[str, object]:
+    return {"no_tests": f"{type(error).__name__}: {error}"[:MOST_OF_A_SENTENCE]}
+
+
+def _said(error: BaseException) -> str:
+    told = raised(error)
+    said = f"{told['raised']}: {told['message']}" if told["message"] else f"{told['raised']}"
+    return f"the program raised {said}"[:MOST_OF_A_SENTENCE]
+
+
+_ROLES = {"program": _program, "tests": _tests, "both": _both}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The process that runs the program, and does to its objects what the tests ask for.
+
+All that is imported here is within the program's reach; nothing that happens here can make a verdict, which
+the other process gives.
+"""
+
+import builtins
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from winnow.tasks.judges.code.inside.link import Link
+from winnow.tasks.judges.code.inside.values import JSON, decoded, encoded
+
+PROGRAM = "program"
+"""The name of the module that the program is."""
+
+MUTABLE = (list, dict, set, bytearray)
+"""Arguments that a program may change, as the tests then see."""
+
+MOST_OF_A_MESSAGE = 500
+"""Characters of an exception's message."""
+
+
+def run_program(source: str) -> dict[str, Any]:
+    """Run a program as a module; returns its global names. Raises whatever it raises."""
+    module = ModuleType(PROGRAM)
+    sys.modules[PROGRAM] = module
+    exec(compile(source, f"{PROGRAM}.py", "exec"), module.__dict__)
+    return module.__dict__
+
+
+def serve(source: str, link: Link) -> None:
+    """Run the program, tell the names that are wanted of it, and answer until the tests are through."""
+    objects = _Objects()
+    wanted = link.receive()
+    try:
+        names = dict(run_program(source))
+    except BaseException as error:
+        link.send(raised(error))
+        return
+    link.send({"names": {name: objects.told(names[name]) for name in wanted if name in names}})
+    while True:
+        answer = objects.answer(link.receive())
+        try:
+            link.send(answer)
+        except (MemoryError, ValueError) as error:  # it is too long
+            link.send(raised(error))
+
+
+def raised(error: BaseException) -> dict[str, JSON]:
+    """An exception, as its message and the names of the built-in classes that it is of."""
+    names = [each.__name__ for each in type(error).__mro__ if getattr(builtins, each.__name__, None) is each]
+    try:
+        message = str(error)
+    except BaseException:
+        message = ""
+    return {"raised": type(error).__name__, "built_in": names, "message": message[:MOST_OF_A_MESSAGE]}
+
+
+class _Objects:
+    """The program's objects that the tests know, by number."""
+
+    def __init__(self) -> None:
+        self._kept: list[object] = []
+        self._numbers: dict[int, int] = {}
+
+    def told(self, value: object) -> JSON:
+        """A value as the tests get it."""
+        return encoded(value, self._named)
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, JSON]:
+        """Do what is asked for."""
+        try:
+            operation = OPERATIONS[request["do"]]
+            args = [decoded(each, self._meant) for each in request["args"]]
+            kwargs = {name: decoded(each, self._meant) for name, each in request["kwargs"].items()}
+            value = operation(*args, **kwargs)
+            changed = [self.told(each) if isinstance(each, MUTABLE) else None for each in args]
+            return {"value": self.told(value), "args": changed}
+        except BaseException as error:
+            return raised(error)
+
+    def _named(self, value: object) -> JSON:
+        if isinstance(value, ModuleType):
+            return {"module": value.__name__}
+        if (number := self._numbers.get(id(value))) is None:
+            number = self._numbers[id(value)] = len(self._kept)
+            self._kept.append(value)
+        return {"object": [number, type(value).__name__, _equals_values(value)]}
+
+    def _meant(self, name: str, said: JSON) -> object:
+        return getattr(builtins, said) if name == "built_in" else self._kept[said]
+
+
+def _equals_values(value: object) -> bool:
+    """Whether an honest object of its type could equal a value that is not of the program's making."""
+    kind = type(value)
+    return kind.__module__ != PROGRAM and kind.__eq__ is not object.__eq__
+
+
+def _call(function: Callable[..., object], /, *args: Any, **kwargs: Any) -> object:  # noqa: ANN401
+    return function(*args, **kwargs)
+
+
+def _next(iterator: Any) -> list[object]:  # noqa: ANN401
+    """A list of the next value; an empty one at the end."""
+    for value in iterator:
+        return [value]
+    return []
+
+
+OPERATIONS: Mapping[str, Callable[..., object]] = {
+    "call": _call,
+    "get": getattr,
+    "set": setattr,
+    "iterate": iter,
+    "next": _next,
+    "length": len,
+    "item": lambda value, key: value[key],
+    "set item": lambda value, key, item: value.__setitem__(key, item),
+    "truth": bool,
+    "text": str,
+    "shown": repr,
+    "==": lambda a, b: bool(a == b),
+    "<": lambda a, b: bool(a < b),
+    "<=": lambda a, b: bool(a <= b),
+    ">": lambda a, b: bool(a > b),
+    ">=": lambda a, b: bool(a >= b),
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+}
+"""What tests can do to the program's objects."""

@@ -1,0 +1,148 @@
+"""Tests that a program in the output passes, run in a sandbox.
+
+The program is a block between fences, or the whole output; `prefix` comes before it, for models that go on
+with what they are shown. The tests are the example's target, which no prompt shows, or a field of it. See
+`sandbox` for how both run, and `inside` for what holds them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from platform import python_version
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.candidates.template_grammar import TARGET
+from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.errors import JudgeError, TemplateError
+from winnow.tasks.judges.code.inside.confinement import Limits, missing
+from winnow.tasks.judges.code.program import program_of
+from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
+from winnow.tasks.judges.code.self_test import escape
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import Scale
+from winnow.tasks.judges.scores import JUDGE_FAILED
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+NO_TARGET, UNREADABLE_TARGET, NO_ANSWER = "no_target", "unreadable_target", "no_answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeJudge:
+    """The program in the output passes the example's tests, run in a sandbox; it needs `allow_code: true`."""
+
+    scale: ClassVar = Scale(unit="share of the tests, 0 or 1 unless `partial`", formula="as it is")
+
+    allow_code: bool = False
+    """Whether programs that models write may be run, in the sandbox."""
+    tests: str = "{{ target }}"
+    """The tests of an example: Python, as a template of its fields and of `target`."""
+    entry_point: str | None = None
+    """The name of the function that tests call `candidate`, as such a template."""
+    prefix: str | None = None
+    """What the output goes on with, as such a template; it is put before the program."""
+    partial: bool = False
+    """Whether the score is the share of tests that pass, in the place of 0 where one fails."""
+    same_process: bool = False
+    """Whether the tests run in the program's own interpreter, which can then tamper with them."""
+    timeout: Annotated[int, Field(ge=1, le=3600)] = 5
+    """Seconds of a processor that the program may take, and five times as many by the clock."""
+    memory: Annotated[int, Field(ge=16, le=1 << 20)] = 1024
+    """MiB that it may take."""
+    _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
+    _known: dict[Task, Outcome] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.allow_code:
+            raise JudgeError(
+                "runs programs that models write; say so with allow_code: true", "judge.allow_code"
+            )
+        if (what := missing()) is not None:
+            raise JudgeError(_refusal(f"this machine lacks {what}"), "judge.type")
+        given = {name: getattr(self, name) for name in ("tests", "entry_point", "prefix")}
+        compiled = {
+            name: compile_template(source, None, f"judge.{name}", shows_target=True)
+            for name, source in given.items()
+            if source is not None
+        }
+        object.__setattr__(self, "_templates", compiled)
+
+    @staticmethod
+    def code(**params: object) -> JsonObject:
+        """Which interpreter runs the programs."""
+        return {"python": python_version()}
+
+    def try_out(self) -> None:
+        """Have a program try to get out of the sandbox; see `tasks.judges.protocol.try_out`."""
+        if (why := escape()) is not None:
+            raise JudgeError(_refusal(f"it does not hold here: {why}"), "judge.type")
+
+    def ahead(self, samples: Sequence[Sample]) -> None:
+        """Run the programs of some outputs side by side; see `tasks.judges.protocol.ahead`."""
+        asked = map(self._asked, samples)
+        self._known.clear()
+        self._known.update(run_tasks({each for each in asked if isinstance(each, Task)}))
+
+    def judge(self, sample: Sample) -> Verdict:
+        """One if all tests pass, else zero, with the first failure; or the share that passes."""
+        asked = self._asked(sample)
+        if isinstance(asked, Verdict):
+            return asked
+        known = self._known.get(asked)
+        return self._verdict(run_task(asked) if known is None or known.broken is not None else known)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The fields of an example that it uses."""
+        return frozenset().union(*(template.variables for template in self._templates.values()))
+
+    def rendered(self, fields: JsonView, targets: Sequence[str], key: str | None = None) -> dict[str, str]:
+        """The templates of an example, by parameter; `key` is the example's, for errors.
+
+        Raises:
+            TemplateError: If one cannot be rendered.
+        """
+        shown = {**fields, TARGET: "\n".join(targets)}
+        return {name: render(template, shown, key) for name, template in self._templates.items()}
+
+    def _asked(self, sample: Sample) -> Task | Verdict:
+        """What is to be run, or why nothing is."""
+        try:
+            given = self.rendered(sample.fields, sample.targets)
+        except TemplateError as error:
+            return Verdict.unscored(UNREADABLE_TARGET, detail=error.message)
+        if not given["tests"].strip():
+            return Verdict.unscored(NO_TARGET)
+        entry_point = given.get("entry_point", "").strip() or None
+        if (program := program_of(sample.output, entry_point)) is None:
+            return Verdict.unscored(NO_ANSWER)
+        return Task(
+            program=given.get("prefix", "") + program,
+            tests=given["tests"],
+            entry_point=entry_point,
+            stops=not self.partial,
+            same_process=self.same_process,
+            limits=Limits(seconds=self.timeout, memory=self.memory << 20),
+        )
+
+    def _verdict(self, outcome: Outcome) -> Verdict:
+        if outcome.broken is not None:
+            return Verdict.unscored(JUDGE_FAILED, detail=outcome.broken)
+        if outcome.no_tests is not None:
+            return Verdict.unscored(UNREADABLE_TARGET, detail=f"the tests: {outcome.no_tests}")
+        if outcome.failure is None:
+            return Verdict(score=1.0, answer=f"passed {outcome.passed} of {outcome.tests} tests")
+        if not self.partial or not outcome.tests:
+            return Verdict(score=0.0, answer=outcome.failure)
+        told = f"passed {outcome.passed} of {outcome.tests} tests; {outcome.failure}"
+        return Verdict(score=outcome.passed / outcome.tests, answer=told)
+
+
+def _refusal(why: str) -> str:
+    return (
+        f"the sandbox for programs cannot be had: {why}; nothing weaker is offered, so judge on a machine "
+        "that has Linux 5.13 or later with Landlock and seccomp"
+    )
