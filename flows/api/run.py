@@ -57,6 +57,7 @@ def run(
 
 def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: bool) -> "CampaignResults":
     from winnow.flows.api.results import CampaignResults
+    from winnow.flows.notify.outbox import delivering
     from winnow.flows.run.early_start import starting_early
     from winnow.flows.run.launch import require_free, run_to_the_end, store_campaign
     from winnow.flows.run.resume import status_of
@@ -70,7 +71,8 @@ def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: b
         storage, name = checked.spec.storage, checked.spec.name
         if not status_of(storage, name).is_settled:
             require_free(storage, name)
-            run_to_the_end(storage, name, interrupts, shown=progress)
+            with delivering():
+                run_to_the_end(storage, name, interrupts, shown=progress)
             if interrupts.asked:
                 raise KeyboardInterrupt
     return CampaignResults(storage, name)

@@ -40,6 +40,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     What running it would need to be allowed is listed. With --trust that is allowed from then on: its code is
     run, and a dataset that is not here yet is downloaded.
     """
+    from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.queries.warnings import own_judge
     from winnow.tasks.setup.load import check_spec_file
@@ -55,6 +56,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
     if (warning := own_judge(checked.identity())) is not None:
         print(f"check: {warning.sentence}")
+    for complaint in unset_variables(checked.spec.execution.notify):
+        print(f"check: {complaint}")
 
 
 def _of_the_task(spec: "CampaignSpec") -> str:

@@ -16,6 +16,7 @@ from winnow.flows.run.callbacks import Callback, current_watcher
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
 from winnow.tasks.rounds.decide import decide_round
@@ -75,7 +76,7 @@ def run_campaign(storage: str, name: str) -> None:
         require_schema(database)
         stored, checked = reopen_campaign(database, name, storage)
         try:
-            with running(database, stored, checked) as campaign:
+            with running(database, stored, checked) as campaign, campaign_span(campaign):
                 watcher.begun(campaign)
                 # A round that was planned is finished, whatever is decided.
                 begun = stored_plan(campaign) is not None
@@ -108,10 +109,12 @@ def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
     round_ = plan(live)
     if round_ is None or awaits_humans(campaign, round_):
         return True
-    texts = generate.with_options(retries=campaign.most_restarts)(live, _quoted(round_))
-    comparisons = judge.with_options(retries=campaign.most_restarts)(live, _quoted(round_), _quoted(texts))
-    decision = decide(live, _quoted(round_), _quoted(comparisons))
-    record(live, _quoted(round_), _quoted(comparisons), _quoted(decision))
+    with round_span(campaign, round_) as span:
+        texts = generate.with_options(retries=campaign.most_restarts)(live, _quoted(round_))
+        judged = judge.with_options(retries=campaign.most_restarts)(live, _quoted(round_), _quoted(texts))
+        decision = decide(live, _quoted(round_), _quoted(judged))
+        record(live, _quoted(round_), _quoted(judged), _quoted(decision))
+        tell_decision(span, campaign, decision)
     watcher.round_done(campaign, round_, decision)
     return decision.stop or campaign.is_overspent
 
@@ -172,10 +175,12 @@ def rounds(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
         round_ = plan_round(campaign)
         if round_ is None or awaits_humans(campaign, round_):
             return True, elapsed
-        texts = generate_round(campaign, round_)
-        comparisons = judge_round(campaign, round_, texts)
-        decision = decide_round(campaign, round_, comparisons)
-        record_round(campaign, round_, comparisons, decision)
+        with round_span(campaign, round_) as span:
+            texts = generate_round(campaign, round_)
+            comparisons = judge_round(campaign, round_, texts)
+            decision = decide_round(campaign, round_, comparisons)
+            record_round(campaign, round_, comparisons, decision)
+            tell_decision(span, campaign, decision)
         watcher.round_done(campaign, round_, decision)
         ended = decision.stop or campaign.is_overspent
         done, elapsed = done + 1, time.monotonic() - started

@@ -3,6 +3,7 @@
 from contextlib import closing
 
 from winnow.flows import exit_codes
+from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_zombies
 from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
 from winnow.flows.reports.last_database import remember
@@ -50,11 +51,18 @@ def store_campaign(checked: ResolvedCampaign, family: str | None = None) -> None
 def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> int:
     """Run a stored campaign to its end or an interruption; print its answer; return the exit code.
 
+    Webhooks that have not answered by then are waited for, for a bounded time.
+
     Args:
         storage: URL of the results database.
         name: The campaign's.
         trust: What it may do; None where its file has just been approved.
     """
+    with delivering():
+        return _run_stored_campaign(storage, name, trust)
+
+
+def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
     if status_of(storage, name).is_settled:
         return _answer(storage, name)
     if trust is not None:

@@ -4,6 +4,8 @@ import traceback
 from collections.abc import Callable
 
 from winnow.flows import exit_codes
+from winnow.flows.notify.announce import announcing
+from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import tags_of_this_process
 from winnow.flows.prefect_support.masked_urls import hide
 from winnow.flows.reports.campaign_lines import campaign_line
@@ -58,12 +60,13 @@ def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: 
         The worst of their exit codes.
     """
     worst = exit_codes.DECIDED
-    for name in names:
-        code, line = _go_on(storage, name, interrupts, trust)
-        say(line)
-        worst = max(worst, code, key=FROM_GOOD_TO_BAD.index)
-        if interrupts.asked:
-            return exit_codes.FORCED
+    with delivering():
+        for name in names:
+            code, line = _go_on(storage, name, interrupts, trust)
+            say(line)
+            worst = max(worst, code, key=FROM_GOOD_TO_BAD.index)
+            if interrupts.asked:
+                return exit_codes.FORCED
     return worst
 
 
@@ -121,9 +124,16 @@ def gate_code(status: CampaignStatus, code: int) -> int:
 def run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:
     """Run a stored campaign's flow, with its progress on standard error if it is to be shown.
 
+    Its webhooks are told how that ended, and no error of theirs shows here.
+
     Raises:
         WinnowError: If Prefect's server is gone; what the campaign has stored by then stays.
     """
+    with announcing(storage, name):
+        _run_flow(storage, name, interrupts, shown=shown)
+
+
+def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -> None:
     # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
     from httpx import HTTPError
     from prefect import tags

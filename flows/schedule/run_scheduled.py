@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
+from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_zombies
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.reports.campaign_lines import campaign_line
@@ -108,7 +109,7 @@ def fire(firing: Firing, say: Say) -> How:
         ensure_schema(database)
     mark_zombies(firing.storage)
     interrupts = Interrupts()
-    with interrupts.caught():
+    with delivering(), interrupts.caught():
         left = unfinished_campaigns(firing.storage, firing.family)
         others = [name for name in left if name != firing.name]
         go_on_with_all(firing.storage, others, interrupts, say, firing.trust)

@@ -3,6 +3,7 @@
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
+from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.words import answer_lines, badge
 from winnow.tasks.campaign.budget import amount
 
@@ -17,7 +18,8 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
         answer: The answer as it stands.
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
-    return [*answer_lines(answer), *_score_lines(answer), ("cost", cost(answer, totals))]
+    takes = [("takes", running_words(answer.running))] if answer.running else []
+    return [*answer_lines(answer), *_score_lines(answer), *takes, ("cost", cost(answer, totals))]
 
 
 def _score_lines(answer: Answer) -> list[Line]:

@@ -23,6 +23,7 @@ from winnow.tasks.answer.model import (
     mixing_change,
 )
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
+from winnow.tasks.answer.running import RunningCost, running_costs
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.candidates.judge_entries import judge_entries
@@ -177,6 +178,14 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         duels=answer.objective == "best-duel",
         joined=next((name for name in (answer.best, closest.name) if name in late), None),
     )
+
+
+def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:
+    """What asking the best candidate and the runner-up takes; gates and routes have no such pair."""
+    if answer.baseline is not None or answer.objective == "route" or answer.best is None:
+        return ()
+    names = [answer.best, *([answer.runner_up.name] if answer.runner_up is not None else [])]
+    return running_costs(session, campaign, names)
 
 
 def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> NextStep | None:

@@ -8,6 +8,7 @@ from winnow.algorithms.decision import ArmStatus, Assumption, Claim
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.beyond import Beyond
 from winnow.tasks.answer.next_step import NextStep
+from winnow.tasks.answer.running import RunningCost
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
@@ -136,6 +137,8 @@ class Answer:
     """How the winner does on examples that selection never saw; None where none are held out."""
     beyond: Beyond | None = None
     """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
+    running: tuple[RunningCost, ...] = ()
+    """What the best candidate and the runner-up take; empty where nobody asked."""
     next_step: NextStep | None = None
     """What would probably settle it, where it is undecided and that can be reckoned."""
     certificate: Certificate | None = None

@@ -5,7 +5,7 @@ from typing import Literal
 
 from winnow.tasks.errors import SpecError
 
-Extra = Literal["local", "embed", "judges", "hub", "vllm", "ray", "report", "view"]
+Extra = Literal["local", "embed", "judges", "hub", "vllm", "ray", "report", "view", "mlflow", "wandb"]
 
 PACKAGES: dict[Extra, dict[str, str]] = {
     "local": {"torch": "PyTorch", "transformers": "Transformers"},
@@ -25,6 +25,8 @@ PACKAGES: dict[Extra, dict[str, str]] = {
     "ray": {"ray": "Ray"},
     "report": {"plotly": "Plotly", "kaleido": "Kaleido", "matplotlib": "Matplotlib"},
     "view": {"streamlit": "Streamlit", "plotly": "Plotly"},
+    "mlflow": {"mlflow": "MLflow"},
+    "wandb": {"wandb": "Weights & Biases"},
 }
 """Extra -> the modules that it is there for, and what they are called."""
 

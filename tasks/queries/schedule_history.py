@@ -1,10 +1,16 @@
-"""The campaigns that one schedule begins: did the winner change, and how much was made anew each time."""
+"""Campaigns over time, of one schedule or on the same data: did the winner change, and at what cost?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.views import ask
 
 COLUMNS = (
     "campaign",
@@ -46,3 +52,84 @@ def family_rows(session: Session, family: str) -> list[dict[str, object]]:
         standing = {**row, **ended, "generated": generated, "reused": reused}
         rows.append({name: standing[name] for name in COLUMNS})
     return rows
+
+
+MOST_CAMPAIGNS = 60
+"""That are shown of a series, the last ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Campaigns that ask the same again."""
+
+    title: str
+    campaigns: Sequence[CampaignRecord]
+    """Oldest first."""
+
+
+def all_series(session: Session) -> list[Series]:
+    """The schedules of a database, then campaigns of one objective on the same data, two or more."""
+    records = campaign_records.campaigns(session)
+    families: dict[str, list[CampaignRecord]] = {}
+    alike: dict[tuple[int, str], list[CampaignRecord]] = {}
+    for record in records:
+        if record.family is not None:
+            families.setdefault(record.family, []).append(record)
+        alike.setdefault((record.dataset_id, record.objective), []).append(record)
+    found = [Series(title=f"schedule {name}", campaigns=some) for name, some in families.items()]
+    found += [
+        Series(title=f"{objective} on the data of {some[-1].name}", campaigns=some)
+        for (_, objective), some in alike.items()
+        if len(some) > 1 and len({record.family for record in some} - {None}) != 1
+    ]
+    return found
+
+
+def over_time(session: Session, series: Series) -> list[Row]:
+    """One row per campaign of a series, oldest first: how it ended, and what it cost.
+
+    `changed` says whether another candidate leads than in the last campaign before it that had a leader.
+    """
+    rows, before = [], None
+    for record in series.campaigns[-MOST_CAMPAIGNS:]:
+        status = campaign_status(session, record)
+        answer, best = status.answer, status.answer.of_best
+        generated, reused = history_views.texts(session, record.id)
+        rows.append(
+            {
+                "campaign": record.name,
+                "created_at": record.created_at,
+                "outcome": answer.outcome or status.state,
+                "claim": answer.claim.kind,
+                "best": answer.best,
+                "estimate": best and best.estimate,
+                "lower": best and best.lower,
+                "upper": best and best.upper,
+                "changed": answer.best != before if answer.best and before else None,
+                "comparisons": status.totals["answered"],
+                "generated": generated,
+                "reused": reused,
+                "tokens": status.totals["input_tokens"] + status.totals["output_tokens"],
+                "engine_seconds": status.totals["engine_seconds"],
+                "load_seconds": status.totals["load_seconds"],
+            }
+        )
+        before = answer.best or before
+    return rows
+
+
+def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, list[Row]]:
+    """The estimates of some candidates in each campaign of a series that has them, oldest first.
+
+    Args:
+        session: Reads the results.
+        series: The campaigns.
+        names: Of the candidates.
+    """
+    found: dict[str, list[Row]] = {name: [] for name in names}
+    for record in series.campaigns[-MOST_CAMPAIGNS:]:
+        for row in ask(session, record, "leaderboard"):
+            if row["candidate"] in found and row["estimate"] is not None:
+                kept = {key: row[key] for key in ("estimate", "lower", "upper")}
+                found[row["candidate"]].append({"campaign": record.name, "at": record.created_at, **kept})
+    return found

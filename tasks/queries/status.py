@@ -14,7 +14,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of
+from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of, running_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
 from winnow.tasks.campaign.budget_kinds import limits_of, own_kind
@@ -130,7 +130,12 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     )
     if in_full:
         beyond = beyond_the_benchmark(session, campaign, answer)
-        answer = replace(answer, beyond=beyond, next_step=next_step_of(session, campaign, answer))
+        answer = replace(
+            answer,
+            beyond=beyond,
+            running=running_of(session, campaign, answer),
+            next_step=next_step_of(session, campaign, answer),
+        )
     return CampaignStatus(
         name=campaign.name,
         objective=campaign.objective,

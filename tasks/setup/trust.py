@@ -1,7 +1,7 @@
 """What a campaign does beyond its working folder: keys it sends, foreign code it runs, places it writes to.
 
 A campaign's file may be somebody else's. All that it asks for can be read off it before any of it is done,
-so that a user can be asked first. A server of this machine counts as the user's own.
+so that a user can be asked first. A server of this machine counts as the user's own, but for webhooks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -79,6 +79,7 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         if not is_loopback(host):
             text = f"join the Ray cluster at {address!a}, which can run any code here"
             yield Permission(text=text, keys=("execution.ray_address",))
+    yield from _told(spec)
     if (logs := _outside(execution.log_folder, folder)) is not None:
         yield Permission(text=f"write logs into {logs}", keys=("execution.log_folder",))
     if (results := _results(spec.storage, folder)) is not None:
@@ -144,6 +145,14 @@ def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator
         elif isinstance(value, Mapping | list) or (isinstance(value, str) and name not in HARMLESS_TEXTS):
             text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
             yield Permission(text=text, keys=(key,))
+
+
+def _told(spec: CampaignSpec) -> Iterator[Permission]:
+    """Webhooks, of this machine too: at another path than one that listens, a request may do anything."""
+    for index, webhook in enumerate(spec.execution.notify):
+        url = webhook.url
+        where = f"the URL in the environment variable {url[1:]}" if url.startswith("$") else ascii(url)
+        yield Permission(text=f"send how campaigns end to {where}", keys=(f"execution.notify[{index}].url",))
 
 
 def origin_of(base_url: str | None) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from winnow.tasks.spec.budget import PriceSpec
+from winnow.tasks.spec.notify import MOST_WEBHOOKS, WebhookSpec
 from winnow.tasks.spec.spec_model import SpecModel
 
 
@@ -34,6 +35,8 @@ class ExecutionSpec(SpecModel):
     max_retries: int = Field(default=5, ge=0)
     """How often one request to a server is sent again."""
     log_folder: str = ".winnow/logs"
+    notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
+    """Who is told how a run ends."""
     prices: dict[str, PriceSpec] = {}
     """By the name of a model, judges and the autoevaluator included."""
     price_per_hour: float | None = Field(default=None, ge=0.0)

@@ -16,8 +16,9 @@ from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from winnow.flows.reports.dashboard import STORAGE_VARIABLE, comparisons_page, db, frames
+from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames
 from winnow.flows.reports.dashboard.page_state import look_at
+from winnow.flows.reports.dashboard.screens import comparisons_page
 
 HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
 SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"
@@ -32,12 +33,14 @@ def storage(tmp_path, monkeypatch):
 
 def shown(page):
     """Run a page of the dashboard, by the name of its module."""
-    code = f"from winnow.flows.reports.dashboard import {page}; {page}.show()"
+    code = f"from winnow.flows.reports.dashboard.screens import {page}; {page}.show()"
     return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
 def campaigns():
-    code = "from winnow.flows.reports.dashboard import campaigns_page; campaigns_page.show(lambda: None)"
+    code = (
+        "from winnow.flows.reports.dashboard.screens import campaigns_page; campaigns_page.show(lambda: None)"
+    )
     return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
 
 
@@ -103,7 +106,7 @@ def test_the_campaign_named_in_the_address_is_shown(tmp_path):
     campaign = scored_campaign(tmp_path)
     store_campaign(campaign.database, "later")
     app = AppTest.from_string(
-        "from winnow.flows.reports.dashboard import campaign_page; campaign_page.show()"
+        "from winnow.flows.reports.dashboard.screens import campaign_page; campaign_page.show()"
     )
     app.query_params["campaign"] = "letters"
     assert "letters" in texts(app.run())
@@ -338,7 +341,7 @@ def test_two_candidates_of_the_matrix_are_compared_on_the_examples_of_both(tmp_p
 
 def test_an_address_that_names_an_example_and_a_candidate_opens_their_texts(tmp_path):
     scored_campaign(tmp_path)
-    code = "from winnow.flows.reports.dashboard import matrix_page; matrix_page.show()"
+    code = "from winnow.flows.reports.dashboard.screens import matrix_page; matrix_page.show()"
     app = AppTest.from_string(code, default_timeout=PATIENCE_S)
     for name, value in {"campaign": "letters", "example": "e1", "candidate": "b"}.items():
         app.query_params[name] = value

@@ -150,7 +150,7 @@ def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
     # A script takes the main module's place, and processes of later tests would begin by running it.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     page = AppTest.from_string(
-        "from winnow.flows.reports.dashboard import comparisons_page; comparisons_page.show()",
+        "from winnow.flows.reports.dashboard.screens import comparisons_page; comparisons_page.show()",
         default_timeout=PATIENCE_S,
     ).run()
     for word, number in {

@@ -89,6 +89,7 @@ OF_EXTRAS = (
     "winnow.tasks.engines.transformers.engine",
     "winnow.tasks.engines.transformers.decoding",
     "winnow.tasks.engines.ray.engine",
+    "winnow.flows.reports.export.trackers.",
     "winnow.flows.reports.html.",
     "winnow.flows.reports.dashboard.",
     "winnow.infra.demo.training",

@@ -1,5 +1,6 @@
-"""export: a campaign as files for other tools."""
+"""export: a campaign as files for other tools, and as a run of an experiment tracker."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,7 +25,9 @@ class FormatChoice(StrEnum):
 
 def export(
     name: CampaignName,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is new or empty.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="A folder that is new or empty.")
+    ] = None,
     format_: Annotated[FormatChoice, typer.Option("--format", help="Of the tables.")] = FormatChoice.csv,
     only: Annotated[
         list[str] | None,
@@ -37,31 +40,90 @@ def export(
             help="Put an apostrophe before texts of csv that Excel and others would take for formulas.",
         ),
     ] = False,
+    mlflow: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Write a run of MLflow: its server, sqlite:///FILE or a folder."),
+    ] = None,
+    experiment: Annotated[str, typer.Option(metavar="NAME", help="Of MLflow, for --mlflow.")] = "winnow",
+    wandb: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROJECT",
+            help="Write a run of Weights & Biases, into PROJECT or ENTITY/PROJECT; with WANDB_MODE=offline "
+            "into a folder.",
+        ),
+    ] = None,
     storage: ReadStorage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
-    """Write everything a campaign found into a folder, one file for each view.
+    """Write everything a campaign found into a folder, one file for each view, or into a tracker.
 
     Duels are written as battles of LMArena too, scores as logs of Inspect. Texts are written as models gave
-    them: open csv of models you do not trust in a spreadsheet only with --spreadsheet.
+    them: open csv of models you do not trust in a spreadsheet only with --spreadsheet. A tracker is given the
+    definition, metrics over rounds, the answer, the leaderboard and the report, and no texts but the few that
+    the report shows; a campaign that is exported again goes on in the same run.
     """
+    if folder is None and mlflow is None and wandb is None:
+        raise SpecError("name a folder to write to, --mlflow URI or --wandb PROJECT")
+    chosen: FileFormat = format_.value
+    if spreadsheet and chosen != "csv":
+        raise SpecError(f"--spreadsheet is for csv, and {chosen} holds no formulas: leave one of them out")
+    if folder is not None:
+        _write_folder(name, folder, chosen, only or (), storage, spreadsheet=spreadsheet, json=json)
+    if mlflow is not None or wandb is not None:
+        _write_runs(name, storage, mlflow=mlflow, experiment=experiment, wandb=wandb)
+
+
+def _write_folder(
+    name: str,
+    folder: Path,
+    format_: "FileFormat",
+    only: Sequence[str],
+    storage: str,
+    *,
+    spreadsheet: bool,
+    json: bool,
+) -> None:
     from dataclasses import asdict
 
     from winnow.flows.reports.export.exporting import export as write_export
     from winnow.flows.reports.output import print_json
     from winnow.storage.records import campaigns as campaign_records
 
-    chosen: FileFormat = format_.value
-    if spreadsheet and chosen != "csv":
-        raise SpecError(f"--spreadsheet is for csv, and {chosen} holds no formulas: leave one of them out")
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
-        parts = write_export(
-            session, campaign, folder, format_=chosen, only=only or (), spreadsheet=spreadsheet
-        )
+        parts = write_export(session, campaign, folder, format_=format_, only=only, spreadsheet=spreadsheet)
     if json:
         print_json([asdict(part) for part in parts])
         return
     for part in parts:
         print(f"  {part.rows:>10,}  {part.file or part.note or f'no rows of {part.name}'}")
     print(f"wrote {folder}")
+
+
+def _write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str, wandb: str | None) -> None:
+    from tempfile import TemporaryDirectory
+
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.plugins.extras import require
+
+    require("report", "the report of a tracker's run")
+    if mlflow is not None:
+        require("mlflow", "--mlflow")
+    if wandb is not None:
+        require("wandb", "--wandb")
+    from winnow.flows.reports.export.trackers.campaign_run import campaign_run
+
+    with TemporaryDirectory(prefix="winnow-") as beside:
+        with reading(storage) as session:
+            campaign = campaign_records.get_campaign(session, name)
+            run = campaign_run(session, campaign, Path(beside))
+        if mlflow is not None:
+            from winnow.flows.reports.export.trackers.mlflow_run import as_uri, export_to_mlflow
+
+            id_ = export_to_mlflow(run, as_uri(mlflow), experiment)
+            print(f"wrote run {id_} of experiment {experiment} at {mlflow}")
+        if wandb is not None:
+            from winnow.flows.reports.export.trackers.wandb_run import export_to_wandb
+
+            print(f"wrote {export_to_wandb(run, wandb)}")

@@ -1,15 +1,19 @@
 """status, list, show, report: where campaigns stand. They answer at once: no model library is imported."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from winnow.flows.cli.completion import campaign_names
-from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
+from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, OneCampaign, ReadStorage
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
 
 OptionalName = Annotated[
     str | None,
@@ -109,7 +113,7 @@ def show(
 
 
 def report(
-    name: CampaignName,
+    name: OneCampaign = None,
     storage: ReadStorage = DEFAULT_STORAGE,
     html: Annotated[
         Path | None,
@@ -123,27 +127,72 @@ def report(
             "Needs Chrome or Chromium.",
         ),
     ] = None,
+    all_: Annotated[
+        Path | None,
+        typer.Option(
+            "--all",
+            metavar="DIR",
+            help="Write a page for every campaign and an index into a folder that any web server can show; "
+            "overwrites pages of before.",
+        ),
+    ] = None,
+    model_card: Annotated[
+        Path | None,
+        typer.Option(
+            "--model-card",
+            metavar="FILE",
+            help="Write a passage for the winner's model card, in Markdown: the answer, how sure it is, and "
+            "how to check it; overwrites the file.",
+        ),
+    ] = None,
 ) -> None:
-    """Print all there is to say of a campaign, or write it as a page (--html) or pictures (--png)."""
+    """Print all there is to say of a campaign, or write it: a page, pictures, a passage of a model card."""
     from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.errors import SpecError
     from winnow.tasks.plugins.extras import require
 
-    if html is not None or png is not None:
+    if (name is None) == (all_ is None):
+        raise SpecError("name a campaign to report, or say --all DIR")
+    if html is not None or png is not None or all_ is not None:
         require("report", "a report with figures")
     with reading(storage) as session:
+        if name is None:
+            _write_bundle(session, all_, others=(html, png, model_card))
+            return
         campaign = campaign_records.get_campaign(session, name)
-        if html is None and png is None:
+        if html is None and png is None and model_card is None:
             from winnow.flows.reports.text_report import print_report
 
             print_report(session, campaign, storage)
             return
-        from winnow.flows.reports.html.render import write_report
+        written = []
+        if html is not None or png is not None:
+            from winnow.flows.reports.html.render import write_report
 
-        written = write_report(session, campaign, html=html, png=png)
+            written = write_report(session, campaign, html=html, png=png)
+        if model_card is not None:
+            from winnow.flows.reports.export.model_card import write_model_card
+
+            write_model_card(session, campaign, model_card)
+            written.append(model_card)
     for path in written:
         print(f"wrote {path}")
     if not written:
         print(f"{name} has no figures yet: no picture was written")
+
+
+def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[Path | None]) -> None:
+    from winnow.flows.reports.html.bundle import write_bundle
+    from winnow.tasks.campaign.lease import now
+    from winnow.tasks.errors import SpecError
+
+    if any(each is not None for each in others):
+        raise SpecError(
+            "--all writes pages alone: leave --html, --png and --model-card out, or name a campaign"
+        )
+    assert folder is not None, "one of NAME and --all was given"
+    *pages, index = write_bundle(session, folder, now())
+    print(f"wrote {len(pages)} page{'s' * (len(pages) != 1)} and {index}")
 
 
 def _as_json(status: Any, storage: str) -> JsonObject:  # noqa: ANN401 -- CampaignStatus, imported late

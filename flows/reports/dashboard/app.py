@@ -4,11 +4,14 @@ from functools import partial
 
 import streamlit as st
 
-from winnow.flows.reports.dashboard import (
+from winnow.flows.reports.dashboard.screens import (
     campaign_page,
     campaigns_page,
+    compare_page,
     comparisons_page,
+    factors_page,
     matrix_page,
+    over_time_page,
     sql_page,
 )
 from winnow.flows.reports.dashboard.widgets import STYLE
@@ -23,8 +26,11 @@ campaigns = st.Page(
     url_path="campaigns",
     default=True,
 )
+over_time = st.Page(over_time_page.show, title="Over time", url_path="over-time")
 matrix = st.Page(matrix_page.show, title="Matrix", url_path="matrix")
+compare = st.Page(compare_page.show, title="Compare", url_path="compare")
+factors = st.Page(factors_page.show, title="Factors", url_path="factors")
 comparisons = st.Page(comparisons_page.show, title="Comparisons", url_path="comparisons")
 sql = st.Page(sql_page.show, title="SQL", url_path="sql")
 
-st.navigation([campaigns, campaign, matrix, comparisons, sql]).run()
+st.navigation([campaigns, over_time, campaign, matrix, compare, factors, comparisons, sql]).run()

@@ -9,6 +9,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.views import ask
 
 UNKNOWN = "–"
@@ -82,7 +83,7 @@ def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
         Cell(text=readable(row["candidate"])),
         Cell(text=readable(str(made_of.model.get("name", "")))),
         Cell(text=readable(" in ".join(each for each in prompt if each))),
-        Cell(text=_sampling(made_of.sampling)),
+        Cell(text=sampling_words(made_of.sampling)),
         Cell(text=f"{row['estimate']:.3f}" if known else UNKNOWN, worth=row["estimate"]),
         Cell(
             text=f"{row['lower']:.3f} to {row['upper']:.3f}" if has_interval else UNKNOWN,
@@ -94,27 +95,3 @@ def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
         ),
         Cell(text=row["status"]),
     ]
-
-
-SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
-"""Numbers that a stored way of sampling has where they are set."""
-
-
-def _sampling(sampling: JsonView) -> str:
-    """How a candidate draws tokens, as far as it differs from taking the most probable ones."""
-    if not sampling:
-        return ""
-    if sampling.get("choices"):
-        return f"one of {len(sampling['choices'])} choices"
-    temperature = sampling.get("temperature", 0.0)
-    parts = [f"temperature {temperature:g}" if temperature else "greedy"]
-    if temperature and sampling.get("top_p", 1.0) < 1.0:
-        parts.append(f"top_p {sampling['top_p']:g}")
-    if temperature and sampling.get("top_k", 0):
-        parts.append(f"top_k {sampling['top_k']}")
-    parts += [f"{key} {sampling[key]:g}" for key in SHIFTING if key in sampling]
-    if sampling.get("logit_bias"):
-        parts.append(f"logit_bias of {len(sampling['logit_bias'])}")
-    if sampling.get("structure"):
-        parts.append(f"held to a {sampling['structure'][0]}")
-    return ", ".join(parts)

@@ -1,6 +1,7 @@
 """The report's files: written whole, beside their place, and then put there; never half a file."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -42,16 +43,29 @@ def write_report(
     if html is not None:
         board = leaderboard(session, campaign)
         made[html] = page(campaign, status, board, sections).encode("utf-8")
-    try:
-        if png is not None:
+    if png is not None:
+        try:
             png.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WinnowError(f"{png}: {error.strerror}; name a place that can be written to") from error
+    write_files(made)
+    return list(made)
+
+
+def write_files(made: Mapping[Path, bytes]) -> None:
+    """Write files, each whole, in the place of earlier ones.
+
+    Raises:
+        WinnowError: If one cannot be written.
+    """
+    try:
         for path, content in made.items():
             _write(path, content)
     except OSError as error:
         raise WinnowError(
-            f"{error.filename or html or png}: {error.strerror}; name a place that can be written to"
+            f"{error.filename or ', '.join(map(str, made))}: {error.strerror}; name a place that can be "
+            "written to"
         ) from error
-    return list(made)
 
 
 def _write(path: Path, content: bytes) -> None:

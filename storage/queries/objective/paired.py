@@ -1,9 +1,98 @@
 """Two candidates on the examples that both were scored on, one number an example, by position."""
 
+from collections.abc import Collection
+from typing import NamedTuple
+
 from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models import Candidate, Comparison, Example
+
+AT_ONCE = 500
+"""Ids in one statement."""
+
+
+class Scored(NamedTuple):
+    """One score of a candidate."""
+
+    example_id: int
+    key: str
+    """Of the example."""
+    comparison_id: int
+    outcome: float
+
+
+def scores(session: Session, campaign_id: int, name: str, *, most: int) -> list[Scored]:
+    """A candidate's scores, by position of the example; the first so many of them."""
+    rows = (
+        select(Comparison.example_id, Example.key, Comparison.id, Comparison.outcome)
+        .join(Example, Example.id == Comparison.example_id)
+        .where(
+            Comparison.candidate_a_id == _candidate_id(campaign_id, name),
+            Comparison.candidate_b_id.is_(None),
+            Comparison.outcome.is_not(None),
+        )
+        .order_by(Example.position)
+        .limit(most)
+    )
+    return [
+        Scored(id_, key, comparison, float(outcome))
+        for id_, key, comparison, outcome in session.execute(rows)
+    ]
+
+
+def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, most: int) -> list[Scored]:
+    """How far a candidate is preferred over another one, from 0 to 1, by example; the first so many of them.
+
+    The comparison is one of those that they had on it.
+    """
+    is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
+    rows = (
+        select(
+            Comparison.example_id,
+            Example.key,
+            func.min(Comparison.id),
+            func.avg(case((is_ours, Comparison.outcome), else_=1.0 - Comparison.outcome)),
+        )
+        .join(Example, Example.id == Comparison.example_id)
+        .where(or_(is_ours, is_theirs), Comparison.outcome.is_not(None))
+        .group_by(Comparison.example_id, Example.key, Example.position)
+        .order_by(Example.position)
+        .limit(most)
+    )
+    return [
+        Scored(id_, key, comparison, float(outcome))
+        for id_, key, comparison, outcome in session.execute(rows)
+    ]
+
+
+def examples(session: Session, ids: Collection[int]) -> dict[int, tuple[JsonObject, JsonArray]]:
+    """Fields and targets of examples by their ids."""
+    wanted, found = sorted(ids), {}
+    for begin in range(0, len(wanted), AT_ONCE):
+        some = Example.id.in_(wanted[begin : begin + AT_ONCE])
+        for id_, fields, targets in session.execute(
+            select(Example.id, Example.fields, Example.targets).where(some)
+        ):
+            found[id_] = (fields, targets)
+    return found
+
+
+def all_scores(session: Session, campaign_id: int, *, most: int) -> list[tuple[int, int, float]]:
+    """Position of the candidate, id of the example and score, by example; the first so many of them."""
+    rows = (
+        select(Candidate.position, Comparison.example_id, Comparison.outcome)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .where(
+            Candidate.campaign_id == campaign_id,
+            Comparison.candidate_b_id.is_(None),
+            Comparison.outcome.is_not(None),
+        )
+        .order_by(Comparison.example_id, Comparison.id)
+        .limit(most)
+    )
+    return [(position, example, float(outcome)) for position, example, outcome in session.execute(rows)]
 
 
 def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float | None]:

@@ -14,6 +14,7 @@ from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
 from winnow.tasks.engines.pool.sharing import adapters_for, devices_wanted, engine_key
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
+from winnow.tasks.engines.pool.tracing import engine_call, tell_answers
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings, start_engine
 from winnow.tasks.engines.subprocess.engine_log import log_end
@@ -104,7 +105,7 @@ class EnginePool:
                 requests = [replace(request, adapter=model.lora) for request in requests]
             seat = None
             try:
-                with self._taken(model) as (seat, engine):
+                with engine_call(model, len(requests)) as span, self._taken(model) as (seat, engine):
                     self._times.have_ready(model, seat, engine)
                     is_ready()
                     answers = engine.generate(requests)
@@ -112,6 +113,7 @@ class EnginePool:
                         told = f"it answered {len(requests)} requests with {len(answers)} texts"
                         raise EngineDied(model.name, told)
                     self._identities[key] = engine.identity
+                    tell_answers(span, answers)
                     return answers
             except Exception as error:
                 cause = _cause(error, seat)

@@ -7,7 +7,9 @@ engine has finished. Each ask then has a thread of its own, unless only one can 
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
 
 from winnow.tasks.engines.pool.load_plan import asking_order
@@ -165,9 +167,9 @@ class RequestScheduler:
         self._running[key] += 1
         if self.aside:
             # A daemon: an ask that cannot be broken off must not keep the process from ending.
-            threading.Thread(
-                target=self._make, args=(number, key, is_first), name=f"ask-{number}", daemon=True
-            ).start()
+            # In a context of its own, so that its span belongs to that of the round.
+            make = partial(copy_context().run, self._make, number, key, is_first)
+            threading.Thread(target=make, name=f"ask-{number}", daemon=True).start()
         else:
             self._make(number, key, is_first)
 

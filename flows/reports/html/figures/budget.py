@@ -44,6 +44,18 @@ def seconds(rows: Sequence[Row]) -> Figure:
     return _stacked(figure, rows, "seconds of engine time")
 
 
+def loads(rows: Sequence[Row]) -> Figure:
+    """Seconds that each model took to load, with the number of its loads.
+
+    Args:
+        rows: One per model, with `candidate`, its name, `loads` and `load_seconds`.
+    """
+    bar = _bar(rows, "load_seconds", "loading", ORANGE)
+    bar.text = [f"{row['loads']} load{'s' * (row['loads'] > 1)}" for row in rows]
+    bar.textposition = "auto"
+    return _stacked(Figure([bar]), rows, "seconds")
+
+
 def _bar(rows: Sequence[Row], key: str, label: str, colour: str) -> Bar:
     return Bar(
         x=[row[key] for row in rows],

@@ -8,6 +8,10 @@ from winnow.flows.reports.html.figures.labels import as_label, shortened
 from winnow.flows.reports.html.figures.theme import BLUE, ORANGE, WIDE, dressed
 from winnow.storage.json_types import Row
 
+MARGIN = 0.06
+"""Of the vertical range, above and below what it shows."""
+LEAST_SPAN = 0.02
+"""Of a vertical range that shows one value."""
 NAME_WIDTH = 8 / 850
 """Share of the figure's width that a letter of a name takes."""
 
@@ -30,10 +34,26 @@ def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
     dressed(
         figure,
         xaxis={"title": unit, "rangemode": "tozero"},
-        yaxis={"title": title, "zeroline": False},
+        yaxis={"title": title, "zeroline": False, "range": zoomed(rows)},
         showlegend=True,
     )
     return figure.update_layout(legend={"y": -0.2, "yanchor": "top"})
+
+
+def zoomed(rows: Sequence[Row]) -> list[float] | None:
+    """The vertical range in which the race is: all estimates, and the intervals of its second half.
+
+    First intervals reach over all that is possible, and would leave the rest a thin band. None where there
+    is no estimate.
+    """
+    half = rows[-1]["comparisons"] / 2.0
+    late = [row for row in rows if row["comparisons"] >= half]
+    ends = [row[key] for row in late for key in ("lower", "upper")]
+    known = [each for each in [*(row["estimate"] for row in rows), *ends] if each is not None]
+    if not known:
+        return None
+    margin = MARGIN * max(max(known) - min(known), LEAST_SPAN)
+    return [min(known) - margin, max(known) + margin]
 
 
 def leads(rows: Sequence[Row]) -> list[Row]:

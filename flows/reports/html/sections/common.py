@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
-from winnow.flows.reports.html.figures.budget import seconds, tokens
+from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
 from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
@@ -15,6 +15,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
 from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.views import ask
@@ -90,7 +91,8 @@ def curve(axis: str, unit: str) -> Builder:
             name="curve",
             title="The answer over time",
             note="The leader after each round, and its interval. At a dot another candidate took the lead; "
-            f"the table has the last {MOST_LEADS} of them.",
+            f"the table has the last {MOST_LEADS} of them. The axis shows the second half of the race whole: "
+            "first intervals may reach beyond it.",
             figure=curve_figure(rows, title=f"{axis} of the leader", unit=f"{unit} so far"),
             table=[
                 {"leader": row["best"], f"from_{unit}": row["comparisons"], "estimate": row["estimate"]}
@@ -255,6 +257,22 @@ def cost_in_seconds(session: Session, campaign: CampaignRecord) -> SpecModel | N
     )
 
 
+def loading(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    """What loading took, model by model."""
+    by_model = loads_by_model(session, campaign.id)
+    if not by_model:
+        return None
+    found = [{"candidate": model, **row} for model, row in by_model.items()]
+    rows, cut = first_of(sorted(found, key=lambda row: -row["load_seconds"]), "costs")
+    return SpecModel(
+        name="loads",
+        title="Loads",
+        note="How often each model was loaded, or woken where it slept, and the seconds that took in all. "
+        f"execution.max_loaded holds more of them at once.{cut}",
+        figure=loads(rows),
+    )
+
+
 def coverage(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     """What has no outcome, by reason."""
     reasons: dict[str | None, Row] = {}
@@ -298,5 +316,5 @@ def _costs(session: Session, campaign: CampaignRecord) -> tuple[list[Row], str]:
     return list(rows), cut
 
 
-CLOSING: tuple[Builder, ...] = (coverage, cost_in_tokens, cost_in_seconds)
+CLOSING: tuple[Builder, ...] = (coverage, cost_in_tokens, cost_in_seconds, loading)
 """On every page, at its end."""

@@ -7,10 +7,10 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from winnow.flows.reports.dashboard.campaign_picker import choose_campaign
-from winnow.flows.reports.dashboard.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.frames import table_frame
+from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
+from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.widgets import opened_pages, shown_of_pages
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.queries import matrix

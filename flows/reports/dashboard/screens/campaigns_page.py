@@ -5,8 +5,8 @@ from collections.abc import Callable
 import streamlit as st
 from sqlalchemy.orm import Session
 
-from winnow.flows.reports.dashboard.campaign_picker import remember_campaign
 from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.screens.campaign_picker import remember_campaign
 from winnow.flows.reports.dashboard.widgets import pick_row
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records

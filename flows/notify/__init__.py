@@ -1,0 +1,1 @@
+"""Telling webhooks how a campaign ended."""

@@ -1,0 +1,98 @@
+"""Announcing how a run ended to the webhooks of its campaign; nothing that goes wrong here ends anything."""
+
+import logging
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+
+from winnow.flows.notify.events import events_of, previous_winner
+from winnow.flows.notify.messages import Message, message_of, slack_message
+from winnow.flows.notify.outbox import Outbox, delivering
+from winnow.flows.reports.open_readonly import reading
+from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.queries.printable import one_line
+from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.spec.notify import WebhookSpec
+
+LOGGER = logging.getLogger("winnow.notify")
+
+
+@contextmanager
+def announcing(storage: str, name: str) -> Generator[None, None, None]:
+    """Tell the webhooks of a campaign how its run ended, once the block is left.
+
+    Whoever stops a run by hand, or finds that another process has taken the campaign over, is told nothing.
+    """
+    with delivering() as outbox:
+        _complain_of_unset_variables(storage, name)
+        try:
+            yield
+        except (LeaseHeld, LeaseLost):
+            raise
+        except Exception as error:
+            _announce(storage, name, error, outbox)
+            raise
+        _announce(storage, name, None, outbox)
+
+
+def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
+    """A sentence for each webhook whose URL is in no environment variable here."""
+    return [
+        f"{webhook.url} is not set: nobody is told there how the campaign ends"
+        for webhook in webhooks
+        if _address(webhook) == ""
+    ]
+
+
+def _complain_of_unset_variables(storage: str, name: str) -> None:
+    """Say at the beginning what would otherwise be found out at the end."""
+    with suppress(StorageError):  # the run says what is wrong with the database
+        for complaint in unset_variables(_webhooks(storage, name)):
+            LOGGER.warning("%s", complaint, extra={"event": "notify_failed"})
+
+
+def _webhooks(storage: str, name: str) -> list[WebhookSpec]:
+    with reading(storage) as session:
+        execution = campaign_records.get_campaign(session, name).execution["execution"]
+    return [WebhookSpec.model_validate(each) for each in execution["notify"]]
+
+
+def _announce(storage: str, name: str, error: Exception | None, outbox: Outbox) -> None:
+    try:
+        webhooks = _webhooks(storage, name)
+        message = _message(storage, name, error) if webhooks else None
+        for webhook in webhooks:
+            url = _address(webhook)
+            if message is not None and url and not set(webhook.events).isdisjoint(_events(message)):
+                sent = slack_message(message) if webhook.form == "slack" else message
+                outbox.send(webhook.url, url, sent)
+    except Exception as trouble:
+        LOGGER.warning(
+            "nobody was told how %s ended: %s",
+            name,
+            one_line(str(trouble) or type(trouble).__name__),
+            extra={"event": "notify_failed"},
+        )
+
+
+def _message(storage: str, name: str, error: Exception | None) -> Message | None:
+    """What there is to tell; None where that is nothing."""
+    with reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, name)
+        status, before = campaign_status(session, campaign), previous_winner(session, campaign)
+        events = ("failed",) if error is not None else events_of(status, before)
+        return message_of(status, campaign, events, before, error) if events else None
+
+
+def _events(message: Message) -> list[str]:
+    events = message["events"]
+    assert isinstance(events, list)
+    return events
+
+
+def _address(webhook: WebhookSpec) -> str:
+    """Where it is; empty where that is in a variable that is not set."""
+    if not webhook.url.startswith("$"):
+        return webhook.url
+    return os.environ.get(webhook.url[1:], "").strip()

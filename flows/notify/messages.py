@@ -1,0 +1,89 @@
+"""What a webhook is sent: all there is to say as JSON, or as one text for Slack."""
+
+from collections.abc import Mapping, Sequence
+
+from winnow.flows.notify.events import winners
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.words import headline
+from winnow.tasks.queries.printable import one_line, printable
+from winnow.tasks.queries.status import CampaignStatus
+from winnow.tasks.spec.notify import Event
+
+MOST_CHARACTERS = 3_000
+"""Of a text for Slack."""
+LONGEST_ERROR = 1_000
+"""Characters."""
+
+SLACKS_OWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+"""Characters that begin a mention or a link in Slack."""
+
+Message = Mapping[str, object]
+
+
+def message_of(
+    status: CampaignStatus,
+    campaign: CampaignRecord,
+    events: Sequence[Event],
+    before: CampaignStatus | None,
+    error: Exception | None,
+) -> Message:
+    """All there is to say, as JSON values.
+
+    Args:
+        status: Where the campaign stands.
+        campaign: The campaign.
+        events: What happened; at least one.
+        before: The last campaign of the same schedule that had a winner.
+        error: What ended the run, where that was one.
+    """
+    answer, best = status.answer, status.answer.of_best
+    return {
+        "events": list(events),
+        "campaign": status.name,
+        "family": campaign.family,
+        "objective": status.objective,
+        "headline": headline(answer, status.state),
+        "error": None if error is None else one_line(str(error) or type(error).__name__)[:LONGEST_ERROR],
+        "outcome": answer.outcome,
+        "claim": answer.claim.kind,
+        "delta": answer.claim.delta,
+        "best": answer.best,
+        "winners": sorted(winners(status)),
+        "estimate": best and best.estimate,
+        "lower": best and best.lower,
+        "upper": best and best.upper,
+        "worse": list(answer.named("worse")),
+        "before": None if before is None else {"campaign": before.name, "winners": sorted(winners(before))},
+        "comparisons": status.totals["answered"],
+        "lines": [[word, printable(said)] for word, said in block_lines(answer, status.totals)],
+    }
+
+
+def slack_message(message: Message) -> Message:
+    """The same as a text in which Slack finds nothing to act on."""
+    text = "\n".join(_sentences(message))
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[: MOST_CHARACTERS - 1]}…"
+    for character, spelled in SLACKS_OWN.items():
+        text = text.replace(character, spelled)
+    return {"text": text, "mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
+
+
+def _sentences(message: Message) -> list[str]:
+    name = one_line(str(message["campaign"]))
+    if message["error"] is not None:
+        return [f"{name}: an error ended the run: {message['error']}"]
+    events, before, lines = message["events"], message["before"], message["lines"]
+    assert isinstance(events, list)
+    assert isinstance(lines, list)
+    said = [f"{name}: {message['headline']}"]
+    if isinstance(before, dict) and "winner-changed" in events:
+        now, then = (_names(found["winners"]) for found in (message, before))
+        said.append(f"winner changed: {now}; it was {then} in {one_line(before['campaign'])}")
+    return [*said, *(f"{word}: {sentence}" for word, sentence in lines)]
+
+
+def _names(names: object) -> str:
+    assert isinstance(names, list)
+    return one_line(", ".join(names))

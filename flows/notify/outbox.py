@@ -1,0 +1,131 @@
+"""Messages on their way to webhooks: each is taken there by a process that no server can hold up for long.
+
+A campaign's end is stored, and its answer printed, before anybody waits for one.
+"""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+LOGGER = logging.getLogger("winnow.notify")
+
+SENDER = "winnow.flows.notify.sender"
+"""The module that a sending process runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long and how often it is tried."""
+
+    deadline: int = 20
+    """Whole seconds until a sender is ended, whatever it waits for."""
+    attempt: float = 5.0
+    """Seconds that a server may take to accept a connection, and between two signs of life."""
+    pauses: tuple[float, ...] = (1.0, 3.0)
+    """Seconds before each further attempt."""
+
+
+PATIENCE = Patience()
+
+
+@dataclass(kw_only=True)
+class Outbox:
+    """The messages that are on their way."""
+
+    _senders: list[tuple[str, "subprocess.Popen[str]", float]] = field(default_factory=list)
+
+    def send(
+        self, shown: str, url: str, message: Mapping[str, object], patience: Patience | None = None
+    ) -> None:
+        """Begin to send a message.
+
+        Args:
+            shown: What the address is called in complaints.
+            url: The address.
+            message: JSON values.
+            patience: How long and how often it is tried; None is `PATIENCE`.
+        """
+        patience = patience or PATIENCE
+        sender = subprocess.Popen(
+            # -P: a folder named as one of ours where the user stands must not shadow it.
+            [sys.executable, "-P", "-m", SENDER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A terminal's Ctrl-C reaches this process alone.
+            start_new_session=True,
+            env=os.environ,
+        )
+        told = {
+            "url": url,
+            "body": json.dumps(message),
+            "deadline": patience.deadline,
+            "attempt": patience.attempt,
+            "pauses": patience.pauses,
+        }
+        assert sender.stdin is not None
+        try:
+            sender.stdin.write(json.dumps(told))
+            sender.stdin.close()
+        except OSError:
+            pass  # it has ended; what it said is read when it is waited for
+        sender.stdin = None
+        self._senders.append((shown, sender, time.monotonic() + patience.deadline + 1.0))
+
+    def wait(self) -> None:
+        """Wait for all of them, and say what did not arrive; Ctrl-C gives up waiting."""
+        try:
+            while self._senders:
+                shown, sender, deadline = self._senders[0]
+                _end(shown, sender, deadline)
+                self._senders.pop(0)
+        finally:
+            for _, sender, _ in self._senders:
+                sender.kill()
+                sender.communicate()
+
+
+_outbox: ContextVar[Outbox | None] = ContextVar("outbox", default=None)
+
+
+@contextmanager
+def delivering() -> Generator[Outbox, None, None]:
+    """Have what is sent inside the outermost of these blocks be waited for at its end."""
+    if (outer := _outbox.get()) is not None:
+        yield outer
+        return
+    outbox = Outbox()
+    token = _outbox.set(outbox)
+    try:
+        yield outbox
+    finally:
+        _outbox.reset(token)
+        try:
+            outbox.wait()
+        except KeyboardInterrupt:
+            LOGGER.warning("not everybody was told: interrupted", extra={"event": "notify_failed"})
+
+
+def _end(shown: str, sender: "subprocess.Popen[str]", deadline: float) -> None:
+    try:
+        _, said = sender.communicate(timeout=max(0.1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        sender.kill()
+        _, said = sender.communicate()
+    if sender.returncode == 0:
+        return
+    why = said.strip().splitlines()[-1] if said.strip() else "it did not answer in time"
+    LOGGER.warning(
+        "the webhook %s was not told how the campaign ended: %s; everything is stored all the same",
+        shown,
+        why,
+        extra={"event": "notify_failed", "webhook": shown},
+    )

@@ -1,0 +1,63 @@
+"""The process that takes one message to a webhook, and is ended by the kernel where that takes too long."""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+import httpx
+
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses of a server that may take the same message later."""
+
+
+def main() -> int:
+    """Send what standard input holds; on standard error, why it did not arrive."""
+    told = json.load(sys.stdin)
+    # Its default action ends the process, also where a name is looked up or a server sends byte after byte.
+    signal.alarm(told["deadline"])
+    why = deliver(told["url"], told["body"].encode(), told["attempt"], told["pauses"])
+    if why is not None:
+        print(why, file=sys.stderr)
+    return 0 if why is None else 1
+
+
+def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> str | None:
+    """Send it until it is accepted or refused for good; why it was not accepted, None where it was."""
+    why = None
+    for pause in (0.0, *pauses):
+        time.sleep(pause)
+        why, is_final = _attempt(url, body, timeout)
+        if is_final:
+            break
+    return why
+
+
+def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
+    """Why it was not accepted, and whether another attempt would change nothing."""
+    try:
+        status = _status_of(url, body, {"content-type": "application/json", "user-agent": "winnow"}, timeout)
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError):
+        return "no request can be made to it; correct the URL, or the proxy in the environment", True
+    except httpx.TimeoutException:
+        return f"it did not answer within {timeout:g} s", False
+    except httpx.HTTPError as error:
+        return f"it cannot be reached ({type(error).__name__})", False
+    if 200 <= status < 300:
+        return None, True
+    moved = ", and redirects are not followed" if 300 <= status < 400 else ""
+    return f"it answered with status {status}{moved}", status not in AGAIN
+
+
+def _status_of(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> int:
+    """The status that a server answers with; of the answer nothing else is read but its headers."""
+    with (
+        httpx.Client(timeout=timeout, follow_redirects=False) as client,
+        client.stream("POST", url, content=body, headers=headers) as response,
+    ):
+        return response.status_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+"""Two candidates beside each other, of one campaign or of two: how they differ, by tag and by example."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
+from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
+from winnow.flows.reports.dashboard.widgets import pick_row, show_figure, show_rows, show_soft
+from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.storage.json_types import Row
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.words import headline
+from winnow.tasks.campaign.budget import amount
+from winnow.tasks.queries.comparing import (
+    UNCERTIFIED,
+    PairedDifference,
+    PairedExample,
+    Side,
+    by_field,
+    difference_of,
+    grouping_fields,
+    paired_examples,
+    reach_of,
+)
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.queries.views import ask
+
+PATIENCE = 30.0
+"""Seconds that reading the scores of two candidates may take."""
+MOST_EXAMPLES = 500
+"""In the table, those that differ most."""
+TABLE_HEIGHT = 320
+"""Pixels."""
+FIRST, SECOND, OTHER = "first", "second", "with"
+"""In the page's address: the two candidates, and the campaign of the second one."""
+
+
+def show() -> None:
+    """The page."""
+    st.title("Compare")
+    with problems_shown():
+        with asking() as session:
+            names = [each.name for each in campaign_records.campaigns(session)]
+        if (name := choose_campaign(names)) and (sides := _choose(name, names)):
+            _show(*sides)
+
+
+def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
+    """What the reader compares: at first the two best candidates of the campaign."""
+    left, right, beside = st.columns(3)
+    newest_first = list(reversed(names))
+    wanted = st.query_params.get(OTHER)
+    other = beside.selectbox(
+        "Campaign of the second",
+        newest_first,
+        index=newest_first.index(wanted if wanted in newest_first else name),
+        format_func=readable,
+        key=f"compare-with-{name}",
+    )
+    with asking() as session:
+        ours, theirs = (campaign_records.get_campaign(session, each) for each in (name, other))
+        mine, yours = (_ranked(session, each) for each in (ours, theirs))
+    if other == name and len(mine) < 2:
+        st.text("This campaign has one candidate: choose another campaign to compare it with.")
+        return None
+    first = _candidate(left, FIRST, "First candidate", mine, mine[0], key=name)
+    best = next((each for each in yours if other != name or each != first), yours[0])
+    second = _candidate(right, SECOND, "Second candidate", yours, best, key=f"{name}-{other}")
+    st.query_params[OTHER] = other
+    return Side(ours, first), Side(theirs, second)
+
+
+def _ranked(session: Session, campaign: CampaignRecord) -> list[str]:
+    return [row["candidate"] for row in ask(session, campaign, "leaderboard")]
+
+
+def _candidate(column: Any, place: str, label: str, names: Sequence[str], default: str, *, key: str) -> str:  # noqa: ANN401
+    wanted = st.query_params.get(place)
+    chosen: str = column.selectbox(
+        label,
+        names,
+        index=names.index(wanted if wanted in names else default),
+        format_func=readable,
+        key=f"compare-{place}-{key}",
+    )
+    st.query_params[place] = chosen
+    return chosen
+
+
+def _show(first: Side, second: Side) -> None:
+    if first == second:
+        st.text("These two are the same: choose another candidate, or another campaign.")
+        return
+    if first.campaign.id != second.campaign.id:
+        _show_campaigns(first.campaign, second.campaign)
+    with asking(PATIENCE) as session:
+        examples = paired_examples(session, first, second)
+    st.subheader("Difference")
+    reach = reach_of(first, second)
+    found = difference_of(examples, reach)
+    if found is None:
+        st.text(why_nothing(first, second))
+        return
+    st.text(readable(sentence(first, second, found)))
+    st.caption(UNCERTIFIED)
+    _show_fields(examples, reach)
+    _show_examples(first, second, examples)
+
+
+def why_nothing(first: Side, second: Side) -> str:
+    """Why no example has a score of both, and what to do about it."""
+    same = first.campaign.id == second.campaign.id
+    if "best-duel" in (first.campaign.objective, second.campaign.objective):
+        met = "These two never met in a duel that has an outcome"
+        return f"{met}: choose two that did." if same else "Duels of two campaigns cannot be held together."
+    if same:
+        return "No example has a score of both: the search may have left one out early. Choose two others."
+    return (
+        "No example has a score of both: an example of two campaigns is the same if its key, fields and "
+        "targets are. Choose a campaign on the same data."
+    )
+
+
+def sentence(first: Side, second: Side, found: PairedDifference) -> str:
+    """Who is ahead by how much, as far as that is known."""
+    even = found.n - found.first_higher - found.second_higher
+    names = [_called(side, first.campaign.id != second.campaign.id) for side in (first, second)]
+    return (
+        f"On {found.n:,} examples, {names[0]} less {names[1]}: {found.mean:+.3f}, between {found.lower:+.3f} "
+        f"and {found.upper:+.3f}; higher on {found.first_higher:,}, lower on {found.second_higher:,}, level "
+        f"on {even:,}."
+    )
+
+
+def _called(side: Side, with_campaign: bool) -> str:
+    return f"{side.candidate} of {side.campaign.name}" if with_campaign else side.candidate
+
+
+def _show_fields(examples: Sequence[PairedExample], reach: float) -> None:
+    fields = grouping_fields(examples)
+    if not fields:
+        return
+    st.subheader("By tag")
+    field = st.selectbox("Field of the examples", fields, format_func=readable)
+    groups = by_field(examples, field, reach)
+    rows = [
+        {
+            "candidate": f"{value} ({each.n:,})",
+            "estimate": each.mean,
+            "lower": each.lower,
+            "upper": each.upper,
+        }
+        for value, each in groups.items()
+    ]
+    show_figure(
+        intervals(rows, title="difference, first less second", line=0.0, line_as="level"), key="by-field"
+    )
+
+
+def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample]) -> None:
+    st.subheader("Examples")
+    ordered = sorted(examples, key=lambda each: -abs(each.difference))[:MOST_EXAMPLES]
+    cut = f", {MOST_EXAMPLES} of {len(examples):,}" if len(examples) > MOST_EXAMPLES else ""
+    st.caption(f"Those that differ most come first{cut}. Click the box before one to read both texts.")
+    rows = [
+        {"example": each.key, "first": each.first, "second": each.second, "difference": each.difference}
+        for each in ordered
+    ]
+    chosen = pick_row(rows, key="compared", height=TABLE_HEIGHT)
+    if chosen is None:
+        return
+    picked, whole = ordered[chosen], st.toggle("Whole texts")
+    show_comparison(first.campaign, picked.first_comparison, whole=whole)
+    if picked.second_comparison != picked.first_comparison:
+        show_comparison(second.campaign, picked.second_comparison, whole=whole)
+
+
+def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
+    with asking(PATIENCE) as session:
+        statuses = [campaign_status(session, each) for each in (ours, theirs)]
+        boards = [
+            {row["candidate"]: row for row in ask(session, each, "leaderboard")} for each in (ours, theirs)
+        ]
+    st.subheader("Campaigns")
+    show_rows(
+        [campaign_row(record, each) for record, each in zip((ours, theirs), statuses, strict=True)], key="two"
+    )
+    if rows := drift_rows(*boards):
+        show_soft(
+            "Candidates of the same name in both, and how far the estimate of the second campaign is above "
+            "that of the first one. Of this drift nothing is claimed.",
+            key="drift",
+        )
+        show_rows(rows, key="drift-rows")
+
+
+def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
+    """How a campaign ended, and what it took."""
+    best, totals = status.answer.of_best, status.totals
+    return {
+        "campaign": status.name,
+        "stands": headline(status.answer, status.state),
+        "best": status.answer.best,
+        "estimate": best and best.estimate,
+        "lower": best and best.lower,
+        "upper": best and best.upper,
+        "comparisons": totals["answered"],
+        "of grid": f"{status.share_of_grid:.1%}",
+        "generations": totals["generations"],
+        "tokens": amount(totals["input_tokens"] + totals["output_tokens"]),
+        "engine seconds": totals["engine_seconds"],
+        "selector": record.spec["selector"]["name"],
+        "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
+    }
+
+
+def drift_rows(ours: dict[str, Row], theirs: dict[str, Row]) -> list[Row]:
+    """The candidates of both leaderboards, in the order of the second one."""
+    shared = [name for name in theirs if name in ours]
+    rows = []
+    for name in shared:
+        before, now = ours[name]["estimate"], theirs[name]["estimate"]
+        drift = None if before is None or now is None else now - before
+        rows.append({"candidate": name, "first": before, "second": now, "drift": drift})
+    return rows

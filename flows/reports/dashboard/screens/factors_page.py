@@ -1,0 +1,139 @@
+"""What models, prompts and ways of sampling add to scores, each for itself and two together."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+from plotly.graph_objects import Figure
+
+from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
+from winnow.flows.reports.dashboard.widgets import show_figure, show_rows, show_soft
+from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.model import MOST_CANDIDATES
+from winnow.storage.json_types import Row
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.queries.factors import (
+    LEAST_EXAMPLES,
+    MOST_LEVELS,
+    UNCERTIFIED,
+    CellEffect,
+    FactorTables,
+    factor_tables,
+)
+
+PATIENCE = 30.0
+"""Seconds that reading the scores may take."""
+
+
+def show() -> None:
+    """The page."""
+    st.title("Factors")
+    with problems_shown():
+        with asking() as session:
+            names = [each.name for each in campaign_records.campaigns(session)]
+        if name := choose_campaign(names):
+            with asking(PATIENCE) as session:
+                campaign = campaign_records.get_campaign(session, name)
+                found = None if campaign.objective == "best-duel" else factor_tables(session, campaign)
+            if (reason := why_nothing(campaign, found)) is not None:
+                st.text(reason)
+            elif found is not None:
+                _show(campaign, found)
+
+
+def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
+    """Why there is nothing to show, and what to do about it; None where there is something."""
+    if campaign.objective == "best-duel":
+        return (
+            "Duels give a candidate no score of its own, so that no effects can be told: Compare shows two "
+            "of them."
+        )
+    if found is None:
+        return (
+            f"There are more than {MOST_LEVELS} models, prompts and ways of sampling, too many to tell apart "
+            "here: Matrix and Compare show candidates one by one."
+        )
+    if not found.factors:
+        return (
+            "All candidates have the same model, prompt and sampling: there is nothing to tell apart. A "
+            "campaign with several prompts, or generate_configs, for each model shows here what each adds."
+        )
+    if not found.scores:
+        return f"Nothing is scored yet: winnow resume {campaign.name} goes on."
+    return None
+
+
+def _show(campaign: CampaignRecord, found: FactorTables) -> None:
+    cut = f", those of the first {found.examples:,} examples" if found.is_cut else ""
+    show_soft(f"{found.scores:,} scores on {found.examples:,} examples{cut}.", key="scores")
+    st.caption(UNCERTIFIED)
+    if found.examples < LEAST_EXAMPLES:
+        st.caption(f"From {LEAST_EXAMPLES} examples on there are intervals.")
+    for factor in found.factors:
+        _show_factor(factor.name, found)
+    for names, cells in found.cells.items():
+        _show_pair(names, cells)
+
+
+def _show_factor(name: str, found: FactorTables) -> None:
+    st.subheader(name.capitalize())
+    effects = [effect for effect in found.effects if effect.factor == name]
+    rows: list[Row] = [
+        {
+            "candidate": effect.level,
+            "estimate": effect.estimate,
+            "lower": effect.lower,
+            "upper": effect.upper,
+        }
+        for effect in effects
+    ]
+    rows.sort(key=lambda row: (row["estimate"] is None, -(row["estimate"] or 0.0)))
+    if any(row["estimate"] is not None for row in rows):
+        show_figure(_effects(rows, f"against the average {name}", "average"), key=f"main-{name}")
+    if open_ := [effect.level for effect in effects if effect.estimate is None]:
+        show_soft(
+            f"The scores do not tell apart from other choices what these add: {', '.join(open_)}.",
+            key=f"open-{name}",
+        )
+
+
+def _effects(rows: Sequence[Row], title: str, line_as: str) -> Figure:
+    return intervals(rows[:MOST_CANDIDATES], title=title, line=0.0, line_as=line_as)
+
+
+def _show_pair(names: tuple[str, str], cells: Sequence[CellEffect]) -> None:
+    first, second = names
+    st.subheader(f"{first.capitalize()} × {second}")
+    st.caption(
+        f"Mean scores, and of how many; empty: never scored together. Rows: {first}, columns: {second}."
+    )
+    show_rows(mean_table(first, cells), key=f"means-{first}-{second}")
+    known = [cell for cell in cells if cell.estimate is not None]
+    if not known:
+        st.text("Too few of these combinations were scored to tell how two choices act together.")
+        return
+    st.caption("Interactions: how much more or less two choices give together than each adds for itself.")
+    known.sort(key=lambda cell: -abs(cell.estimate or 0.0))
+    rows = [
+        {
+            "candidate": " × ".join(cell.levels),
+            "estimate": cell.estimate,
+            "lower": cell.lower,
+            "upper": cell.upper,
+        }
+        for cell in known
+    ]
+    show_figure(_effects(rows, "beyond what both add", "no interaction"), key=f"pair-{first}-{second}")
+
+
+def mean_table(first: str, cells: Sequence[CellEffect]) -> list[Row]:
+    """A row for each level of the first factor, a column for each of the second one."""
+    rows: dict[str, Row] = {}
+    for cell in cells:
+        ours, theirs = cell.levels
+        row = rows.setdefault(ours, {first: ours})
+        row[theirs if theirs != first else f"{theirs} "] = (
+            "" if cell.mean is None else f"{cell.mean:.3f} ({cell.scores:,})"
+        )
+    return list(rows.values())

@@ -1,0 +1,95 @@
+"""Campaigns over time: who won, how estimates moved, and what each campaign of a schedule cost."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+
+from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.widgets import show_figure, show_rows, show_soft
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
+from winnow.storage.json_types import Row
+from winnow.tasks.answer.phrases import ESTIMATED
+from winnow.tasks.campaign.budget import amount
+from winnow.tasks.queries.schedule_history import MOST_CAMPAIGNS, Series, all_series, over_time, tracks
+
+PATIENCE = 60.0
+"""Seconds that the rows of many campaigns may take."""
+MOST_TRACKS = 5
+"""Candidates that have a line: those that led most often."""
+ADDRESS = "series"
+"""In the page's address."""
+
+NOTHING_YET = (
+    'No question was asked twice here yet. winnow schedule campaign.yaml --cron "0 2 * * *" asks one every '
+    "night, reuses all that was generated before, and this page then shows whether the winner changed."
+)
+
+
+def show() -> None:
+    """The page."""
+    st.title("Over time")
+    with problems_shown():
+        with asking() as session:
+            found = all_series(session)
+        if not found:
+            st.text(NOTHING_YET)
+            return
+        _show(_chosen(found))
+
+
+def _chosen(found: Sequence[Series]) -> Series:
+    titles = [series.title for series in found]
+    wanted = st.query_params.get(ADDRESS)
+    first = titles.index(wanted) if wanted in titles else 0
+    number: int = st.selectbox(
+        "Campaigns", range(len(found)), index=first, format_func=lambda each: readable(titles[each])
+    )
+    st.query_params[ADDRESS] = titles[number]
+    return found[number]
+
+
+def _show(series: Series) -> None:
+    with asking(PATIENCE) as session:
+        rows = over_time(session, series)
+        led = Counter(row["best"] for row in rows if row["best"] is not None)
+        names = [name for name, _ in led.most_common(MOST_TRACKS)]
+        lines = tracks(session, series, names)
+    show_soft(summary(rows, len(series.campaigns)), key="series")
+    st.subheader("Winners and drift")
+    if names:
+        objective = series.campaigns[-1].objective
+        show_soft(
+            "The estimates of those that led, with the interval of each campaign; a diamond marks who led. "
+            "Each campaign's intervals hold for itself: that two of them do not overlap proves no drift.",
+            key="drift",
+        )
+        show_figure(estimates_over_time(lines, rows, title=ESTIMATED[objective]), key="drift")
+    else:
+        st.text("Nobody has led in any of them yet: winnow status says what each waits for.")
+    show_rows([_row(row) for row in reversed(rows)], key="over-time")
+    st.subheader("Cost")
+    show_figure(costs_over_time(rows), key="cost")
+
+
+def summary(rows: Sequence[Row], campaigns: int) -> str:
+    """How often the lead changed and what all of it cost, in one line."""
+    changes = sum(bool(row["changed"]) for row in rows)
+    cut = (
+        f"the last {MOST_CAMPAIGNS} of {campaigns} campaigns"
+        if campaigns > len(rows)
+        else f"{campaigns} campaigns"
+    )
+    made, reused, tokens = (
+        amount(sum(row[key] for row in rows)) for key in ("generated", "reused", "tokens")
+    )
+    seconds = sum(row["engine_seconds"] + row["load_seconds"] for row in rows)
+    return (
+        f"{cut}: the lead changed {changes} time{'' if changes == 1 else 's'}; {made} texts made anew and "
+        f"{reused} taken from others, {tokens} tokens, {seconds:,.1f} s of engine time"
+    )
+
+
+def _row(row: Row) -> Row:
+    return {**row, "created_at": f"{row['created_at']:%Y-%m-%d %H:%M}"}

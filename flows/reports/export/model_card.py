@@ -1,0 +1,106 @@
+"""A passage for a model card: what a campaign found, how sure that is, and how to check it."""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.words import headline
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.printable import escaped
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.queries.views import ask
+
+MOST_ROWS = 10
+"""Candidates in the table."""
+
+
+def write_model_card(session: Session, campaign: CampaignRecord, path: Path) -> None:
+    """Write the passage.
+
+    Raises:
+        WinnowError: If the file cannot be written.
+    """
+    status = campaign_status(session, campaign, in_full=True)
+    rows = list(ask(session, campaign, "leaderboard"))
+    try:
+        path.write_text(model_card(status, campaign, rows), encoding="utf-8")
+    except OSError as error:
+        raise WinnowError(f"{path} cannot be written: {error.strerror}; name another file") from error
+
+
+def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict[str, object]]) -> str:
+    """The passage, in Markdown in which names of others are text.
+
+    Args:
+        status: Where the campaign stands, in full.
+        campaign: The campaign.
+        rows: Of its leaderboard.
+    """
+    said = [
+        f"- **{escaped(word)}**: {escaped(sentence)}"
+        for word, sentence in block_lines(status.answer, status.totals)
+    ]
+    warned = [f"- **check**: {escaped(warning.sentence)}" for warning in status.warnings]
+    return "\n".join(
+        [
+            f"## Selection: {escaped(headline(status.answer, status.state))}",
+            "",
+            f"From the {status.objective} campaign {escaped(status.name)} of Winnow, which compared "
+            f"{status.totals['candidates']} candidates.",
+            "",
+            *said,
+            *warned,
+            "",
+            *_table(rows),
+            "",
+            "### How to check it",
+            "",
+            *_provenance(campaign),
+            "",
+        ]
+    )
+
+
+def _table(rows: list[dict[str, object]]) -> list[str]:
+    lines = [
+        f"| {escaped(str(row['candidate']))} | {_number(row['estimate'])} | {_interval(row)} "
+        f"| {row['scored']} | {row['status']} |"
+        for row in rows[:MOST_ROWS]
+    ]
+    rest = [f"\n{len(rows) - MOST_ROWS} more candidates are left out."] if len(rows) > MOST_ROWS else []
+    return ["| candidate | estimate | interval | scored | status |", "|---|---|---|---|---|", *lines, *rest]
+
+
+def _interval(row: Mapping[str, object]) -> str:
+    if row["lower"] is None or row["upper"] is None:
+        return "–"
+    return f"{_number(row['lower'])} to {_number(row['upper'])}"
+
+
+def _number(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float | int) else "–"
+
+
+def _provenance(campaign: CampaignRecord) -> list[str]:
+    """What somebody needs who wants the same decisions again, or doubts that these are the ones."""
+    spec = dict(campaign.spec)
+    digest = sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()
+    versions = ", ".join(f"{name} {version}" for name, version in campaign.versions.items())
+    dataset = spec.get("dataset", {}).get("path")
+    facts = {
+        "begun": f"{campaign.created_at:%Y-%m-%d} with seed {campaign.seed}",
+        "dataset": dataset,
+        "selector": spec["selector"]["name"],
+        "judge": spec.get("judge", {}).get("type"),
+        "definition": f"SHA-256 {digest} of its JSON with sorted keys, as winnow show {campaign.name} --json "
+        "prints it under spec",
+        "software": versions,
+        "results": f"winnow db check compares what is stored with itself; winnow report {campaign.name} "
+        "shows all of it",
+    }
+    return [f"- {word}: {escaped(str(fact))}" for word, fact in facts.items() if fact]

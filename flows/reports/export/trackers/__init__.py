@@ -1,0 +1,1 @@
+"""Campaigns as runs of experiment trackers."""

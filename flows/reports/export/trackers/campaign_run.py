@@ -1,0 +1,169 @@
+"""A campaign as a run of an experiment tracker: parameters, metrics over rounds, tags and files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import zip_longest
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.export.exporting import export
+from winnow.flows.reports.html.render import write_report
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.words import headline
+from winnow.tasks.queries.printable import printable
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.queries.views import answered_by, ask
+
+Scalar = str | int | float | bool
+
+TABLES = ("leaderboard", "rounds", "curve", "costs")
+"""Views that are kept beside the report, where the campaign answers them."""
+REPORT = "report.html"
+LONGEST = 500
+"""Characters of a parameter or a tag."""
+KEY_DIGITS = 24
+"""Of the run's identity; a tracker's own are as long or longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRun:
+    """What a tracker is told."""
+
+    key: str
+    """Of lowercase letters and digits; the same whenever this campaign is exported."""
+    name: str
+    group: str | None
+    """What the schedule's campaigns have in common."""
+    params: Mapping[str, Scalar]
+    """Of the definition, which never changes."""
+    steps: Sequence[Mapping[str, float]]
+    """Metrics after each finished round."""
+    summary: Mapping[str, float]
+    """Metrics of the campaign as it stands."""
+    tags: Mapping[str, str]
+    """The answer in words, as it stands."""
+    note: str
+    """The answer as sentences, one a line."""
+    leaderboard: Sequence[Mapping[str, object]]
+    files: Sequence[Path]
+    """The report, the tables and the definition."""
+
+
+def campaign_run(session: Session, campaign: CampaignRecord, folder: Path) -> CampaignRun:
+    """A campaign as it stands, its files written into an empty folder."""
+    status = campaign_status(session, campaign, in_full=True)
+    return CampaignRun(
+        key=sha256(f"{campaign.created_at.isoformat()} {campaign.name}".encode()).hexdigest()[:KEY_DIGITS],
+        name=printable(campaign.name),
+        group=campaign.family,
+        params=_params(campaign),
+        steps=_steps(session, campaign),
+        summary=_summary(status),
+        tags=_tags(status),
+        note="\n".join(
+            printable(f"{word}: {said}") for word, said in block_lines(status.answer, status.totals)
+        ),
+        leaderboard=list(ask(session, campaign, "leaderboard")),
+        files=_files(session, campaign, folder),
+    )
+
+
+def _params(campaign: CampaignRecord) -> dict[str, Scalar]:
+    spec = campaign.spec
+    found: dict[str, object] = {
+        "objective": campaign.objective,
+        "seed": campaign.seed,
+        "dataset": spec.get("dataset", {}).get("path"),
+        "models": ", ".join(each["name"] for each in spec.get("models", [])),
+        "prompts": ", ".join(each["name"] for each in spec.get("prompts", [])),
+        "judge": spec.get("judge", {}).get("type"),
+        "selector": spec["selector"]["name"],
+        "batch_size": spec.get("batch_size"),
+        **{f"selector.{key}": value for key, value in spec["selector"]["params"].items()},
+        **{f"stopping.{key}": value for key, value in spec["stopping"].items()},
+        **{f"version.{key}": value for key, value in campaign.versions.items()},
+    }
+    return {key: _scalar(value) for key, value in found.items() if value not in (None, "")}
+
+
+def _scalar(value: object) -> Scalar:
+    return value if isinstance(value, int | float) else printable(str(value))[:LONGEST]
+
+
+def _steps(session: Session, campaign: CampaignRecord) -> list[dict[str, float]]:
+    """Metrics by finished round: what was spent, and what was known of the one that led."""
+    led = ask(session, campaign, "curve")
+    planned = ask(session, campaign, "rounds")
+    return [
+        _numbers(
+            {
+                "comparisons": row["comparisons"],
+                "scored_in_round": made["scored"],
+                "estimate": row["estimate"],
+                "lower": row["lower"],
+                "upper": row["upper"],
+            }
+        )
+        for row, made in zip_longest(led, planned)
+        if row is not None and made is not None
+    ]
+
+
+def _summary(status: CampaignStatus) -> dict[str, float]:
+    best, totals = status.answer.of_best, status.totals
+    return _numbers(
+        {
+            "candidates": totals["candidates"],
+            "examples": totals["examples"],
+            "final/estimate": None if best is None else best.estimate,
+            "final/lower": None if best is None else best.lower,
+            "final/upper": None if best is None else best.upper,
+            "final/held_out": status.answer.held_out_mean,
+            "final/lead": _lead(status),
+            "final/delta": status.answer.claim.delta,
+            "spent/comparisons": totals["answered"],
+            "spent/share_of_grid": status.share_of_grid if totals["grid"] else None,
+            "spent/generations": totals["generations"],
+            "spent/input_tokens": totals["input_tokens"],
+            "spent/output_tokens": totals["output_tokens"],
+            "spent/engine_seconds": totals["engine_seconds"],
+            "spent/load_seconds": totals["load_seconds"],
+        }
+    )
+
+
+def _lead(status: CampaignStatus) -> float | None:
+    """How far the runner-up is behind."""
+    rival = status.answer.runner_up
+    if rival is None or rival.difference is None or rival.difference.estimate is None:
+        return None
+    return 0.0 - rival.difference.estimate
+
+
+def _numbers(found: Mapping[str, float | None]) -> dict[str, float]:
+    return {key: float(value) for key, value in found.items() if value is not None}
+
+
+def _tags(status: CampaignStatus) -> dict[str, str]:
+    answer = status.answer
+    found = {
+        "state": status.state,
+        "headline": headline(answer, status.state),
+        "outcome": answer.outcome,
+        "claim": answer.claim.kind,
+        "best": answer.best,
+        "tied": ", ".join(answer.tied),
+        "runner_up": answer.runner_up and answer.runner_up.name,
+    }
+    return {f"winnow.{key}": printable(value)[:LONGEST] for key, value in found.items() if value}
+
+
+def _files(session: Session, campaign: CampaignRecord, folder: Path) -> list[Path]:
+    views = [view for view in TABLES if view in answered_by(campaign.objective)]
+    tables = folder / "tables"
+    export(session, campaign, tables, format_="csv", only=views)
+    write_report(session, campaign, html=folder / REPORT, png=None)
+    return [folder / REPORT, *sorted(tables.iterdir())]

@@ -1,0 +1,108 @@
+"""A campaign as a run of MLflow; exported again, the same run goes on."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.flows.reports.export.trackers.campaign_run import CampaignRun
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.printable import escaped, one_line
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+KEY = "winnow.key"
+"""The tag by which a campaign's run is found again."""
+NOTE = "mlflow.note.content"
+"""Where MLflow keeps a description, in Markdown."""
+MOST_METRICS, MOST_PARAMS = 1_000, 100
+"""In one request, as MLflow allows."""
+
+DEFAULTS = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+"""Nothing is told to anybody but the server that was named, and one that does not answer is given up soon."""
+
+
+def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
+    """Write a campaign into an experiment, which is made where there is none; return the run's id there.
+
+    Args:
+        run: The campaign.
+        uri: Of the tracking server: http, a database, or a folder.
+        experiment: Its name.
+
+    Raises:
+        WinnowError: If MLflow refuses, or does not answer.
+    """
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client = MlflowClient(tracking_uri=uri)
+        return _write(client, run, experiment)
+    except (MlflowException, OSError) as error:
+        raise WinnowError(
+            f"--mlflow {uri}: {one_line(str(error))}; see whether the server is there, and what its log says"
+        ) from error
+
+
+def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:
+    found = _run_of(client, run, experiment)
+    id_ = found.info.run_id
+    _log_params(client, id_, run, known=set(found.data.params))
+    _log_metrics(client, id_, run)
+    for key, value in {**run.tags, NOTE: _markdown(run.note)}.items():
+        client.set_tag(id_, key, value)
+    for path in run.files:
+        client.log_artifact(id_, str(path), None if path.suffix == ".html" else "tables")
+    client.set_terminated(id_, "FINISHED" if run.tags.get("winnow.outcome") else "RUNNING")
+    return str(id_)
+
+
+def _run_of(client: "MlflowClient", run: CampaignRun, experiment: str) -> "Run":
+    """The campaign's run, begun unless there is one."""
+    known = client.get_experiment_by_name(experiment)
+    id_ = client.create_experiment(experiment) if known is None else known.experiment_id
+    found = client.search_runs([id_], filter_string=f"tags.`{KEY}` = '{run.key}'", max_results=1)
+    if found:
+        return found[0]
+    group = {} if run.group is None else {"winnow.schedule": run.group}
+    return client.create_run(id_, run_name=run.name, tags={KEY: run.key, **group})
+
+
+def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[str]) -> None:
+    """Those that are not there yet: MLflow refuses one that is written twice and differs."""
+    from mlflow.entities import Param
+
+    new = [Param(key, str(value)) for key, value in run.params.items() if key not in known]
+    for begin in range(0, len(new), MOST_PARAMS):
+        client.log_batch(id_, params=new[begin : begin + MOST_PARAMS])
+
+
+def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun) -> None:
+    """The rounds that are not there yet, and the totals as they stand."""
+    from mlflow.entities import Metric
+
+    logged = max((each.step for each in client.get_metric_history(id_, "comparisons")), default=-1)
+    written_at = int(now().timestamp() * 1_000)
+    new = [
+        Metric(key, value, written_at, step)
+        for step, metrics in enumerate(run.steps)
+        if step > logged
+        for key, value in metrics.items()
+    ]
+    new += [Metric(key, value, written_at, len(run.steps)) for key, value in run.summary.items()]
+    for begin in range(0, len(new), MOST_METRICS):
+        client.log_batch(id_, metrics=new[begin : begin + MOST_METRICS])
+
+
+def _markdown(note: str) -> str:
+    return "\n".join(f"- {escaped(line)}" for line in note.splitlines())
+
+
+def as_uri(given: str) -> str:
+    """What MLflow takes for a folder that is written as a path."""
+    return given if ":" in given else Path(given).absolute().as_uri()

@@ -1,0 +1,81 @@
+"""A campaign as a run of Weights & Biases; with WANDB_MODE=offline it is written to a folder instead."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from winnow.flows.reports.export.trackers.campaign_run import CampaignRun
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.printable import one_line
+
+if TYPE_CHECKING:
+    import wandb
+
+DEFAULTS = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true"}
+"""Errors of the client are told to nobody, and its own talk is left out."""
+
+
+def export_to_wandb(run: CampaignRun, project: str) -> str:
+    """Write a campaign into a project; return where the run is: its address, or its folder where offline.
+
+    Args:
+        run: The campaign.
+        project: Its name, or ENTITY/PROJECT.
+
+    Raises:
+        WinnowError: If W&B refuses, or does not answer.
+    """
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    import wandb
+
+    entity, _, name = project.rpartition("/")
+    try:
+        with wandb.init(
+            entity=entity or None,
+            project=name,
+            id=run.key,
+            resume=None if os.environ.get("WANDB_MODE") == "offline" else "allow",
+            name=run.name,
+            group=run.group,
+            notes=run.note,
+            config=dict(run.params),
+            # It is about a campaign that ran elsewhere: nothing of this machine is told.
+            settings=wandb.Settings(
+                console="off",
+                disable_git=True,
+                save_code=False,
+                x_disable_machine_info=True,
+                x_disable_stats=True,
+            ),
+        ) as opened:
+            _write(opened, run)
+            return str(opened.url or opened.dir)
+    except (wandb.Error, OSError) as error:
+        raise WinnowError(
+            f"--wandb {project}: {one_line(str(error))}; wandb login gives a key, and WANDB_MODE=offline "
+            "writes to a folder"
+        ) from error
+
+
+def _write(opened: "wandb.Run", run: CampaignRun) -> None:
+    import wandb
+
+    begin = opened.step  # a run that goes on has the rounds before it
+    for step, metrics in enumerate(run.steps):
+        # A step of its own for the table would be in the way of the next round's.
+        last = {"leaderboard": _table(run.leaderboard)} if step == len(run.steps) - 1 else {}
+        if step >= begin:
+            opened.log({**metrics, **last}, step=step)
+    opened.summary.update({**run.summary, **run.tags})
+    report = wandb.Artifact(f"winnow-{run.key}", type="winnow-report")
+    for path in run.files:
+        report.add_file(str(path))
+    opened.log_artifact(report)
+
+
+def _table(rows: Sequence[Mapping[str, object]]) -> "wandb.Table":
+    import wandb
+
+    names = list(rows[0]) if rows else ["candidate"]
+    return wandb.Table(columns=[*names], data=[[row[name] for name in names] for row in rows])

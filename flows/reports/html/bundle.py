@@ -1,0 +1,109 @@
+"""The reports of all campaigns of a database as a folder for any web server: a page each, and an index."""
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.leaderboard import UNKNOWN
+from winnow.flows.reports.html.page import RESOURCES
+from winnow.flows.reports.html.render import write_files, write_report
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.words import badge, outcome_words, subject
+from winnow.tasks.campaign.budget import amount
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
+
+INDEX = "index.html"
+MOST_LETTERS = 60
+"""Of a campaign's name in the name of its file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRow:
+    """One campaign in the index, in words."""
+
+    file: str
+    name: str
+    objective: str
+    family: str
+    stands: str
+    badge: str
+    best: str
+    estimate: str
+    interval: str
+    comparisons: str
+    share: str
+    begun: str
+
+
+def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[Path]:
+    """Write a page for each campaign, and then the index; pages of before are overwritten.
+
+    Args:
+        session: Reads the results.
+        folder: Is made if it is not there.
+        made_at: The time that the index names.
+
+    Returns:
+        What was written, the index last.
+
+    Raises:
+        WinnowError: If there is no campaign, or a file cannot be written.
+    """
+    records = campaign_records.campaigns(session)
+    if not records:
+        raise WinnowError("there is no campaign to report: winnow run SPEC begins one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WinnowError(f"{folder}: {error.strerror}; name a folder that can be written to") from error
+    rows, written = [], []
+    for record in sorted(records, key=lambda each: (each.created_at, each.id), reverse=True):
+        file = file_of(record)
+        written += write_report(session, record, html=folder / file, png=None)
+        rows.append(_row(record, campaign_status(session, record), file))
+    write_files({folder / INDEX: index_page(rows, made_at).encode("utf-8")})
+    return [*written, folder / INDEX]
+
+
+def file_of(record: CampaignRecord) -> str:
+    """A name for a campaign's page that every web server takes, and no other campaign has."""
+    slug = re.sub(r"[^a-z0-9]+", "-", record.name.lower()).strip("-")[:MOST_LETTERS]
+    return f"{record.id}-{slug}.html"
+
+
+def index_page(rows: Sequence[IndexRow], made_at: dt.datetime) -> str:
+    """The index: names of others are escaped, and no script may run there."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string((RESOURCES / "index.html.j2").read_text("utf-8")).render(
+        rows=rows, made_at=made_at, style=Markup((RESOURCES / "page.css").read_text("utf-8"))
+    )
+
+
+def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
+    answer, best = status.answer, status.answer.of_best
+    has_interval = best is not None and best.lower is not None and best.upper is not None
+    return IndexRow(
+        file=file,
+        name=readable(status.name),
+        objective=status.objective,
+        family=readable(record.family or ""),
+        stands=outcome_words(answer, status.state),
+        badge=badge(answer) or "",
+        best=readable(subject(answer)),
+        estimate=UNKNOWN if best is None or best.estimate is None else f"{best.estimate:.3f}",
+        interval=f"{best.lower:.3f} to {best.upper:.3f}" if best is not None and has_interval else UNKNOWN,
+        comparisons=amount(status.totals["answered"]),
+        share=f"{status.share_of_grid:.1%}" if status.totals["grid"] else UNKNOWN,
+        begun=f"{record.created_at:%Y-%m-%d %H:%M}",
+    )

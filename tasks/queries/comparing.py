@@ -1,0 +1,161 @@
+"""Two candidates, of one campaign or of two, on the examples that both have a score on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.bounds.mean_interval import mean_interval
+from winnow.storage.json_types import JsonView
+from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.queries.objective.paired import Scored
+from winnow.storage.records.values import CampaignRecord
+
+ALPHA = 0.05
+"""Error probability of an interval, for itself alone."""
+MOST_EXAMPLES = 20_000
+"""Scores that are read of a candidate."""
+MOST_GROUPS = 24
+"""Values of a field that examples are grouped by."""
+
+UNCERTIFIED = (
+    "Each interval holds with 95% for itself alone and at one look, if these examples were drawn at random "
+    "and who was scored on them did not depend on scores. The search may have chosen them, so nothing here "
+    "is certified: the answer says what is proven."
+)
+"""What intervals of comparisons that nobody planned are worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two that are compared."""
+
+    campaign: CampaignRecord
+    candidate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedExample:
+    """One example that both have a score on."""
+
+    key: str
+    fields: JsonView
+    first: float
+    second: float
+    difference: float
+    """Of the scores, the first one's less the second one's; of duels, of how often each is preferred."""
+    first_comparison: int
+    second_comparison: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDifference:
+    """The mean difference over examples."""
+
+    n: int
+    mean: float
+    lower: float
+    upper: float
+    first_higher: int
+    second_higher: int
+
+
+def paired_examples(session: Session, first: Side, second: Side) -> list[PairedExample]:
+    """The examples that both have a score on, in the order of their dataset.
+
+    Of two campaigns on different data, an example is the same if its key, its fields and its targets are. In
+    duels the score is how far one of the two is preferred over the other.
+    """
+    if first.campaign.objective == "best-duel" or second.campaign.objective == "best-duel":
+        return _of_duels(session, first, second) if first.campaign.id == second.campaign.id else []
+    ours, theirs = (
+        paired_views.scores(session, side.campaign.id, side.candidate, most=MOST_EXAMPLES)
+        for side in (first, second)
+    )
+    of_key = {each.key: each for each in theirs}
+    pairs = [(each, of_key[each.key]) for each in ours if each.key in of_key]
+    known = paired_views.examples(session, {each.example_id for pair in pairs for each in pair})
+    return [
+        _paired(a, b.outcome, b.comparison_id, a.outcome - b.outcome, known[a.example_id][0])
+        for a, b in pairs
+        if a.example_id == b.example_id or known[a.example_id] == known[b.example_id]
+    ]
+
+
+def _of_duels(session: Session, first: Side, second: Side) -> list[PairedExample]:
+    found = paired_views.duel_scores(
+        session, first.campaign.id, first.candidate, second.candidate, most=MOST_EXAMPLES
+    )
+    known = paired_views.examples(session, {each.example_id for each in found})
+    return [
+        _paired(
+            each, 1.0 - each.outcome, each.comparison_id, 2.0 * each.outcome - 1.0, known[each.example_id][0]
+        )
+        for each in found
+    ]
+
+
+def _paired(
+    first: Scored, second: float, comparison: int, difference: float, fields: JsonView
+) -> PairedExample:
+    return PairedExample(
+        key=first.key,
+        fields=fields,
+        first=first.outcome,
+        second=second,
+        difference=difference,
+        first_comparison=first.comparison_id,
+        second_comparison=comparison,
+    )
+
+
+def reach_of(*sides: Side) -> float:
+    """The largest difference that there can be: scores of routed prompts may be as low as -1."""
+    return 2.0 if any(side.campaign.objective == "route" for side in sides) else 1.0
+
+
+def difference_of(examples: Sequence[PairedExample], reach: float = 1.0) -> PairedDifference | None:
+    """The mean difference and its interval; None without an example.
+
+    Args:
+        examples: In an order that does not depend on the scores.
+        reach: The largest difference that there can be.
+    """
+    if not examples:
+        return None
+    found = np.array([each.difference for each in examples])
+    lower, upper = mean_interval((found / reach + 1.0) / 2.0, ALPHA)
+    return PairedDifference(
+        n=len(found),
+        mean=float(found.mean()),
+        lower=reach * (2.0 * lower - 1.0),
+        upper=reach * (2.0 * upper - 1.0),
+        first_higher=int((found > 0).sum()),
+        second_higher=int((found < 0).sum()),
+    )
+
+
+def grouping_fields(examples: Sequence[PairedExample]) -> list[str]:
+    """Fields that put the examples into a few groups, as tags do: texts, whole numbers, yes or no."""
+    names = dict.fromkeys(name for each in examples for name in each.fields)
+    return [name for name in names if _groups_by([each.fields.get(name) for each in examples])]
+
+
+def _groups_by(values: Sequence[object]) -> bool:
+    given = [value for value in values if value is not None]
+    if not all(isinstance(value, str | int) for value in given):
+        return False
+    return 2 <= len(set(map(str, given))) <= min(MOST_GROUPS, len(given) // 2)
+
+
+def by_field(
+    examples: Sequence[PairedExample], field: str, reach: float = 1.0
+) -> dict[str, PairedDifference]:
+    """The difference on the examples with each value of a field, most examples first."""
+    groups: dict[str, list[PairedExample]] = {}
+    for each in examples:
+        if (value := each.fields.get(field)) is not None:
+            groups.setdefault(str(value), []).append(each)
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return {value: found for value, some in ordered if (found := difference_of(some, reach)) is not None}

@@ -1,0 +1,216 @@
+"""What the choices that candidates are made of add to their scores: model, prompt, guardrail, sampling."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.bounds.factor_effects import Effect, interactions, main_effects
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord, NewCandidate
+
+MOST_SCORES = 20_000
+"""Scores that effects are reckoned from: those of the first examples."""
+LEAST_EXAMPLES = 20
+"""Examples from which on an interval is worth showing."""
+MOST_LEVELS = 60
+"""Of all factors together; of more, effects would be neither quick to reckon nor to read."""
+
+UNCERTIFIED = (
+    "Estimated from what was scored, with approximate 95% intervals, each for itself and at one look. The "
+    "search scored promising candidates more often and others hardly at all, so nothing here is certified."
+)
+"""What the intervals of effects are worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """A choice that candidates differ in."""
+
+    name: str
+    levels: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelEffect:
+    """How much higher the scores with a level are than the average over the factor's levels."""
+
+    factor: str
+    level: str
+    scores: int
+    """How many there are with it."""
+    estimate: float | None
+    """None where the scores do not tell it apart from other choices."""
+    lower: float | None
+    """None of fewer than `LEAST_EXAMPLES` examples, as is `upper`."""
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellEffect:
+    """Two levels together."""
+
+    levels: tuple[str, str]
+    scores: int
+    mean: float | None
+    """Of the scores with both; None where there are none."""
+    estimate: float | None
+    """How much more they add together than each for itself; None where the scores do not tell."""
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorTables:
+    """All that is known of the factors of a campaign."""
+
+    factors: Sequence[Factor]
+    """Those with at least two levels."""
+    effects: Sequence[LevelEffect]
+    cells: Mapping[tuple[str, str], Sequence[CellEffect]]
+    """For each pair of factors, by their names."""
+    scores: int
+    examples: int
+    is_cut: bool
+    """Whether there are more scores than were read."""
+
+
+def factor_tables(session: Session, campaign: CampaignRecord) -> FactorTables | None:
+    """Main effects of all factors and interactions of all pairs; None where there are too many levels."""
+    candidates = campaign_records.candidates(session, campaign.id)
+    factors, chosen = factors_of(candidates)
+    if sum(len(factor.levels) for factor in factors) > MOST_LEVELS:
+        return None
+    found = paired_views.all_scores(session, campaign.id, most=MOST_SCORES + 1)
+    is_cut = len(found) > MOST_SCORES
+    if is_cut:  # the last example may be there in part
+        found = [each for each in found if each[1] != found[-1][1]]
+    arms = np.array([arm for arm, _, _ in found], dtype=np.int64)
+    examples = np.array([example for _, example, _ in found], dtype=np.int64)
+    scores = np.array([score for _, _, score in found], dtype=np.float64)
+    levels = np.array(chosen, dtype=np.int64).reshape(len(candidates), len(factors))[arms]
+    return FactorTables(
+        factors=factors,
+        effects=_main(factors, scores, levels, examples),
+        cells=_cells(factors, scores, levels, examples),
+        scores=len(scores),
+        examples=len(np.unique(examples)),
+        is_cut=is_cut,
+    )
+
+
+def factors_of(candidates: Sequence[NewCandidate]) -> tuple[list[Factor], list[list[int]]]:
+    """The choices that candidates differ in, and for each candidate the number of its level of each."""
+    choices: dict[str, list[str]] = {
+        "model": [str(each.model.get("name", "")) for each in candidates],
+        "prompt": [str(each.prompt.get("name", "")) for each in candidates],
+        "guardrail": [_guardrail(each.prompt) for each in candidates],
+        "sampling": _samplings([each.sampling for each in candidates]),
+    }
+    varied = {name: values for name, values in choices.items() if len(set(values)) > 1}
+    factors = [Factor(name=name, levels=list(dict.fromkeys(values))) for name, values in varied.items()]
+    chosen = [
+        [factor.levels.index(varied[factor.name][number]) for factor in factors]
+        for number in range(len(candidates))
+    ]
+    return factors, chosen
+
+
+def _guardrail(prompt: JsonView) -> str:
+    guardrail = prompt.get("guardrail")
+    return "none" if guardrail is None else str(guardrail.get("name"))
+
+
+def _samplings(found: Sequence[JsonView]) -> list[str]:
+    """Each way of sampling in words, with a number where two differ in what the words leave out."""
+    texts = [json.dumps(dict(each), sort_keys=True, default=str) for each in found]
+    names: dict[str, str] = {}
+    for text, each in zip(texts, found, strict=True):
+        words = sampling_words(each) or "as it comes"
+        alike = sum(name.partition(" (")[0] == words for name in names.values())
+        names.setdefault(text, f"{words} ({alike + 1})" if alike else words)
+    return [names[text] for text in texts]
+
+
+def _main(
+    factors: Sequence[Factor], scores: FloatArray, levels: IntArray, examples: IntArray
+) -> list[LevelEffect]:
+    n_levels = [len(factor.levels) for factor in factors]
+    if not len(scores) or not factors:
+        return []
+    found = main_effects(scores, levels, examples, n_levels)
+    return [
+        LevelEffect(
+            factor=factor.name,
+            level=name,
+            scores=int((levels[:, f] == level).sum()),
+            **_known(found[f][level], examples),
+        )
+        for f, factor in enumerate(factors)
+        for level, name in enumerate(factor.levels)
+    ]
+
+
+def _cells(
+    factors: Sequence[Factor], scores: FloatArray, levels: IntArray, examples: IntArray
+) -> dict[tuple[str, str], list[CellEffect]]:
+    n_levels = [len(factor.levels) for factor in factors]
+    tables = {}
+    for f, g in combinations(range(len(factors)), 2) if len(scores) else ():
+        found = interactions(scores, levels, examples, n_levels, (f, g))
+        tables[factors[f].name, factors[g].name] = [
+            _cell(
+                (ours, theirs),
+                scores[(levels[:, f] == a) & (levels[:, g] == b)],
+                _known(found[a][b], examples),
+            )
+            for a, ours in enumerate(factors[f].levels)
+            for b, theirs in enumerate(factors[g].levels)
+        ]
+    return tables
+
+
+def _cell(names: tuple[str, str], scores: FloatArray, known: JsonView) -> CellEffect:
+    return CellEffect(
+        levels=names, scores=len(scores), mean=float(scores.mean()) if len(scores) else None, **known
+    )
+
+
+def _known(effect: Effect, examples: IntArray) -> JsonObject:
+    """What is shown of an effect: of few examples, no interval."""
+    if math.isnan(effect.estimate):
+        return {"estimate": None, "lower": None, "upper": None}
+    if len(np.unique(examples)) < LEAST_EXAMPLES:
+        return {"estimate": effect.estimate, "lower": None, "upper": None}
+    return {"estimate": effect.estimate, "lower": effect.lower, "upper": effect.upper}
+
+
+SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
+"""Numbers that a stored way of sampling has where they are set."""
+
+
+def sampling_words(sampling: JsonView) -> str:
+    """How a candidate draws tokens, as far as it differs from taking the most probable ones."""
+    if not sampling:
+        return ""
+    if sampling.get("choices"):
+        return f"one of {len(sampling['choices'])} choices"
+    temperature = sampling.get("temperature", 0.0)
+    parts = [f"temperature {temperature:g}" if temperature else "greedy"]
+    if temperature and sampling.get("top_p", 1.0) < 1.0:
+        parts.append(f"top_p {sampling['top_p']:g}")
+    if temperature and sampling.get("top_k", 0):
+        parts.append(f"top_k {sampling['top_k']}")
+    parts += [f"{key} {sampling[key]:g}" for key in SHIFTING if key in sampling]
+    if sampling.get("logit_bias"):
+        parts.append(f"logit_bias of {len(sampling['logit_bias'])}")
+    if sampling.get("structure"):
+        parts.append(f"held to a {sampling['structure'][0]}")
+    return ", ".join(parts)

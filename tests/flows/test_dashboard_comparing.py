@@ -1,0 +1,276 @@
+"""Pages that hold things against each other: candidates, campaigns, factors, and campaigns over time."""
+
+import sys
+
+import numpy as np
+import pytest
+from repeated_campaigns import repeated_campaigns
+from report_campaigns import change, duelled_campaign, routed_campaign, scored_campaign
+from stored_campaigns import store_campaign
+from streamlit.testing.v1 import AppTest
+from test_dashboard import HOSTILE, SHOWN
+from waiting import PATIENCE_S
+
+from winnow.algorithms.bounds.mean_interval import mean_interval
+from winnow.flows.reports.dashboard import STORAGE_VARIABLE
+from winnow.flows.reports.dashboard.screens import factors_page, over_time_page
+from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import NewCandidate
+from winnow.tasks.queries import factors, schedule_history
+from winnow.tasks.queries.comparing import Side, by_field, difference_of, grouping_fields, paired_examples
+from winnow.tasks.queries.factors import factor_tables, factors_of
+from winnow.tasks.queries.schedule_history import all_series, over_time, tracks
+
+A, B = "large/asked/greedy", "large/asked/warm"
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """Three campaigns of a schedule; nobody writes to their database."""
+    folder = tmp_path_factory.mktemp("nights")
+    return folder, repeated_campaigns(folder)
+
+
+@pytest.fixture(autouse=True)
+def storage(tmp_path, monkeypatch):
+    monkeypatch.setenv(STORAGE_VARIABLE, f"sqlite:///{tmp_path}/winnow.db")
+    # A script takes the main module's place, and processes of later tests would begin by running it.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+
+@pytest.fixture
+def at_night(nights, monkeypatch):
+    monkeypatch.setenv(STORAGE_VARIABLE, f"sqlite:///{nights[0]}/winnow.db")
+    return nights[1]
+
+
+def shown(page, **address):
+    code = f"from winnow.flows.reports.dashboard.screens import {page}; {page}.show()"
+    app = AppTest.from_string(code, default_timeout=PATIENCE_S)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def texts(page):
+    return [each.value for each in page.text]
+
+
+def outcomes(campaign, name):
+    """A candidate's score on each example, straight from the tables."""
+    statement = (
+        "SELECT e.key, k.outcome FROM comparisons k JOIN examples e ON e.id = k.example_id "
+        "JOIN candidates c ON c.id = k.candidate_a_id WHERE c.campaign_id = ? AND c.name = ?"
+    )
+    with campaign.database.reading() as session:
+        return dict(session.connection().exec_driver_sql(statement, (campaign.record.id, name)).fetchall())
+
+
+def test_two_candidates_differ_by_the_mean_over_the_examples_of_both(nights):
+    first, second, _ = nights[1]
+    with first.database.reading() as session:
+        own = paired_examples(session, Side(first.record, A), Side(first.record, "small/plain/greedy"))
+        across = paired_examples(session, Side(first.record, A), Side(second.record, A))
+    a, b = outcomes(first, A), outcomes(first, "small/plain/greedy")
+    differences = np.array([a[key] - b[key] for key in a if key in b])
+    assert len(own) == len(differences) == 24
+    found = difference_of(own)
+    assert found.mean == pytest.approx(differences.mean())
+    lower, upper = mean_interval((differences + 1.0) / 2.0, 0.05)
+    assert (found.lower, found.upper) == pytest.approx((2.0 * lower - 1.0, 2.0 * upper - 1.0))
+    assert (found.first_higher, found.second_higher) == ((differences > 0).sum(), (differences < 0).sum())
+    assert [each.second for each in across] == list(outcomes(second, A).values())
+    assert difference_of([]) is None
+
+
+def test_examples_are_grouped_by_fields_that_repeat(nights):
+    first = nights[1][0]
+    with first.database.reading() as session:
+        found = paired_examples(session, Side(first.record, A), Side(first.record, B))
+    assert grouping_fields(found) == ["tag"]  # every input is another one
+    groups = by_field(found, "tag")
+    assert {value: each.n for value, each in groups.items()} == {"sums": 20, "carries": 20}
+    whole = difference_of(found).mean
+    assert sum(each.mean for each in groups.values()) / 2 == pytest.approx(whole)
+
+
+def test_in_duels_a_difference_is_how_much_more_often_one_is_preferred(tmp_path):
+    campaign = duelled_campaign(tmp_path)
+    with campaign.database.reading() as session:
+        found = paired_examples(session, Side(campaign.record, "a"), Side(campaign.record, "b"))
+        assert paired_examples(session, Side(campaign.record, "a"), Side(campaign.record, "c")) == []
+    # a won the first as the first, the second as the second; the third is a tie, the fourth has no outcome.
+    assert [(each.key, each.difference) for each in found] == [("e0", 1.0), ("e1", 1.0), ("e2", 0.0)]
+    page = shown("compare_page", first="a", second="c")
+    assert texts(page)[-1] == "These two never met in a duel that has an outcome: choose two that did."
+
+
+def test_the_best_two_are_compared_first_and_an_address_names_others(at_night):
+    page = shown("compare_page")
+    (said,) = [each for each in texts(page) if each.startswith("On 40 examples")]
+    assert said.startswith(f"On 40 examples, {A} less {B}: ")
+    assert [each.value for each in page.subheader] == ["Difference", "By tag", "Examples"]
+    assert any("nothing here is certified" in each.value for each in page.caption)
+    assert len(page.dataframe[0].value) == 40
+    other = shown("compare_page", campaign="nightly-1", first="small/plain/greedy", second=A)
+    assert [each for each in texts(other) if f"small/plain/greedy less {A}" in each]
+
+
+def test_two_campaigns_stand_beside_each_other_with_what_drifted(at_night):
+    page = shown("compare_page", **{"campaign": "nightly-2", "with": "nightly-1", "first": A, "second": A})
+    assert [each.value for each in page.subheader][:2] == ["Campaigns", "Difference"]
+    assert list(page.dataframe[0].value["stands"]) == ["winner, proven"] * 2
+    drift = page.dataframe[1].value.set_index("candidate")["drift"]
+    assert drift[A] == pytest.approx(0.74 - 0.8)
+    assert [each for each in texts(page) if f"{A} of nightly-2 less {A} of nightly-1" in each]
+
+
+def test_the_same_twice_and_a_campaign_of_one_candidate_say_what_to_choose(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    page = shown("compare_page", first="a", second="a")
+    assert texts(page)[-1].startswith("These two are the same: choose another")
+    assert "No example has a score of both" in texts(shown("compare_page", first="a", second="c"))[-1]
+    store_campaign(campaign.database, "alone", names="a")
+    assert texts(shown("compare_page"))[-1].startswith("This campaign has one candidate: choose another")
+
+
+def test_factors_are_the_choices_that_candidates_differ_in(nights):
+    campaign = nights[1][0]
+    with campaign.database.reading() as session:
+        found = factor_tables(session, campaign.record)
+    assert [(each.name, list(each.levels)) for each in found.factors] == [
+        ("model", ["large", "small"]),
+        ("prompt", ["plain", "asked"]),
+        ("sampling", ["greedy", "temperature 0.7"]),
+    ]
+    large, small = (each for each in found.effects if each.factor == "model")
+    assert large.lower > 0.0 > small.upper  # 0.15 each way in truth
+    assert large.estimate == pytest.approx(-small.estimate)
+    assert (found.scores, found.examples, found.is_cut) == (large.scores + small.scores, 40, False)
+    cells = {each.levels: each for each in found.cells["model", "prompt"]}
+    scores = [value for name in (A, B) for value in outcomes(campaign, name).values()]
+    assert cells["large", "asked"].mean == pytest.approx(np.mean(scores))
+    assert cells["large", "asked"].scores == len(scores)
+
+
+def test_effects_that_nobody_can_tell_apart_are_left_open_and_few_examples_give_no_interval(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    with campaign.database.writing() as session:
+        session.connection().exec_driver_sql(
+            "UPDATE candidates SET model = json_object('name', name), prompt = json_object('name', name)"
+        )
+    with campaign.database.reading() as session:
+        found = factor_tables(session, campaign.record)
+    assert all(each.estimate is None for each in found.effects)
+    page = shown("factors_page")
+    assert "The scores do not tell apart from other choices what these add: a, b, c." in texts(page)
+    assert any("From 20 examples on" in each.value for each in page.caption)
+    assert "Too few of these combinations were scored to tell how two choices act together." in texts(page)
+
+
+def test_ways_of_sampling_that_read_alike_stay_apart_and_guardrails_count():
+    made = [
+        NewCandidate(
+            name=str(n), model={"name": "m"}, prompt={"name": "p", **guard}, sampling={"max_tokens": n}
+        )
+        for n, guard in enumerate(({}, {"guardrail": {"name": "safe"}}))
+    ]
+    found, chosen = factors_of(made)
+    assert [(each.name, list(each.levels)) for each in found] == [
+        ("guardrail", ["none", "safe"]),
+        ("sampling", ["greedy", "greedy (2)"]),
+    ]
+    assert chosen == [[0, 0], [1, 1]]
+
+
+def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_night, monkeypatch):
+    page = shown("factors_page", campaign="nightly-0")
+    titles = [each.value for each in page.subheader]
+    assert titles == [
+        "Model",
+        "Prompt",
+        "Sampling",
+        "Model × prompt",
+        "Model × sampling",
+        "Prompt × sampling",
+    ]
+    assert len(page.get("plotly_chart")) == 6
+    assert any("nothing here is certified" in each.value for each in page.caption)
+    assert list(page.dataframe[0].value["model"]) == ["large", "small"]
+    monkeypatch.setattr(factors, "MOST_SCORES", 50)
+    cut = shown("factors_page", campaign="nightly-0")
+    assert any("those of the first" in each for each in texts(cut))
+
+
+def test_duels_have_no_factors(tmp_path):
+    duelled_campaign(tmp_path)
+    assert texts(shown("factors_page"))[-1].startswith("Duels give a candidate no score of its own")
+
+
+def test_without_factors_the_page_says_what_would_help(tmp_path):
+    scored = scored_campaign(tmp_path)
+    assert texts(shown("factors_page"))[-1].startswith("All candidates have the same model")
+    with scored.database.reading() as session:
+        record = campaign_records.get_campaign(session, "letters")
+        tables = factor_tables(session, record)
+    assert factors_page.why_nothing(record, None).startswith("There are more than 60 models")
+    assert tables.effects == []
+
+
+def test_routed_campaigns_have_differences_and_factors_too(tmp_path):
+    routed_campaign(tmp_path)
+    shown("factors_page")
+    assert "No example has a score of both" in texts(shown("compare_page"))[-1]
+
+
+def test_names_of_others_are_text_on_these_pages_too(tmp_path):
+    repeated_campaigns(tmp_path, 2)
+    for table in ("campaigns", "candidates"):
+        change(tmp_path, f"UPDATE {table} SET name = name || ?", HOSTILE)
+    change(tmp_path, "UPDATE campaigns SET family = ?", HOSTILE)
+    change(
+        tmp_path, "UPDATE candidates SET model = json_object('name', name), prompt = '{}', sampling = '{}'"
+    )
+    for name in ("compare_page", "factors_page", "over_time_page"):
+        page = shown(name)
+        marked = [*page.markdown, *page.caption, *page.title, *page.subheader, *page.get("html")]
+        assert not [each.value for each in marked if "evil.example" in each.value]
+    page = shown("compare_page")
+    assert [each for each in texts(page) if f"{B}{SHOWN} less {A}{SHOWN}" in each]
+
+
+def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):
+    campaigns = nights[1]
+    with campaigns[0].database.reading() as session:
+        (series,) = all_series(session)
+        rows = over_time(session, series)
+        lines = tracks(session, series, [A])
+    assert series.title == "schedule nightly"
+    assert [(row["best"], row["changed"]) for row in rows] == [(A, None), (B, True), (A, True)]
+    assert [row["estimate"] for row in lines[A]] == [0.8, 0.74, 0.8]
+    assert sum(row["generated"] for row in rows) > 300
+    said = over_time_page.summary(rows, 3)
+    assert said.startswith("3 campaigns: the lead changed 2 times; ")
+    track, leaders = estimates_over_time(lines, rows, title="mean").data
+    assert (track.y, leaders.customdata) == ((0.8, 0.74, 0.8), (A, B, A))
+    made, _ = costs_over_time(rows).data
+    assert list(made.y) == [row["generated"] for row in rows]
+    monkeypatch.setattr(schedule_history, "MOST_CAMPAIGNS", 2)
+    with campaigns[0].database.reading() as session:
+        assert len(over_time(session, series)) == 2
+
+
+def test_the_page_over_time_shows_a_schedule_or_says_how_to_begin_one(at_night, tmp_path, monkeypatch):
+    page = shown("over_time_page")
+    assert page.selectbox[0].value == 0
+    assert list(page.dataframe[0].value["campaign"]) == ["nightly-2", "nightly-1", "nightly-0"]
+    assert len(page.get("plotly_chart")) == 2
+    monkeypatch.setenv(STORAGE_VARIABLE, f"sqlite:///{tmp_path}/winnow.db")
+    campaign = scored_campaign(tmp_path)
+    assert texts(shown("over_time_page")) == [over_time_page.NOTHING_YET]
+    store_campaign(campaign.database, "later")
+    again = shown("over_time_page")
+    assert again.selectbox[0].options == ["best-mean on the data of later"]

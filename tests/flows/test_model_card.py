@@ -1,0 +1,32 @@
+"""The passage for a model card."""
+
+import json
+from hashlib import sha256
+
+from report_campaigns import change, crowded_campaign, scored_campaign
+from test_command_line import one_message, winnow
+
+
+def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_path):
+    scored_campaign(tmp_path)
+    change(tmp_path, "UPDATE candidates SET name = ? WHERE name = 'b'", "<b> | [x](http://evil.example)\n# h")
+    result = winnow(tmp_path, "report", "letters", "--model-card", "card.md")
+    assert (result.returncode, result.stdout) == (0, "wrote card.md\n"), result.stderr
+    card = (tmp_path / "card.md").read_text()
+    assert card.startswith("## Selection: undecided\n\nFrom the best-mean campaign letters of Winnow, which")
+    assert "- **sure**: undecided at error probability 0\\.05" in card
+    assert "| a | 0.250 | 0.000 to 0.500 | 2 | active |" in card
+    assert "| c | – | – | 0 | active |" in card
+    assert "[x](" not in card
+    assert "\n# h" not in card
+    spec = json.loads(winnow(tmp_path, "show", "letters", "--json").stdout)["spec"]
+    assert sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest() in card
+
+
+def test_a_card_of_many_candidates_is_short_and_one_that_cannot_be_written_is_a_sentence(tmp_path):
+    crowded_campaign(tmp_path, 30)
+    assert winnow(tmp_path, "report", "letters", "--model-card", "card.md").returncode == 0
+    assert "20 more candidates are left out." in (tmp_path / "card.md").read_text()
+    result = winnow(tmp_path, "report", "letters", "--model-card", "nowhere/card.md")
+    assert result.returncode == 1
+    assert "name another file" in one_message(result)

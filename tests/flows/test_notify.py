@@ -1,0 +1,254 @@
+"""Webhooks are told how a run ended, and nothing that they do changes how it ends."""
+
+import json
+import time
+
+import pytest
+import scripted_engines
+from scored_campaigns import write_scored
+from stored_campaigns import new_database, store_campaign
+from test_command_line import one_message, winnow
+from webhook_servers import webhook
+
+from winnow.algorithms.decision import Claim
+from winnow.flows.notify.events import events_of, is_another, previous_winner, winners
+from winnow.flows.notify.messages import MOST_CHARACTERS, message_of, slack_message
+from winnow.flows.notify.outbox import Outbox, Patience
+from winnow.flows.notify.sender import deliver
+from winnow.flows.run import flow
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
+
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
+GATE = {"name": "gate", "params": {"baseline": "slips/plain"}}
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch):
+    for name in ("knows", "slips", "guesses"):
+        scripted_engines.provide(monkeypatch, name)
+
+
+def told(*webhooks):
+    """The option that has these be told."""
+    return ("--set", f"execution.notify={json.dumps(list(webhooks))}")
+
+
+def test_a_gate_that_fails_is_told_as_json_and_as_a_text_for_slack(tmp_path, monkeypatch):
+    write_scored(tmp_path, ["slips", "guesses"], GATE)
+    with webhook() as programs, webhook() as slack, webhook() as others:
+        monkeypatch.setenv("SLACK_URL", slack.url)
+        result = winnow(
+            tmp_path,
+            "gate",
+            "campaign.yaml",
+            *told(
+                {"url": programs.url},
+                {"url": "$SLACK_URL", "form": "slack", "events": ["regression"]},
+                {"url": others.url, "events": ["failed", "winner-changed"]},
+            ),
+        )
+        assert result.returncode == 4, result.stderr
+        assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0  # and nobody is told twice
+    (message,), (text,) = programs.sent, slack.sent
+    assert message["events"] == ["decided", "regression"]
+    assert (message["campaign"], message["headline"]) == ("survivor", "worse, proven")
+    assert (message["worse"], message["error"], message["before"]) == (["guesses/plain"], None, None)
+    assert ["worse", text["text"].split("worse: ")[1].split("\n")[0]] in message["lines"]
+    assert text["text"].startswith("survivor: worse, proven\nbaseline: slips/plain: mean ")
+    assert others.sent == []
+
+
+def test_an_error_that_ends_a_run_is_told_and_is_still_what_the_user_reads(tmp_path, monkeypatch):
+    write_scored(tmp_path, ["knows", "slips"], {"name": "champion"})
+
+    def fail(storage, name):
+        raise WinnowError("the machine is on fire; put it out")
+
+    monkeypatch.setattr(flow, "run_campaign", fail)
+    with webhook() as server:
+        result = winnow(tmp_path, "run", "campaign.yaml", *told({"url": server.url}))
+    assert result.returncode == 1
+    assert "winnow: the machine is on fire; put it out" in result.stderr
+    (message,) = server.sent
+    assert (message["events"], message["error"]) == (["failed"], "the machine is on fire; put it out")
+
+
+def test_a_webhook_that_cannot_be_told_is_a_warning_without_its_secret(tmp_path, monkeypatch):
+    write_scored(tmp_path, ["knows", "guesses"], {"name": "champion"})
+    with webhook(403) as server:
+        monkeypatch.setenv("SECRET_URL", server.url)
+        result = winnow(tmp_path, "run", "campaign.yaml", *told({"url": "$SECRET_URL"}, {"url": "$UNSET"}))
+    assert result.returncode == 0
+    assert result.stdout.startswith("survivor: winner, proven\n")
+    assert "warning: $UNSET is not set: nobody is told there how the campaign ends\n" in result.stderr
+    assert (
+        "warning: the webhook $SECRET_URL was not told how the campaign ended: it answered with status 403; "
+        "everything is stored all the same\n"
+    ) in result.stderr
+    assert server.url not in result.stderr
+    assert server.url.encode() not in (tmp_path / "winnow.db").read_bytes()
+
+
+def test_a_server_that_recovers_is_told_once_and_one_that_refuses_is_not_asked_again():
+    with webhook(500, 429) as server:
+        assert deliver(server.url, b"{}", 5.0, (0.0, 0.0)) is None
+        assert len(server.sent) == 3
+    with webhook(500, 500, 500) as server:
+        assert deliver(server.url, b"{}", 5.0, (0.0, 0.0)) == "it answered with status 500"
+    with webhook(404) as server:
+        assert deliver(server.url, b"{}", 5.0, (0.0, 0.0)) == "it answered with status 404"
+        assert len(server.sent) == 1
+    assert deliver(server.url, b"{}", 5.0, (0.0,)) == "it cannot be reached (ConnectError)"
+
+
+def test_a_redirect_is_not_followed():
+    with webhook("redirect") as server:
+        assert "redirects are not followed" in deliver(server.url, b"{}", 5.0, (0.0,))
+        assert server.paths == ["/told"]
+
+
+def test_a_server_that_sends_byte_after_byte_is_waited_for_no_longer_than_the_deadline(caplog):
+    with webhook("drips") as server:
+        outbox, began = Outbox(), time.monotonic()
+        outbox.send(server.url, server.url, {"a": 1}, Patience(deadline=2, attempt=60.0))
+        assert time.monotonic() - began < 1.5  # nobody waits while it is sent
+        outbox.wait()
+        assert server.sent == [{"a": 1}]
+    assert "it did not answer in time" in caplog.text
+
+
+def test_a_slack_text_holds_nothing_that_slack_acts_on_and_is_short():
+    lines = [["winner", "<!channel> & <http://evil.example|b>"], ["cost", "x" * 2 * MOST_CHARACTERS]]
+    message = {"campaign": "c\x1b[2J", "headline": "h", "error": None, "events": [], "before": None}
+    found = slack_message({**message, "lines": lines})
+    assert found["text"].startswith(
+        "c·[2J: h\nwinner: &lt;!channel&gt; &amp; &lt;http://evil.example|b&gt;\ncost: x"
+    )
+    assert found["text"].endswith("x…")
+    assert len(found["text"]) < MOST_CHARACTERS + 50
+    assert found["mrkdwn"] is False
+
+
+def test_a_slack_text_names_both_winners_where_they_changed():
+    message = {
+        "campaign": "c-2",
+        "headline": "winner, proven",
+        "error": None,
+        "events": ["decided", "winner-changed"],
+        "winners": ["a"],
+        "before": {"campaign": "c-1", "winners": ["b", "d"]},
+        "lines": [["winner", "a"]],
+    }
+    expected = "c-2: winner, proven\nwinner changed: a; it was b, d in c-1\nwinner: a"
+    assert slack_message(message)["text"] == expected
+    same = {**message, "events": ["decided"]}
+    assert slack_message(same)["text"] == "c-2: winner, proven\nwinner: a"
+    failed = {**message, "error": "out of memory", "events": ["failed"]}
+    assert slack_message(failed)["text"] == "c-2: an error ended the run: out of memory"
+
+
+def status(outcome, *, state="ended", settled=True, best="a", kinds=(), **answer):
+    standings = tuple(CandidateStanding(name=name, status=kind) for name, kind in kinds)
+    claim = Claim(kind="proven", delta=0.05)
+    return CampaignStatus(
+        name="c", objective="best-mean", state=state, budget=None, budgets=(), stopped_by=None, totals={},
+        warnings=(), holder=None,
+        answer=Answer(
+            objective="best-mean", outcome=outcome, claim=claim, reason="confident" if settled else "budget",
+            best=best, candidates=standings, n_examples=1, delta=0.05, **answer,
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("stands", "events"),
+    [
+        (status("winner"), ("decided",)),
+        (status("undecided"), ("undecided",)),
+        (status("none"), ("undecided",)),
+        (status("failed"), ("failed",)),
+        (status(None, state="waiting"), ("waiting",)),
+        (status(None, state="interrupted"), ()),
+        (status("undecided", kinds=[("b", "worse")], baseline="a"), ("undecided", "regression")),
+        (status("decided", kinds=[("b", "no-worse")], baseline="a"), ("decided",)),
+    ],
+)
+def test_what_there_is_to_tell_of_each_end(stands, events):
+    assert events_of(stands, None) == events
+
+
+def test_another_winner_is_told_of_and_one_that_ties_is_none():
+    before, tied = status("winner", best="b"), [("a", "tied"), ("b", "tied")]
+    assert events_of(status("winner", best="a"), before) == ("decided", "winner-changed")
+    assert events_of(status("winner", best="b"), before) == ("decided",)
+    assert events_of(status("tied", best="a", kinds=tied), before) == ("decided",)
+    assert events_of(status("undecided", best="a"), before) == ("undecided",)
+    assert winners(status("undecided")) == frozenset()
+    assert is_another(frozenset("ab"), frozenset("ac"))
+
+
+def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had_one(tmp_path):
+    database = new_database(tmp_path / "winnow.db")
+    for name, stop, best in (("first", True, 0), ("second", False, 1), ("third", True, 1)):
+        campaign = store_campaign(database, name)
+        ended = {"stop": stop, "reason": "confident" if stop else "running", "best": best}
+        claim = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
+        known = {"estimates": [0.5] * 3, "status": ["best", "active", "active"]}
+        campaign.finish(campaign.plan(0, [0], [0]), [1.0], claim=claim, **known, **ended)
+    with database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE campaigns SET family = 'f' WHERE name <> 'third'")
+    with database.reading() as session:
+        first, second, third = campaign_records.campaigns(session)
+        assert previous_winner(session, second).name == "first"
+        assert previous_winner(session, first) is None
+        assert previous_winner(session, third) is None  # it belongs to no schedule
+    with database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE campaigns SET family = 'f'")
+    with database.reading() as session:
+        third = campaign_records.get_campaign(session, "third")
+        before = previous_winner(session, third)
+        message = message_of(campaign_status(session, third), third, ("decided",), before, None)
+        assert events_of(campaign_status(session, third), before) == ("decided", "winner-changed")
+    assert (message["family"], message["winners"]) == ("f", ["b"])
+    assert message["before"] == {"campaign": "first", "winners": ["a"]}
+    json.dumps(message, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"url": "ftp://a/b"}, "must be the URL of a webhook, or $NAME"),
+        ({"url": "https://u:secret@a/b"}, "may hold no user, password or query"),
+        ({"url": "https://a/b?token=secret"}, "may hold no user, password or query"),
+        ({"url": "https://hooks.slack.com/services/secret", "form": "slack"}, "put it into an environment"),
+        ({"url": "https://a/b", "events": ["nothing"]}, "execution.notify"),
+        ({"url": "https://a/b", "events": []}, "execution.notify"),
+    ],
+)
+def test_what_is_no_address_is_refused_in_a_sentence_that_does_not_repeat_it(tmp_path, given, said):
+    write_scored(tmp_path, ["knows"], {"name": "champion"})
+    result = winnow(tmp_path, "validate", "campaign.yaml", *told(given))
+    assert result.returncode == 2
+    assert said in one_message(result)
+    assert "secret" not in one_message(result)
+
+
+def test_a_strangers_file_may_send_nothing_anywhere_until_somebody_allows_it(tmp_path):
+    spec = write_scored(tmp_path, ["knows", "guesses"], {"name": "champion"})
+    given = json.dumps([{"url": "http://127.0.0.1:1/x"}, {"url": "$AWS_SECRET"}])
+    text = spec.read_text().replace("execution:\n", f"execution:\n  notify: {given}\n")
+    spec.write_text(
+        text if "notify" in text else text.replace('"execution": {', f'"execution": {{"notify": {given}, ')
+    )
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 2
+    assert (
+        "it would send how campaigns end to 'http://127.0.0.1:1/x' (execution.notify[0].url), and send how "
+        "campaigns end to the URL in the environment variable AWS_SECRET (execution.notify[1].url)"
+    ) in one_message(result)
+    said = winnow(tmp_path, "validate", "campaign.yaml").stdout
+    assert "check: $AWS_SECRET is not set: nobody is told there how the campaign ends\n" in said

@@ -1,0 +1,124 @@
+"""Reports of all campaigns as a folder of pages, and what a report says of loads, price and the race."""
+
+import json
+
+import pytest
+from report_campaigns import Elements, change, figures_of, scored_campaign
+from stored_campaigns import new_database, store_campaign
+from test_command_line import one_message, winnow
+
+from winnow.flows.reports.html.figures.curve import curve, zoomed
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.loads import add_loads
+from winnow.storage.records.values import NewModelLoad
+from winnow.tasks.answer.running import running_costs, running_words
+from winnow.tasks.campaign.lease import now
+
+HOSTILE = '<script>alert(1)</script>&"'
+
+
+def test_a_bundle_is_a_page_for_each_campaign_and_an_index_that_leads_to_them(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    store_campaign(campaign.database, "later ../x")
+    change(tmp_path, "UPDATE candidates SET name = ? WHERE name = 'b'", HOSTILE)
+    result = winnow(tmp_path, "report", "--all", "site/reports")
+    assert (result.returncode, result.stdout) == (0, "wrote 2 pages and site/reports/index.html\n")
+    index = (tmp_path / "site" / "reports" / "index.html").read_text()
+    found = Elements(index)
+    links = [attributes["href"] for tag, attributes in found.tags if tag == "a"]
+    assert links == ["2-later-x.html", "1-letters.html"]  # newest first
+    assert all((tmp_path / "site" / "reports" / link).is_file() for link in links)
+    assert "<title>letters: undecided</title>" in (tmp_path / "site" / "reports" / links[1]).read_text()
+    assert not {tag for tag, _ in found.tags} & {"script", "img", "link"}
+    assert HOSTILE in found.text
+    assert "0.500 to 1.000" in found.text
+    (policy,) = [attributes["content"] for _, attributes in found.tags if "http-equiv" in attributes]
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
+    again = winnow(tmp_path, "report", "--all", "site/reports")  # in the place of the first
+    assert again.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name a campaign to report, or say --all DIR"),
+        (["letters", "--all", "site"], "name a campaign to report, or say --all DIR"),
+        (["--all", "site", "--html", "x.html"], "--all writes pages alone"),
+    ],
+)
+def test_what_makes_no_sense_together_is_a_sentence(tmp_path, arguments, said):
+    scored_campaign(tmp_path)
+    result = winnow(tmp_path, "report", *arguments)
+    assert result.returncode == 2
+    assert said in one_message(result)
+
+
+def test_a_bundle_of_nothing_is_a_sentence(tmp_path):
+    new_database(tmp_path / "winnow.db").close()
+    assert "there is no campaign to report" in one_message(winnow(tmp_path, "report", "--all", "site"))
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_bundle_that_cannot_be_written_is_a_sentence(tmp_path):
+    scored_campaign(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert "name a folder that can be written to" in one_message(winnow(tmp_path, "report", "--all", "file"))
+
+
+def test_loads_are_a_bar_for_each_model_with_how_often_it_was_loaded(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    loads = [("m", 2.0), ("m", 3.0), ("judge", 10.0)]
+    with campaign.database.writing() as session:
+        add_loads(
+            session,
+            campaign.record.id,
+            [
+                NewModelLoad(model=model, devices=(), kind="load", seconds=seconds, ended_at=now())
+                for model, seconds in loads
+            ],
+        )
+    (bar,) = figures_of(campaign)["loads"].data
+    assert (bar.y, bar.x, bar.text) == (("judge", "m"), (10.0, 5.0), ("1 load", "2 loads"))
+
+
+def row(comparisons, estimate, lower, upper):
+    return {"comparisons": comparisons, "best": "a", "estimate": estimate, "lower": lower, "upper": upper}
+
+
+def test_the_curve_shows_the_race_and_not_all_that_is_possible():
+    rows = [row(10, 0.5, 0.0, 1.0), row(60, 0.8, 0.6, 0.9), row(100, 0.82, 0.7, 0.88)]
+    low, high = zoomed(rows)
+    assert 0.45 < low < 0.5  # the first estimate is seen, its interval is cut
+    assert 0.9 < high < 0.95
+    assert list(curve(rows, title="t", unit="u").layout.yaxis.range) == [low, high]
+    assert zoomed([row(10, None, None, None)]) is None
+    low, high = zoomed([row(10, 0.5, None, None)])
+    assert low < 0.5 < high
+
+
+def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp_path):
+    campaign = scored_campaign(tmp_path)  # 3 tokens in, 2 out, 0.25 s each, of model m
+    with campaign.database.reading() as session:
+        (free,) = running_costs(session, campaign.record, ["b"])
+        assert running_costs(session, campaign.record, ["nobody"]) == ()
+    assert (free.seconds, free.tokens, free.price) == (250.0, 5_000.0, None)
+    execution = {
+        **campaign.record.execution,
+        "execution": {"prices": {"m": {"input": 2.0, "output": 10.0}}, "price_per_hour": 3.6},
+    }
+    change(tmp_path, "UPDATE campaigns SET execution = ?", json.dumps(execution))
+    change(
+        tmp_path,
+        "UPDATE generations SET seconds = 0.5 WHERE id IN (SELECT generation_a_id FROM comparisons"
+        " WHERE candidate_a_id = 1)",
+    )
+    with campaign.database.reading() as session:
+        record = campaign_records.get_campaign(session, "letters")
+        b, a = running_costs(session, record, ["b", "a"])
+    assert b.price == pytest.approx(1_000 * ((3 * 2.0 + 2 * 10.0) / 1e6 + 3.6 * 0.25 / 3600))
+    assert a.seconds == 500.0
+    assert running_words([b, a]) == (
+        "1 000 examples: b 250 s of engine time, 5 000 tokens, price 0.276; a 500 s of engine time, 5 000 "
+        "tokens, price 0.526; as these texts were made, loading apart"
+    )

@@ -1,0 +1,130 @@
+"""Campaigns as runs of MLflow and of Weights & Biases, read back by what those two read with."""
+
+import json
+import struct
+
+import pytest
+from report_campaigns import change, scored_campaign
+from stored_campaigns import store_campaign
+from test_command_line import one_message, winnow
+
+HOSTILE = "a/<b>*x*\x1b[2J"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # a database takes seconds to be made
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    return tmp_path
+
+
+def read_mlflow(folder):
+    """The only run of a tracking folder, with its client."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=(folder / "runs").as_uri())
+    (run,) = client.search_runs([client.get_experiment_by_name("winnow").experiment_id])
+    return client, run
+
+
+def test_mlflow_reads_back_what_was_written_and_a_second_export_goes_on_in_the_same_run(folder):
+    campaign = scored_campaign(folder)
+    change(folder, "UPDATE candidates SET name = ? WHERE name = 'b'", HOSTILE)
+    result = winnow(folder, "export", "letters", "--mlflow", "runs")
+    assert result.returncode == 0, result.stderr
+    client, run = read_mlflow(folder)
+    assert run.info.run_name == "letters"
+    assert run.data.params["selector"] == "ucb-e"
+    assert run.data.params["stopping.delta"] == "0.05"
+    assert run.data.tags["winnow.outcome"] == "undecided"
+    assert run.data.tags["winnow.best"] == "a/<b>*x*·[2J"
+    assert "leading\\: a\\/\\<b\\>\\*x\\*" in run.data.tags["mlflow.note.content"]
+    history = client.get_metric_history(run.info.run_id, "estimate")
+    assert [(each.step, each.value) for each in history] == [(0, 0.25), (1, 0.75)]
+    assert [each.value for each in client.get_metric_history(run.info.run_id, "comparisons")] == [3, 6]
+    assert run.data.metrics["spent/comparisons"] == 6
+    report = client.download_artifacts(run.info.run_id, "report.html")
+    with open(report) as file:
+        assert "<title>letters: undecided</title>" in file.read()
+    tables = {each.path for each in client.list_artifacts(run.info.run_id, "tables")}
+    assert {"tables/leaderboard.csv", "tables/curve.csv", "tables/campaign.json"} <= tables
+
+    campaign.finish(
+        campaign.plan(2, [0], [3]), [1.0], best=0, estimates=[0.5, 0.4, None], lower=[0.1, 0.0, None],
+        upper=[0.9, 0.8, None],
+    )  # fmt: skip
+    assert winnow(folder, "export", "letters", "--mlflow", "runs").returncode == 0
+    client, again = read_mlflow(folder)
+    assert again.info.run_id == run.info.run_id
+    history = client.get_metric_history(run.info.run_id, "estimate")
+    assert [(each.step, each.value) for each in history] == [(0, 0.25), (1, 0.75), (2, 0.5)]
+
+
+def records(path):
+    """The records of a file of W&B, which is a log as LevelDB writes them, as its own messages."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, place, parts = path.read_bytes(), 7, []
+    while place + 7 <= len(data):
+        if 32_768 - place % 32_768 < 7:  # too little of a block is left for a header
+            place += 32_768 - place % 32_768
+            continue
+        length, kind = struct.unpack_from("<HB", data, place + 4)
+        parts.append(data[place + 7 : place + 7 + length])
+        place += 7 + length
+        if kind in (1, 4):  # whole, or the last part of one
+            yield Record.FromString(b"".join(parts))
+            parts = []
+
+
+def test_wandb_reads_back_what_was_written(folder):
+    scored_campaign(folder)
+    result = winnow(folder, "export", "letters", "--wandb", "team/models")
+    assert result.returncode == 0, result.stderr
+    (file,) = (folder / "wandb").glob("offline-run-*/*.wandb")
+    found = list(records(file))
+    (run,) = [each.run for each in found if each.WhichOneof("record_type") == "run"][:1]
+    assert (run.display_name, run.project, run.entity) == ("letters", "models", "team")
+    config = {each.key: json.loads(each.value_json) for each in run.config.update}
+    assert (config["selector"], config["stopping.delta"]) == ("ucb-e", 0.05)
+    steps = [
+        {item.key or item.nested_key[0]: json.loads(item.value_json) for item in each.history.item}
+        for each in found
+        if each.WhichOneof("record_type") == "history"
+    ]
+    assert [(each["comparisons"], each["estimate"]) for each in steps[:2]] == [(3, 0.25), (6, 0.75)]
+    summary = {
+        item.key: json.loads(item.value_json)
+        for each in found
+        if each.WhichOneof("record_type") == "summary"
+        for item in each.summary.update
+    }
+    assert summary["winnow.outcome"] == "undecided"
+    assert summary["spent/comparisons"] == 6
+    manifests = [each.request.log_artifact for each in found if each.request.HasField("log_artifact")]
+    artifacts = [each.artifact for each in found if each.HasField("artifact")] + [
+        m.artifact for m in manifests
+    ]
+    kept = {entry.path for each in artifacts for entry in each.manifest.contents}
+    assert {"report.html", "leaderboard.csv"} <= kept
+
+
+def test_an_export_to_nowhere_and_to_a_server_that_is_not_there_are_sentences(folder):
+    store_campaign(scored_campaign(folder).database, "later")
+    result = winnow(folder, "export", "letters")
+    assert result.returncode == 2
+    assert one_message(result) == "name a folder to write to, --mlflow URI or --wandb PROJECT"
+    result = winnow(folder, "export", "later", "--mlflow", "nonsense:x")
+    assert result.returncode == 1
+    assert "see whether the server is there" in one_message(result)
+
+
+def test_without_its_package_a_tracker_says_what_to_install(folder, monkeypatch):
+    scored_campaign(folder)
+    monkeypatch.setattr(
+        "winnow.tasks.plugins.extras.find_spec", lambda name: None if name in ("mlflow", "wandb") else name
+    )
+    for option, extra in (("--mlflow", "mlflow"), ("--wandb", "wandb")):
+        result = winnow(folder, "export", "letters", option, "x")
+        assert result.returncode == 2
+        assert f"pip install 'winnow-llm[{extra}]'" in result.stderr
