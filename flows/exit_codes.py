@@ -33,7 +33,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
         code = exit_code_of(error)
         if code is None:
             raise
-        print(f"winnow: {printable(str(error))}", file=sys.stderr)
+        print(f"winnow: {printable(_sentence(error))}", file=sys.stderr)
         sys.exit(code)
 
 
@@ -41,4 +41,13 @@ def exit_code_of(error: Exception) -> int | None:
     """How a command ends for an error that a user can act on; None for a bug."""
     if isinstance(error, SpecError):
         return USAGE
-    return ERROR if isinstance(error, WinnowError | StorageError | DemoError) else None
+    return ERROR if isinstance(error, WinnowError | StorageError | DemoError | MemoryError) else None
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return (
+            "there is no memory left; nothing that was stored is lost: give the process more, or let "
+            "fewer models be loaded at once (execution.max_loaded), and resume"
+        )
+    return str(error)

@@ -78,9 +78,9 @@ def _write_down_requests(path: Path) -> None:
     # Open from the beginning: a fault may be that no file can be opened any more.
     told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    def generate_and_tell(self, model, requests):
+    def generate_and_tell(self, model, requests, **options):
         lines = [json.dumps([os.getpid(), model.name, each.prompt, each.seed]) + "\n" for each in requests]
         os.write(told, "".join(lines).encode())
-        return generate(self, model, requests)
+        return generate(self, model, requests, **options)
 
     EnginePool.generate = generate_and_tell

@@ -156,9 +156,9 @@ def _write_down_requests(path: Path) -> None:
 
     answer = EnginePool.generate
 
-    def generate(self, model, requests):
+    def generate(self, model, requests, **options):
         with path.open("a") as file:
             file.writelines(json.dumps([model.name, each.prompt, each.seed]) + "\n" for each in requests)
-        return answer(self, model, requests)
+        return answer(self, model, requests, **options)
 
     EnginePool.generate = generate

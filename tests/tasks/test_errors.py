@@ -60,3 +60,10 @@ def test_what_the_command_prints_of_an_error_is_printable(capsys, error, code):
     said = capsys.readouterr().err
     assert said.startswith("winnow: ")
     assert said.removesuffix("\n").isprintable()
+
+
+def test_a_lack_of_memory_is_said_with_its_remedy(capsys):
+    with pytest.raises(SystemExit) as ended, sentences_for_errors():
+        raise MemoryError
+    assert ended.value.code == ERROR
+    assert "there is no memory left; nothing that was stored is lost" in capsys.readouterr().err

@@ -159,10 +159,10 @@ def _write_down_work(folder: Path) -> None:
 
     generate, embed = EnginePool.generate, SentenceModel.embed
 
-    def generate_and_tell(self, model, requests):
+    def generate_and_tell(self, model, requests, **options):
         with (folder / "asked.jsonl").open("a") as file:
             file.writelines(json.dumps([model.name, each.prompt, each.seed]) + "\n" for each in requests)
-        return generate(self, model, requests)
+        return generate(self, model, requests, **options)
 
     def embed_and_tell(self, texts):
         with (folder / "embedded.jsonl").open("a") as file:
