@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from tests.faults.kinds import OBJECTIVES
 from tests.faults.registry import DONE, STOPPED, fault
@@ -192,12 +193,20 @@ def read_only_logs(scene: Scene) -> Meeting:
 @fault("the connection to PostgreSQL breaks as a statement is sent", *OBJECTIVES, codes=(*DONE, 1),
        states=(*STOPPED, *SETTLED), databases=POSTGRESQL)  # fmt: skip
 def connection_breaks(scene: Scene) -> Meeting:
-    yield run_through(scene, Passage(SENT, 40, errno.ECONNRESET))
+    yield run_through(scene, Passage(SENT, 40, errno.ECONNRESET, act=partial(_hang_up, scene)))
 
 
 @fault("no connection to PostgreSQL holds from the middle on", *OBJECTIVES, codes=ERROR, databases=POSTGRESQL)
 def no_connection_holds(scene: Scene) -> Meeting:
-    yield run_through(scene, Passage(SENT, 40, errno.EPIPE, ALWAYS))
+    yield run_through(scene, Passage(SENT, 40, errno.EPIPE, ALWAYS, act=partial(_hang_up, scene)))
+
+
+def _hang_up(scene: Scene, call: Call) -> None:
+    """Break connections at the server's end too: who only could not send would wait for its answer."""
+    scene.server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
 
 
 @fault("PostgreSQL does not answer in time any more", "best-mean", codes=ERROR, databases=POSTGRESQL)
