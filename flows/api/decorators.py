@@ -18,7 +18,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.function import judge_factory
 from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.judges.registry import GROUP as JUDGE_GROUP
-from winnow.tasks.spec.campaign import BUILT_IN_EMBEDDERS
+from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
 
 Plugin = TypeVar("Plugin", bound=Callable[..., object])
 Named = TypeVar("Named", bound=Callable[..., object])

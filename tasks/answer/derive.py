@@ -33,7 +33,7 @@ from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
-from winnow.tasks.spec.reuse import NO_STORED_TEXT, ONLY
+from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY
 
 LLM = "llm"
 COMBINATIONS = ("all", "any", "weighted")

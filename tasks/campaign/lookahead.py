@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from winnow.tasks.engines.pool.sharing import devices_wanted, engine_key
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.spec.execution import ExecutionSpec
+from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 VLLM_SEQUENCES = 256
 """Sequences that vLLM runs at once where `max_num_seqs` is not given."""

@@ -25,7 +25,7 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
-from winnow.tasks.spec.reuse import MaxAge, Reuse
+from winnow.tasks.spec.sections.reuse import MaxAge, Reuse
 
 
 def reusable_texts(

@@ -21,8 +21,9 @@ from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec, ModelSpec
-from winnow.tasks.spec.generate_config import GenerateConfig, NamedGenerateConfig
+from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
+from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
+from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
 MOST_CANDIDATES = 1_000_000

@@ -12,7 +12,7 @@ from winnow.tasks.data.datasets import Dataset, load_dataset
 from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.errors import DatasetError, SpecError, TemplateError
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
-from winnow.tasks.spec.prompts import FewShotSpec
+from winnow.tasks.spec.sections.prompts import FewShotSpec
 
 OTHER_DATA: tuple[Objective, ...] = ("certify", "route")
 """Objectives that speak of examples beyond those they were given, or to which examples are added."""

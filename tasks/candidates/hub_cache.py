@@ -19,8 +19,9 @@ from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
-from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, ModelSpec
-from winnow.tasks.spec.dataset import DatasetSpec
+from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
+from winnow.tasks.spec.sections.dataset import DatasetSpec
+from winnow.tasks.spec.sections.models import ModelSpec
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 

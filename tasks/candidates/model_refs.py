@@ -10,7 +10,7 @@ from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import ModelSpec
+from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")

@@ -6,8 +6,8 @@ from winnow.tasks.candidates.server_keys import is_openais_own
 from winnow.tasks.engines.protocol import Sampling
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import ModelSpec
-from winnow.tasks.spec.generate_config import GenerateConfig, StructuredOutput
+from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
+from winnow.tasks.spec.sections.models import ModelSpec
 
 HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
 """Provider -> the temperature above which it refuses every request."""

@@ -6,7 +6,7 @@ from winnow.tasks.data.dataset_files import PlacedRow, read_files
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.data.hub import HubSource, hub_rows
 from winnow.tasks.data.lm_eval.reading import task_rows
-from winnow.tasks.spec.dataset import DatasetSpec
+from winnow.tasks.spec.sections.dataset import DatasetSpec
 
 
 def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True) -> Dataset:

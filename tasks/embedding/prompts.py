@@ -15,7 +15,7 @@ from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.stored import stored_vectors
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.trial_renders import try_templates
-from winnow.tasks.spec.campaign import EmbedderSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

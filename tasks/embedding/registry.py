@@ -5,7 +5,7 @@ from winnow.tasks.embedding.plugin import PluginEmbedder
 from winnow.tasks.embedding.protocol import Embedder
 from winnow.tasks.embedding.sentence_model import Precision, SentenceModel
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import BUILT_IN_EMBEDDERS, EmbedderSpec
+from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.suggestions import unknown_name
 
 GROUP = "winnow.embedders"

@@ -8,7 +8,7 @@ from winnow.tasks.engines.errors import EngineError
 from winnow.tasks.engines.protocol import Answer
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_meetings
 from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.spec.reuse import ONLY
+from winnow.tasks.spec.sections.reuse import ONLY
 
 
 class RoundsInFlight:

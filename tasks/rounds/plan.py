@@ -11,7 +11,7 @@ from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.spec.reuse import ONLY
+from winnow.tasks.spec.sections.reuse import ONLY
 
 RequestGroup = Callable[[np.random.Generator], Batch]
 

@@ -13,7 +13,7 @@ from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.metrics import metrics_of
 from winnow.tasks.rounds.reducers import ScoredText, reduced
 from winnow.tasks.rounds.score import sample_of
-from winnow.tasks.spec.samples import SamplesSpec
+from winnow.tasks.spec.sections.samples import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
 """Of a text of a pair that lacks another one."""

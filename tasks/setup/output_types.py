@@ -8,8 +8,9 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, ModelSpec, OutputType
-from winnow.tasks.spec.generate_config import GenerateConfig
+from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, OutputType
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.spec.sections.models import ModelSpec
 
 NEEDED: dict[str, OutputType] = {
     "acc": "multiple-choice",

@@ -23,8 +23,8 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.add_candidates import joining_candidates
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.dataset import DatasetSpec
 from winnow.tasks.spec.diff import differences
+from winnow.tasks.spec.sections.dataset import DatasetSpec
 
 FINGERPRINTS = (
     "dataset_fingerprint",

@@ -7,7 +7,7 @@ from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.isolated.json_schema import check_schema
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.generate_config import StructuredOutput
+from winnow.tasks.spec.sections.generate_config import StructuredOutput
 
 
 def check_structured_outputs(spec: CampaignSpec) -> None:

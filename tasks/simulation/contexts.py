@@ -24,7 +24,7 @@ from winnow.tasks.embedding.prompts import check_embedder
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.setup.store import stored_dataset
-from winnow.tasks.spec.campaign import EmbedderSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 
 def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:

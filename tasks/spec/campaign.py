@@ -4,17 +4,12 @@ Identity fields are frozen at the first run. Everything under `execution`, the s
 budget, `reuse` and `tags` may change from one run to the next: they never change what an outcome means.
 """
 
-import math
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
-    StringConstraints,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -22,38 +17,18 @@ from pydantic import (
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
-from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable, with_servers, without_servers
-from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.spec.budget import Budget, BudgetSpec, refuse_unfit
-from winnow.tasks.spec.dataset import DatasetSpec, TaskSpec
-from winnow.tasks.spec.execution import ExecutionSpec
-from winnow.tasks.spec.generate_config import GenerateConfig, NamedGenerateConfig
-from winnow.tasks.spec.prompts import Name, PromptSpec
-from winnow.tasks.spec.reuse import Reuse
-from winnow.tasks.spec.samples import Samples
+from winnow.tasks.candidates.server_keys import with_servers, without_servers
+from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
+from winnow.tasks.spec.sections.certify import CertifySpec
+from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.execution import ExecutionSpec
+from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig
+from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.prompts import Name, PromptSpec
+from winnow.tasks.spec.sections.reuse import Reuse
+from winnow.tasks.spec.sections.samples import Samples
 from winnow.tasks.spec.spec_model import SpecModel
-
-
-def _scalar(value: object) -> object:
-    """One complaint in place of one per type of a union."""
-    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    raise ValueError("must be text, a finite number, true, false or null")
-
-
-JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)]
-
-
-def _tree(value: object) -> object:
-    """The same for what may hold lists and mappings."""
-    if isinstance(value, list):
-        return [_tree(each) for each in value]
-    if isinstance(value, Mapping):
-        return {str(key): _tree(each) for key, each in value.items()}
-    return _scalar(value)
-
-
-JsonTree = Annotated[JsonValue, BeforeValidator(_tree)]
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 
@@ -109,82 +84,6 @@ NO_IDENTITY = {"storage", "execution", "reuse", "tags"}
 """Keys that may change from one run to the next; the budget may as well."""
 
 
-class ReasoningSpec(SpecModel):
-    """How what a model thinks is told apart from its answers, and kept beside them."""
-
-    parser: Literal["think-tags", "server"]
-    """think-tags: it stands between <think> and </think>; server: the server of provider openai tells it."""
-    strip: bool = True
-    """Take it out of the text that judges are given."""
-    begins_inside: bool = False
-    """For think-tags: a text begins within it, because the chat template or the prompt ends with <think>."""
-
-    @model_validator(mode="after")
-    def _fits_its_parser(self) -> Self:
-        if self.parser == "server" and (self.begins_inside or not self.strip):
-            raise ValueError("a server tells reasoning apart by itself; leave strip and begins_inside out")
-        return self
-
-
-class ModelSpec(SpecModel):
-    """A checkpoint and the engine that runs it."""
-
-    name: Name
-    provider: str = "vllm"
-    model: str = Field(min_length=1)
-    """Folder of a checkpoint, or its id on a model hub; for provider openai, what the server calls it."""
-    model_base_url: BaseUrl = None
-    """For provider openai: the server. None is OpenAI's own."""
-    api_key: KeyVariable = None
-    """For provider openai: `$NAME` of the environment variable that holds the key. None is $OPENAI_API_KEY
-    for OpenAI's own server, and no key for any other."""
-    served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """For provider openai: what is served, such as "llama-3-8b fp16". Models of one id at different servers
-    are then the same model if it is the same, and different ones if it is not; without it, each server's is
-    a model of its own."""
-    revision: str | None = None
-    model_args: dict[str, JsonTree] = {}
-    """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
-    a key out of it."""
-    chat: bool = False
-    """Send each prompt as the messages of a chat, through the checkpoint's chat template; a prompt that is a
-    text is the one message of a user."""
-    chat_template: str | None = Field(default=None, min_length=1)
-    """A file with a chat template in jinja2, which takes the place of the checkpoint's own."""
-    chat_template_args: dict[str, JsonScalar] = {}
-    """Variables of the chat template, such as `enable_thinking`."""
-    reasoning: ReasoningSpec | None = None
-    """For models that think before they answer; None takes texts as they are."""
-    lora: str | None = Field(default=None, min_length=1)
-    """Folder of a LoRA adapter that is put on the checkpoint; all adapters of one share its engine."""
-    generate_config: GenerateConfig = GenerateConfig()
-
-    @field_validator("model_base_url", "api_key", "served_identity")
-    @classmethod
-    def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and info.data.get("provider") not in REMOTE:
-            raise ValueError("is for provider: openai; leave it out, or choose that provider")
-        return value
-
-    @field_validator("chat_template", "chat_template_args")
-    @classmethod
-    def _is_for_chats(cls, value: object, info: ValidationInfo) -> object:
-        if value and not info.data.get("chat"):
-            raise ValueError("is for models that chat; set chat: true, or leave it out")
-        return value
-
-    @field_validator("reasoning")
-    @classmethod
-    def _has_who_tells_it(cls, value: ReasoningSpec | None, info: ValidationInfo) -> ReasoningSpec | None:
-        if value is None or value.parser != "server":
-            return value
-        if info.data.get("provider") not in REMOTE or not info.data.get("chat"):
-            raise ValueError(
-                "parser: server is for provider: openai with chat: true; use parser: think-tags elsewhere"
-            )
-        return value
-
-
 class GuardrailSpec(SpecModel):
     """Text put around every prompt, such as a safety rule: a jinja2 template of `prompt`."""
 
@@ -234,89 +133,6 @@ class SelectorSpec(SpecModel):
 
     name: str
     params: JsonObject = {}
-
-
-class AutoevaluatorSpec(SpecModel):
-    """A model that answers every example in the place of a human, right or wrong."""
-
-    model: ModelSpec
-    prompt: str = Field(min_length=1)
-    """A jinja2 template over the fields of an example."""
-    extract: str | None = None
-    """A pattern whose last match in the model's text is its answer; without it, the whole text is."""
-
-
-class CertifySpec(SpecModel):
-    """Which risk is allowed, what a candidate costs, and what stands in for humans."""
-
-    alpha: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """The highest mean of 1 - score that a certified candidate may have."""
-    drop: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """The highest mean of max(0, score of `baseline` - score), in the place of `alpha`."""
-    baseline: str | None = None
-    """Name of a candidate."""
-    cost: Literal["size", "prompt-length", "price", "custom"]
-    """What makes a candidate dear; see `tasks.objectives.certify.costs`."""
-    costs: dict[str, Annotated[float, Field(ge=0.0)]] = {}
-    """By candidate, for "price" and "custom"."""
-    labellable: int | None = Field(default=None, ge=1)
-    """How many examples a human may label; see `tasks.objectives.certify.split`."""
-    unlabelled_per_label: int = Field(default=1, ge=1)
-    """Unlabelled examples that belong to each labelled one, r."""
-    autoevaluator: AutoevaluatorSpec | None = None
-
-    @model_validator(mode="after")
-    def _states_one_risk(self) -> Self:
-        if (self.alpha is None) == (self.drop is None):
-            raise ValueError("give one of alpha (an absolute risk) and drop (against a baseline)")
-        if (self.drop is None) != (self.baseline is None):
-            raise ValueError("drop and baseline go together: name the candidate that a drop is measured from")
-        if bool(self.costs) != (self.cost in ("price", "custom")):
-            raise ValueError("costs is for cost: price and cost: custom, which need it")
-        return self
-
-    @property
-    def risk(self) -> float:
-        """The risk that a certified candidate may have."""
-        return self.alpha if self.alpha is not None else self.drop or 0.0
-
-
-BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
-
-
-class EmbedderSpec(SpecModel):
-    """What makes a vector of a prompt, so that prompts that are alike can be routed alike."""
-
-    type: str = Field(default="transformers", min_length=1)
-    """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or a program."""
-    model: str | None = None
-    """Folder of a checkpoint; None for the sentence-embedding model that Winnow installs."""
-    pooling: Literal["mean", "cls", "last"] = "mean"
-    """For transformers: how the vectors of a text's tokens become one."""
-    path: str | None = None
-    """For precomputed: a file with the columns id and vector."""
-    params: dict[str, JsonScalar] = {}
-    """For an embedder of a package or a program: what it is made with."""
-    text: str = Field(default="{{ input }}", min_length=1)
-    """A jinja2 template over the fields of an example: what is embedded of it."""
-
-    @model_validator(mode="after")
-    def _has_what_its_type_needs(self) -> Self:
-        if (self.path is not None) != (self.type == "precomputed"):
-            raise ValueError("path is for type: precomputed, which needs it")
-        if self.model is None and self.type == "vllm":
-            raise ValueError("type: vllm needs the folder of a checkpoint as model")
-        # A stored spec has every key, so that a default is as good as nothing.
-        given = {key for key, field in type(self).model_fields.items() if getattr(self, key) != field.default}
-        if self.type == "precomputed" and {"model", "pooling", "text"} & given:
-            raise ValueError("precomputed vectors need no model, pooling or text; leave them out")
-        if self.type == "vllm" and "pooling" in given:
-            raise ValueError("vLLM pools as the checkpoint says; leave pooling out")
-        if self.type in BUILT_IN_EMBEDDERS and self.params:
-            raise ValueError("params is for an embedder of a package or a program; leave it out")
-        if self.type not in BUILT_IN_EMBEDDERS and {"model", "pooling"} & given:
-            raise ValueError("an embedder of a package or a program takes what it needs from params")
-        return self
 
 
 class StoppingSpec(SpecModel):

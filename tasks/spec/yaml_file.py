@@ -17,7 +17,7 @@ from winnow.tasks.data.lm_eval.campaign_keys import with_task
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
-from winnow.tasks.spec.dataset import TaskSpec
+from winnow.tasks.spec.sections.dataset import TaskSpec
 
 MOST_BYTES = 16 * 2**20
 """Of a campaign's file, and of what it comes to once every alias is written out."""

@@ -14,7 +14,8 @@ from pathlib import Path
 import yaml
 
 from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
-from winnow.tasks.spec.campaign import CampaignSpec, ModelSpec
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.sections.models import ModelSpec
 
 BEGUN = re.compile(r"^(\S+) INFO .*Running generate_until requests", re.MULTILINE)
 CPU_DEFAULTS = {"enable_chunked_prefill": False}

@@ -18,7 +18,7 @@ from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.source_code import code_digests
-from winnow.tasks.spec.campaign import EmbedderSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,7 @@ def test_the_task_becomes_what_the_page_prints(tmp_path, monkeypatch):
 def test_the_filter_and_the_sample_of_files_are_taken(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     from winnow.tasks.data.sources import read_dataset
-    from winnow.tasks.spec.dataset import DatasetSpec
+    from winnow.tasks.spec.sections.dataset import DatasetSpec
 
     values = yaml.safe_load(next(block for block in blocks("yaml") if "shards" in block))["dataset"]
     rows = [{"id": f"{i}", "question": "?", "answer": "a" * (i % 2), "level": i % 5} for i in range(600)]

@@ -18,7 +18,7 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.chat.messages import Message, as_stored, words_of
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.spec.prompts import PromptSpec
+from winnow.tasks.spec.sections.prompts import PromptSpec
 from winnow.tasks.spec.yaml_file import load_spec
 
 FIELDS = {"input": "1+1", "history": [{"role": "user", "content": "hi"}]}

@@ -19,7 +19,7 @@ from winnow.tasks.embedding.sentence_model import SentenceModel
 from winnow.tasks.embedding.stored import stored_vectors
 from winnow.tasks.embedding.vllm_embedder import VllmEmbedder
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.spec.campaign import EmbedderSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 TEXTS = ["What is 17 + 25?", "Name a colour that many flags share.", "a"]
 POOLED = {

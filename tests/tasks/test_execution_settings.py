@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.spec.execution import ExecutionSpec
+from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 
 class Started(Exception):

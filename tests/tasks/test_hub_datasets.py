@@ -13,7 +13,7 @@ from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import ExtraMissing
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
-from winnow.tasks.spec.dataset import DatasetSpec
+from winnow.tasks.spec.sections.dataset import DatasetSpec
 
 ONE, TWO = "1" * 40, "2" * 40
 FIELDS = {"input": "question", "target": "answer"}

@@ -9,7 +9,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
-from winnow.tasks.spec.execution import ExecutionSpec
+from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 
 def model(name, provider="vllm", **args):

@@ -12,8 +12,9 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.asking.judge_models import judge_models
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import open_campaign, reopen_campaign
-from winnow.tasks.spec.campaign import CampaignSpec, ModelSpec
-from winnow.tasks.spec.generate_config import GenerateConfig
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.spec.sections.models import ModelSpec
 
 URL = "http://127.0.0.1:8000/v1"
 LOCAL = "provider: transformers, model: checkpoints/small"

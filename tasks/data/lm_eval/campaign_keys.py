@@ -9,7 +9,7 @@ from winnow.tasks.data.lm_eval.definition import Definition, load_definition
 from winnow.tasks.data.lm_eval.files import KEY, as_lm_eval_has_it
 from winnow.tasks.data.lm_eval.scoring import generation_of, judge_of
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.dataset import TaskSpec
+from winnow.tasks.spec.sections.dataset import TaskSpec
 
 OUTPUT_TYPES = {
     "multiple_choice": "multiple-choice",

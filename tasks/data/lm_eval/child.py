@@ -8,7 +8,7 @@ from winnow.tasks.data.lm_eval.functions import importing
 from winnow.tasks.data.lm_eval.reading import rows_with
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.dataset import LmEvalSpec
+from winnow.tasks.spec.sections.dataset import LmEvalSpec
 
 AT_ONCE = 256
 """Rows of a message."""

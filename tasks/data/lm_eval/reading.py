@@ -13,7 +13,7 @@ from winnow.tasks.data.lm_eval.documents import KEY, Documents
 from winnow.tasks.data.lm_eval.files import Function, as_lm_eval_has_it
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import DatasetError
-from winnow.tasks.spec.dataset import LmEvalSpec
+from winnow.tasks.spec.sections.dataset import LmEvalSpec
 
 CHILD = "winnow.tasks.data.lm_eval.child"
 

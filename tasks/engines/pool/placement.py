@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import REMOTE, EngineFactory, EngineSettings, start_engine
-from winnow.tasks.spec.execution import ExecutionSpec
+from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from winnow.tasks.judges.pairwise.verdicts import (
     mapped_format,
     named_format,
 )
-from winnow.tasks.spec.generate_config import GenerateConfig
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
 VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -14,7 +14,7 @@ from winnow.tasks.judges.pointwise.aggregation import Aggregation
 from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, points_of
 from winnow.tasks.judges.pointwise.rater import Rater, Read
 from winnow.tasks.judges.scales import Scale
-from winnow.tasks.spec.generate_config import GenerateConfig
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

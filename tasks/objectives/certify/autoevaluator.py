@@ -12,7 +12,7 @@ from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.rules.patterns import compiled, last_answer
 from winnow.tasks.setup.trial_renders import try_templates
-from winnow.tasks.spec.campaign import AutoevaluatorSpec
+from winnow.tasks.spec.sections.certify import AutoevaluatorSpec
 
 PLACE = "certify.autoevaluator"
 

@@ -10,7 +10,8 @@ from winnow.tasks.objectives.certify.autoevaluator import PLACE, Autoevaluator, 
 from winnow.tasks.objectives.certify.certificate import HUMAN_ONLY
 from winnow.tasks.objectives.certify.costs import candidate_costs
 from winnow.tasks.objectives.certify.split import Parts, divide
-from winnow.tasks.spec.campaign import CampaignSpec, CertifySpec
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.sections.certify import CertifySpec
 from winnow.tasks.spec.suggestions import unknown_name
 
 

@@ -12,8 +12,8 @@ from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.chat.messages import words_of
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import CertifySpec
 from winnow.tasks.spec.candidate_costs import given_costs
+from winnow.tasks.spec.sections.certify import CertifySpec
 
 WEIGHTS = ("*.safetensors", "*.bin", "*")
 """Files that are counted: those of the first pattern that matches any."""

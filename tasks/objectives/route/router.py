@@ -16,7 +16,7 @@ from winnow.tasks.embedding.protocol import Embedder, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.sentence_model import Precision
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.spec.campaign import EmbedderSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 ARRAYS, PARAMETERS = "policy.npz", "policy.json"
 FORMAT, VERSION = "winnow-policy", 1

@@ -10,7 +10,7 @@ from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.campaign import ModelSpec
+from winnow.tasks.spec.sections.models import ModelSpec
 
 BASE = {"model": "models/base"}
 

@@ -15,7 +15,7 @@ from pydantic import (
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import Structure, StructureKind
-from winnow.tasks.spec.prompts import Name
+from winnow.tasks.spec.sections.prompts import Name
 from winnow.tasks.spec.spec_model import SpecModel
 
 Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from winnow.tasks.spec.prompts import FieldNames
+from winnow.tasks.spec.sections.prompts import FieldNames
 from winnow.tasks.spec.spec_model import SpecModel
 
 Commit = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}$")] | None

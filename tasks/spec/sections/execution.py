@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from winnow.tasks.spec.budget import PriceSpec
-from winnow.tasks.spec.notify import MOST_WEBHOOKS, WebhookSpec
+from winnow.tasks.spec.sections.budget import PriceSpec
+from winnow.tasks.spec.sections.notify import MOST_WEBHOOKS, WebhookSpec
 from winnow.tasks.spec.spec_model import SpecModel
 
 

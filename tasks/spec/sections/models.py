@@ -1,0 +1,87 @@
+"""A model of a campaign's file: a checkpoint, the engine that runs it, and how it is asked."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+
+from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.spec.sections.prompts import Name
+from winnow.tasks.spec.spec_model import JsonScalar, JsonTree, SpecModel
+
+
+class ReasoningSpec(SpecModel):
+    """How what a model thinks is told apart from its answers, and kept beside them."""
+
+    parser: Literal["think-tags", "server"]
+    """think-tags: it stands between <think> and </think>; server: the server of provider openai tells it."""
+    strip: bool = True
+    """Take it out of the text that judges are given."""
+    begins_inside: bool = False
+    """For think-tags: a text begins within it, because the chat template or the prompt ends with <think>."""
+
+    @model_validator(mode="after")
+    def _fits_its_parser(self) -> Self:
+        if self.parser == "server" and (self.begins_inside or not self.strip):
+            raise ValueError("a server tells reasoning apart by itself; leave strip and begins_inside out")
+        return self
+
+
+class ModelSpec(SpecModel):
+    """A checkpoint and the engine that runs it."""
+
+    name: Name
+    provider: str = "vllm"
+    model: str = Field(min_length=1)
+    """Folder of a checkpoint, or its id on a model hub; for provider openai, what the server calls it."""
+    model_base_url: BaseUrl = None
+    """For provider openai: the server. None is OpenAI's own."""
+    api_key: KeyVariable = None
+    """For provider openai: `$NAME` of the environment variable that holds the key. None is $OPENAI_API_KEY
+    for OpenAI's own server, and no key for any other."""
+    served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    """For provider openai: what is served, such as "llama-3-8b fp16". Models of one id at different servers
+    are then the same model if it is the same, and different ones if it is not; without it, each server's is
+    a model of its own."""
+    revision: str | None = None
+    model_args: dict[str, JsonTree] = {}
+    """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
+    a key out of it."""
+    chat: bool = False
+    """Send each prompt as the messages of a chat, through the checkpoint's chat template; a prompt that is a
+    text is the one message of a user."""
+    chat_template: str | None = Field(default=None, min_length=1)
+    """A file with a chat template in jinja2, which takes the place of the checkpoint's own."""
+    chat_template_args: dict[str, JsonScalar] = {}
+    """Variables of the chat template, such as `enable_thinking`."""
+    reasoning: ReasoningSpec | None = None
+    """For models that think before they answer; None takes texts as they are."""
+    lora: str | None = Field(default=None, min_length=1)
+    """Folder of a LoRA adapter that is put on the checkpoint; all adapters of one share its engine."""
+    generate_config: GenerateConfig = GenerateConfig()
+
+    @field_validator("model_base_url", "api_key", "served_identity")
+    @classmethod
+    def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("provider") not in REMOTE:
+            raise ValueError("is for provider: openai; leave it out, or choose that provider")
+        return value
+
+    @field_validator("chat_template", "chat_template_args")
+    @classmethod
+    def _is_for_chats(cls, value: object, info: ValidationInfo) -> object:
+        if value and not info.data.get("chat"):
+            raise ValueError("is for models that chat; set chat: true, or leave it out")
+        return value
+
+    @field_validator("reasoning")
+    @classmethod
+    def _has_who_tells_it(cls, value: ReasoningSpec | None, info: ValidationInfo) -> ReasoningSpec | None:
+        if value is None or value.parser != "server":
+            return value
+        if info.data.get("provider") not in REMOTE or not info.data.get("chat"):
+            raise ValueError(
+                "parser: server is for provider: openai with chat: true; use parser: think-tags elsewhere"
+            )
+        return value
