@@ -73,7 +73,7 @@ def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_repo
     assert list(board["candidate"]) == ["b", "a", "c"]
     assert list(board["best"]) == ["yes", "", ""]
     titles = [each.value for each in page.subheader]
-    assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Where the budget went"]
+    assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Quality, cost and time"]
     assert len(page.get("plotly_chart")) == 5
 
 
