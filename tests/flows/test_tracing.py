@@ -10,7 +10,8 @@ from test_command_line import winnow
 
 from winnow.tasks.campaign import tracing as of_campaigns
 from winnow.tasks.engines.pool import tracing as of_engines
-from winnow.tasks.engines.pool.request_scheduler import RequestScheduler
+from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
+from winnow.tasks.engines.protocol import ModelRef
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -61,14 +62,16 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
         def cancel(self, key):
             pass
 
-    def ask(number):
+    def ask(group, is_ready):
         with of_engines.TRACER.start_as_current_span("call"):
             return []
 
     with of_campaigns.TRACER.start_as_current_span("round"):
-        scheduler = RequestScheduler(
-            keys=["a", "b"], widths={"a": 1, "b": 1}, ask=ask, seats=Seats(), failed=(), later=(), aside=True
-        )
+        scheduler = RequestScheduler(ask=ask, seats=Seats(), failed=(), later=(), aside=True, joins=False)
+        for key in ("a", "b"):
+            scheduler.add(
+                RequestGroup(model=ModelRef(name=key, provider="p", model="m"), requests=()), key, 1
+            )
         assert sorted(scheduler.outcomes()) == [(0, []), (1, [])]
     *calls, whole = recorded.get_finished_spans()
     assert [span.parent.span_id for span in calls] == [whole.context.span_id] * 2

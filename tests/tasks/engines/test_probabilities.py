@@ -106,7 +106,7 @@ def test_a_request_whose_logits_are_no_numbers_fails_alone(broken, temperature):
         def decode(self, tokens, **_):
             return "".join("abc"[token] for token in tokens)
 
-    decoding = Decoding(Spelled(), requests, [2, 2], frozenset())
+    decoding = Decoding(Spelled(), requests, [[0], [0]], [2, 2], frozenset())
     assert decoding.append(decoding.draw(torch.stack([torch.tensor(broken), PLAIN]))) == [True, False]
     decoding.append(decoding.draw(torch.stack([PLAIN, PLAIN])))
     failed, written = decoding.finished_rows()
