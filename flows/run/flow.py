@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any, TypedDict, TypeVar, cast
 
 from prefect import flow, task
@@ -15,11 +16,13 @@ from winnow.flows.prefect_support.masked_urls import reveal
 from winnow.flows.run.callbacks import Callback, current_watcher
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
+from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
 from winnow.tasks.rounds.decide import decide_round
+from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.in_flight import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_round, plan_rounds, stored_plan
 from winnow.tasks.rounds.record import record_round
@@ -143,12 +146,7 @@ def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, watcher: 
         planned = plan_rounds(campaign, begins=begins)
         if not planned:
             return True
-        texts = in_flight.texts_of_first(planned)
-        comparisons = judge_round(campaign, planned[0], texts)
-        decision = decide_round(campaign, planned[0], comparisons)
-        record_round(campaign, planned[0], comparisons, decision)
-        watcher.round_done(campaign, planned[0], decision)
-        begins = not (decision.stop or campaign.is_overspent)
+        begins = not _finish(campaign, watcher, planned[0], partial(in_flight.texts_of_first, planned))
     return False
 
 
@@ -175,13 +173,19 @@ def rounds(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
         round_ = plan_round(campaign)
         if round_ is None or awaits_humans(campaign, round_):
             return True, elapsed
-        with round_span(campaign, round_) as span:
-            texts = generate_round(campaign, round_)
-            comparisons = judge_round(campaign, round_, texts)
-            decision = decide_round(campaign, round_, comparisons)
-            record_round(campaign, round_, comparisons, decision)
-            tell_decision(span, campaign, decision)
-        watcher.round_done(campaign, round_, decision)
-        ended = decision.stop or campaign.is_overspent
+        ended = _finish(campaign, watcher, round_, partial(generate_round, campaign, round_))
         done, elapsed = done + 1, time.monotonic() - started
     return ended, elapsed / max(done, 1)
+
+
+def _finish(
+    campaign: CampaignSession, watcher: Callback, round_: RoundRecord, texts: Callable[[], GenerationBatch]
+) -> bool:
+    """The steps of a planned round as plain calls; return whether the campaign ends with it."""
+    with round_span(campaign, round_) as span:
+        comparisons = judge_round(campaign, round_, texts())
+        decision = decide_round(campaign, round_, comparisons)
+        record_round(campaign, round_, comparisons, decision)
+        tell_decision(span, campaign, decision)
+    watcher.round_done(campaign, round_, decision)
+    return decision.stop or campaign.is_overspent
