@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from sqlalchemy import CompoundSelect, func, select, text, union
+from sqlalchemy import CompoundSelect, Float, cast, func, select, union
 from sqlalchemy.orm import Session
 
 from winnow.storage.models import Candidate, Comparison, Generation, Output
@@ -18,39 +18,6 @@ class ModelRate:
     output_tokens: float
     seconds: float
     """Of engine time; texts of one batch share its time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateRate:
-    """Means over the texts that a candidate was scored on."""
-
-    model: str
-    input_tokens: float
-    output_tokens: float
-    seconds: float
-    """Of engine time; texts of one batch share its time."""
-
-
-def of_candidate(session: Session, campaign_id: int, name: str) -> CandidateRate | None:
-    """Of one candidate of a campaign; None where it has no text."""
-    own = select(Candidate.id).where(Candidate.campaign_id == campaign_id, Candidate.name == name)
-    shown: CompoundSelect[tuple[int | None]] = union(
-        select(Comparison.generation_a_id).where(Comparison.candidate_a_id.in_(own)),
-        select(Comparison.generation_b_id).where(Comparison.candidate_b_id.in_(own)),
-        select(Output.generation_id).join(Comparison).where(Comparison.candidate_a_id.in_(own)),
-    )
-    model, *means = session.execute(
-        select(
-            func.max(Generation.model),
-            func.avg(Generation.input_tokens),
-            func.avg(Generation.output_tokens),
-            func.avg(Generation.seconds),
-        ).where(Generation.id.in_(shown))
-    ).one()
-    if model is None:
-        return None
-    shown_tokens, made_tokens, seconds = map(float, means)
-    return CandidateRate(model=model, input_tokens=shown_tokens, output_tokens=made_tokens, seconds=seconds)
 
 
 def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
@@ -94,9 +61,48 @@ class CandidateTexts:
         return sqrt(max(0.0, square / self.texts - self.mean(*weights) ** 2))
 
 
-def texts_by_candidate(session: Session, campaign_id: int) -> dict[str, CandidateTexts]:
-    """By candidate, of those that have texts; a text that candidates share counts for each."""
-    rows = session.execute(_TEXTS, {"campaign": campaign_id})
+def texts_by_candidate(
+    session: Session, campaign_id: int, names: Sequence[str] | None = None
+) -> dict[str, CandidateTexts]:
+    """By candidate, of those that have texts; a text that candidates share counts for each.
+
+    Args:
+        session: Of the database.
+        campaign_id: Whose.
+        names: Of the candidates that are asked for; all where it is None.
+    """
+    own = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
+    if names is not None:
+        own = own.where(Candidate.name.in_(names))
+    first, second = Comparison.candidate_a_id, Comparison.candidate_b_id
+    shown: CompoundSelect[tuple[int, int]] = union(
+        select(first.label("candidate_id"), Comparison.generation_a_id.label("generation_id")).where(
+            first.in_(own)
+        ),
+        select(second, Comparison.generation_b_id).where(second.in_(own)),
+        select(first, Output.generation_id)
+        .join(Comparison, Comparison.id == Output.comparison_id)
+        .where(first.in_(own)),
+    )
+    pairs = shown.subquery()
+    parts = (
+        cast(Generation.input_tokens, Float),
+        cast(Generation.output_tokens, Float),
+        Generation.seconds,
+    )
+    summed = (*parts, *(parts[i] * parts[j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
+    rows = session.execute(
+        select(
+            Candidate.name,
+            func.max(Generation.model),
+            func.count(),
+            *(func.sum(each) for each in summed),
+        )
+        .select_from(pairs)
+        .join(Candidate, Candidate.id == pairs.c.candidate_id)
+        .join(Generation, Generation.id == pairs.c.generation_id)
+        .group_by(Candidate.id, Candidate.name)
+    )
     return {
         name: CandidateTexts(
             model=model,
@@ -106,26 +112,3 @@ def texts_by_candidate(session: Session, campaign_id: int) -> dict[str, Candidat
         )
         for name, model, texts, *sums in rows
     }
-
-
-_TEXTS = text("""
-    SELECT k.name, max(g.model), count(*), sum(g.i), sum(g.o), sum(g.s),
-        sum(g.i * g.i), sum(g.o * g.o), sum(g.s * g.s), sum(g.i * g.o), sum(g.i * g.s), sum(g.o * g.s)
-    FROM (
-        SELECT x.candidate_a_id AS candidate_id, x.generation_a_id AS generation_id
-        FROM comparisons x JOIN rounds r ON r.id = x.round_id WHERE r.campaign_id = :campaign
-        UNION
-        SELECT x.candidate_b_id, x.generation_b_id
-        FROM comparisons x JOIN rounds r ON r.id = x.round_id WHERE r.campaign_id = :campaign
-        UNION
-        SELECT x.candidate_a_id, o.generation_id
-        FROM outputs o JOIN comparisons x ON x.id = o.comparison_id JOIN rounds r ON r.id = x.round_id
-        WHERE r.campaign_id = :campaign
-    ) u
-    JOIN candidates k ON k.id = u.candidate_id
-    JOIN (
-        SELECT id, model, CAST(input_tokens AS FLOAT) AS i, CAST(output_tokens AS FLOAT) AS o, seconds AS s
-        FROM generations
-    ) g ON g.id = u.generation_id
-    GROUP BY k.id, k.name
-""")

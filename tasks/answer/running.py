@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.queries.rates import of_candidate
+from winnow.storage.queries.rates import CandidateTexts, texts_by_candidate
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, amount, devices_by_model
+from winnow.tasks.campaign.budget import amount, price_weights
 
 EXAMPLES = 1_000
 
@@ -29,30 +29,18 @@ def running_costs(
     session: Session, campaign: CampaignRecord, names: Sequence[str]
 ) -> tuple[RunningCost, ...]:
     """Of the candidates of these names that have texts."""
-    return tuple(found for name in names if (found := _running_cost(session, campaign, name)) is not None)
+    found = texts_by_candidate(session, campaign.id, names)
+    return tuple(_running_cost(campaign, name, found[name]) for name in names if name in found)
 
 
-def _running_cost(session: Session, campaign: CampaignRecord, name: str) -> RunningCost | None:
-    rate = of_candidate(session, campaign.id, name)
-    if rate is None:
-        return None
+def _running_cost(campaign: CampaignRecord, name: str, made: CandidateTexts) -> RunningCost:
     texts = EXAMPLES * (campaign.spec.get("samples") or {"n": 1})["n"]
-    execution = campaign.execution.get("execution", {})
-    price = execution.get("prices", {}).get(rate.model)
-    hourly = execution.get("price_per_hour")
-    devices = devices_by_model(campaign.spec).get(rate.model, 1)
-    of_tokens = (
-        None
-        if price is None
-        else (price["input"] * rate.input_tokens + price["output"] * rate.output_tokens) / TOKENS_PER_PRICE
-    )
-    of_devices = None if hourly is None or not devices else hourly * devices * rate.seconds / SECONDS_PER_HOUR
-    known = [each for each in (of_tokens, of_devices) if each is not None]
+    weights = price_weights(campaign, made.model)
     return RunningCost(
         name=name,
-        seconds=texts * rate.seconds,
-        tokens=texts * (rate.input_tokens + rate.output_tokens),
-        price=texts * sum(known) if known else None,
+        seconds=texts * made.mean(0.0, 0.0, 1.0),
+        tokens=texts * made.mean(1.0, 1.0),
+        price=None if weights is None else texts * made.mean(*weights),
     )
 
 

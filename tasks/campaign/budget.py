@@ -71,6 +71,24 @@ def amount(value: float) -> str:
     return text.replace(",", " ")
 
 
+def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:
+    """What an input token, an output token and a second of a model's engine cost; None where nobody said.
+
+    An hour is paid for each device of the engine, and for none where the model runs elsewhere.
+    """
+    execution = campaign.execution.get("execution", {})
+    price, hourly = execution.get("prices", {}).get(model), execution.get("price_per_hour")
+    devices = devices_by_model(campaign.spec).get(model, 1)
+    if price is None and (hourly is None or not devices):
+        return None
+    token = {"input": 0.0, "output": 0.0} if price is None else price
+    return (
+        token["input"] / TOKENS_PER_PRICE,
+        token["output"] / TOKENS_PER_PRICE,
+        (hourly or 0.0) * devices / SECONDS_PER_HOUR,
+    )
+
+
 class BudgetTracker:
     """The books of one campaign; a look adds up only the rounds finished since the last one.
 

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.json_types import JsonView, Row
+from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import leaderboard
 from winnow.storage.queries.rates import CandidateTexts, texts_by_candidate
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.budget import price_weights
 
 TEXTS = 1_000
 """Texts that a price is of."""
-TOKENS = 1_000_000
-"""Tokens that a price in a spec is of."""
-SECONDS_PER_HOUR = 3600.0
 
 
 def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
@@ -29,10 +27,9 @@ def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
     estimate, as low a cost (where prices are not all known: as few tokens) and as few seconds, and is better
     in one of the three. It compares these numbers as they are, and is nothing that was proved.
     """
-    execution = campaign.execution.get("execution", {})
     texts = texts_by_candidate(session, campaign.id)
     rows = [
-        _row(row, texts[row["candidate"]], execution)
+        _row(campaign, row, texts[row["candidate"]])
         for row in leaderboard(session, campaign.id)
         if row["candidate"] in texts
     ]
@@ -40,8 +37,8 @@ def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
     return [{**row, "pareto": _is_unbeaten(row, rows, by)} for row in rows]
 
 
-def _row(row: Row, texts: CandidateTexts, execution: JsonView) -> Row:
-    cost, cost_sd = _cost(texts, execution)
+def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
+    weights = price_weights(campaign, texts.model)
     return {
         **{name: row[name] for name in ("candidate", "status", "estimate", "lower", "upper")},
         "texts": texts.texts,
@@ -49,19 +46,9 @@ def _row(row: Row, texts: CandidateTexts, execution: JsonView) -> Row:
         "tokens_sd": texts.deviation(1.0, 1.0),
         "seconds": texts.mean(0.0, 0.0, 1.0),
         "seconds_sd": texts.deviation(0.0, 0.0, 1.0),
-        "cost": cost,
-        "cost_sd": cost_sd,
+        "cost": None if weights is None else TEXTS * texts.mean(*weights),
+        "cost_sd": None if weights is None else TEXTS * texts.deviation(*weights),
     }
-
-
-def _cost(texts: CandidateTexts, execution: JsonView) -> tuple[float | None, float | None]:
-    """Mean price of a thousand texts, and the standard deviation of one times a thousand."""
-    price, hourly = execution.get("prices", {}).get(texts.model), execution.get("price_per_hour")
-    if price is None and hourly is None:
-        return None, None
-    token = {"input": 0.0, "output": 0.0} if price is None else price
-    weights = (token["input"] / TOKENS, token["output"] / TOKENS, (hourly or 0.0) / SECONDS_PER_HOUR)
-    return TEXTS * texts.mean(*weights), TEXTS * texts.deviation(*weights)
 
 
 def _is_unbeaten(row: Row, rows: Sequence[Row], by: str) -> bool:

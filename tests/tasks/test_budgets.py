@@ -3,13 +3,14 @@
 import datetime as dt
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import insert
 from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.models import ModelLoad
-from winnow.tasks.campaign.budget import BudgetTracker, amount, devices_by_model
+from winnow.tasks.campaign.budget import BudgetTracker, amount, devices_by_model, price_weights
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file
@@ -240,3 +241,16 @@ def test_a_spent_limit_keeps_a_campaign_settled_whose_other_limit_was_raised(dat
 )
 def test_an_amount_is_written_for_people(value, text):
     assert amount(value) == text
+
+
+def test_an_hour_is_paid_for_each_device_and_for_none_elsewhere():
+    wide = {"name": "wide", "provider": "vllm", "model": "w", "model_args": {"tensor_parallel_size": 2}}
+    served = {"name": "served", "provider": "openai", "model": "s"}
+    execution = {"prices": {"served": {"input": 1.0, "output": 2.0}}, "price_per_hour": 3600.0}
+    campaign = SimpleNamespace(
+        spec={"models": [wide, served], "judge": {"type": "exact"}}, execution={"execution": execution}
+    )
+    assert price_weights(campaign, "wide") == (0.0, 0.0, 2.0)
+    assert price_weights(campaign, "served") == (1e-6, 2e-6, 0.0)
+    execution["prices"] = {}
+    assert price_weights(campaign, "served") is None
