@@ -28,7 +28,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-lookahead bench-loads bench-harness bench-peers faults faults-page fuzz lock clean
+.PHONY: help install demo test check lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-lookahead bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -103,6 +103,11 @@ bench-peers: install ## Log-likelihoods and scores beside lm-eval's, example by 
 	@test -n "$(LM_EVAL)" || { echo "name an interpreter that has lm-eval (tests/benchmarks/peers.py says how): make bench-peers LM_EVAL=path"; exit 2; }
 	@test -d .winnow/demo || { echo "the demo's models are compared: run make demo first"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.peers --out $(BENCH_OUT) --lm-eval "$(LM_EVAL)"
+
+bench-inspect: install ## Messages and scores beside Inspect's, example by example: make bench-inspect INSPECT=python.
+	@test -n "$(INSPECT)" || { echo "name an interpreter that has inspect-ai (docs/how-to/inspect-tasks.md says how): make bench-inspect INSPECT=path"; exit 2; }
+	@test -d .winnow/demo || { echo "the demo's models are compared: run make demo first"; exit 2; }
+	@$(BIN)/python -m tests.benchmarks.inspect_peers --out $(BENCH_OUT) --inspect "$(INSPECT)"
 
 faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on: make faults FAULTS_OUT=folder.
 	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md

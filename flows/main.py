@@ -1,6 +1,7 @@
 """The command `winnow`."""
 
 import os
+import sys
 from pathlib import Path
 
 from winnow.flows.prefect_support.server import settle_environment
@@ -11,6 +12,7 @@ WORK_FOLDER = Path(".winnow")
 
 def main() -> None:
     """Run the command line; never returns."""
+    open_standard_streams()
     # Selectors multiply many small matrices: more threads cost time there, and would let sums, and so the
     # last bit of an estimate, depend on the number of cores. Engines do not use this library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -21,6 +23,19 @@ def main() -> None:
 
     with sentences_for_errors():
         app()
+
+
+def open_standard_streams() -> None:
+    """Have standard streams that we were started without lead nowhere.
+
+    Python has None in their place, which nobody can write to; and the next file that is opened, a database's
+    for one, would get the number of one, to which engines and libraries print.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode)  # noqa: SIM115 -- gets the lowest number that is free: theirs
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
   - SchemaOutdated       an older Winnow wrote it                   (`winnow db upgrade`)
   - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
   - CampaignNotFound     no campaign of that name                   (fix the name)
-  - FamilyNotFound       no schedule began campaigns of that name   (fix the name)
+  - SeriesNotFound       no schedule began campaigns of that name   (fix the name)
   - ConflictingRecord    a row breaks a constraint                  (a bug: report it, do not retry)
   - QueryRefused         a statement of the user's did not run      (fix the statement)
   - CopyRefused          a database cannot be copied there          (name an empty database)
@@ -84,13 +84,13 @@ class CampaignNotFound(StorageError):
         self.name = name
 
 
-class FamilyNotFound(StorageError):
+class SeriesNotFound(StorageError):
     """No schedule began campaigns of that name."""
 
-    def __init__(self, family: str, known: list[str]) -> None:
+    def __init__(self, series: str, known: list[str]) -> None:
         there = f"there are: {', '.join(known)}" if known else "there are none in this database"
-        super().__init__(f"no family of campaigns is named '{family}'; {there}")
-        self.family = family
+        super().__init__(f"no series of campaigns is named '{series}'; {there}")
+        self.series = series
 
 
 class ConflictingRecord(StorageError):

@@ -3,7 +3,7 @@
 Who reads a value knows by its column, or by who wrote the document, what it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Row = dict[str, Any]
@@ -17,3 +17,6 @@ JsonArray = list[Any]
 
 JsonView = Mapping[str, Any]
 """A JSON object or a row of somebody else's, to read alone."""
+
+Arms = Sequence[Any]
+"""Of the comparisons of a round: one index each, or of duels a pair of them."""

@@ -1,7 +1,10 @@
 """Before anything imports torch: tiny models are slower with several threads, which wait for each other."""
 
+import atexit
+import gc
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,20 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+# Collecting tests makes millions of objects that live until the end, which the collector of garbage would go
+# through again and again. Where bytecode is not kept, every run and worker would rewrite all assertions anew.
+WRITES_NO_BYTECODE, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let no later collection of garbage go through what was collected here, until the interpreter ends."""
+    sys.dont_write_bytecode = WRITES_NO_BYTECODE
+    gc.freeze()
+    atexit.register(gc.unfreeze)
+    gc.enable()
+
 
 SLOWEST = (
     "test_ray_campaign",

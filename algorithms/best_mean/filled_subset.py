@@ -32,18 +32,17 @@ class FilledSubset:
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose all free pairs of one example or several, grouped by example."""
-        matrix = self._matrix
-        if self._stopping.room(1) == 0:
+        matrix, room = self._matrix, self._stopping.room(max(self._batch_size, self._matrix.n_arms))
+        # Whom a budget leaves out of the last example is settled before it is drawn: else an arm would be
+        # asked on it only if those before it are not, and its examples would be no uniform draws.
+        arms = np.flatnonzero(self._stopping.worth_asking & (matrix.free_of_arm > 0))[:room]
+        if arms.size == 0:
             return EMPTY_BATCH
-        worth_asking = np.flatnonzero(self._stopping.worth_asking)
-        open_examples = matrix.open_examples(worth_asking)
-        if open_examples.size == 0:
-            return EMPTY_BATCH
-        whole = max(1, self._batch_size // len(worth_asking))
-        chosen = rng.choice(open_examples, size=min(whole, open_examples.size), replace=False)
-        columns, places = np.nonzero(matrix.is_free(worth_asking, chosen[:, np.newaxis]))
-        size = self._stopping.room(places.size)
-        return matrix.ask(worth_asking[places[:size]], chosen[columns[:size]])
+        examples = matrix.open_examples(arms)
+        whole = max(1, min(self._batch_size, room) // len(arms))
+        chosen = rng.choice(examples, size=min(whole, examples.size), replace=False)
+        columns, places = np.nonzero(matrix.is_free(arms, chosen[:, np.newaxis]))
+        return matrix.ask(arms[places], chosen[columns])
 
     def take_up(self, batch: Batch) -> None:
         """See `LookingAhead`."""

@@ -47,17 +47,19 @@ class Halving:
         matrix, room = self._matrix, self._stopping.room(self._batch_size)
         if room == 0:
             return EMPTY_BATCH
-        arms = np.flatnonzero(self._is_in)
-        examples = matrix.open_examples(arms)
-        if len(arms) < 2 or examples.size == 0:
+        is_in = self._is_in
+        # Whom a budget leaves out of the last example is settled before it is drawn; see `FilledSubset`.
+        most = self._stopping.room(max(self._batch_size, matrix.n_arms))
+        arms = np.flatnonzero(is_in & (matrix.free_of_arm > 0))[:most]
+        if is_in.sum() < 2 or arms.size == 0:
             return matrix.ask_uniformly(room, rng, self._went_on_longest)
-        asked = int((matrix.told + matrix.pending)[arms].min())
+        examples = matrix.open_examples(arms)
+        asked = int((matrix.told + matrix.pending)[is_in].min())
         planned = self._target - asked if asked < self._target else examples.size
-        columns = min(max(1, self._batch_size // len(arms)), planned, examples.size)
+        columns = min(max(1, min(self._batch_size, most) // len(arms)), planned, examples.size)
         chosen = rng.choice(examples, size=columns, replace=False)
         places, members = np.nonzero(matrix.is_free(arms, chosen[:, np.newaxis]))
-        size = self._stopping.room(members.size)
-        return matrix.ask(arms[members[:size]], chosen[places[:size]])
+        return matrix.ask(arms[members], chosen[places])
 
     def take_up(self, batch: Batch) -> None:
         """See `LookingAhead`."""

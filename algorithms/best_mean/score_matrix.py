@@ -3,6 +3,8 @@
 A round costs O(K + B), plus O(n) for each arm that is drawn from.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -72,6 +74,11 @@ class ScoreMatrix:
         """
         unknown = self.n_examples - self.scored
         return self.sums / self.n_examples, (self.sums + unknown) / self.n_examples
+
+    @property
+    def in_flight(self) -> Iterator[Batch]:
+        """Batches asked and not told yet, the one asked first in front."""
+        return iter(self._in_flight)
 
     def is_free(self, arms: IntArray, examples: IntArray) -> BoolArray:
         """Whether pairs may be asked; the arguments are broadcast against each other."""

@@ -16,8 +16,9 @@ Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling withou
 Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,6 +30,8 @@ LEAST_MEAN = 1e-12  # a smaller mu caps no bet: no draw below it is left to lose
 MOST_GAINED = 1e300  # in one batch; finite, since infinity times a capital that underflowed is undefined
 FIRST_HORIZON, HORIZON_RATIO = 16.0, 4.0  # the bet best for T draws is nearly so from T / 4 to 4 T
 GRID_POINTS = 1025
+MOST_AT_ONCE = 16  # arms whose bets are worked out together; more of them would not stay in a cache
+MOST_FACTORS = 2**17  # at once; a row that is filled has thousands of draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +55,21 @@ class EndLevels:
 class Bets(Protocol):
     """What intervals ask of a capital."""
 
-    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> None:
-        """Absorb an arm's scores, and bet on the draws at the grid points of a window."""
+    def bet(
+        self, arms: IntArray, scores: FloatArray, window: slice, is_draw: BoolArray | None = None
+    ) -> None:
+        """Absorb as many scores of each of A arms, and bet on the draws at the grid points of a window.
+
+        Args:
+            arms: Shape (A,), different ones.
+            scores: Shape (A, B).
+            window: Of grid points.
+            is_draw: Shape (B,), of all arms alike; None when all are.
+        """
         ...
 
-    def refuted(self, arm: int, window: slice, level: float) -> int:
-        """How many grid points of a window, its first ones, have a capital of at least 1 / level."""
+    def capital(self, arms: IntArray, window: slice) -> FloatArray:
+        """The capital of A arms at the grid points of a window, shape (A, G)."""
         ...
 
 
@@ -105,14 +117,21 @@ class FinitePopulationIntervals:
         self._single = self._simultaneous if single is None else _Ends(single, n_arms)
         self._all_ends = (self._simultaneous,) if single is None else (self._simultaneous, self._single)
         best_for = self._single.levels
-        self._too_low: Bets = Wealth(n_arms, n_examples, best_for.lower, self._grid)
-        self._too_high: Bets = Wealth(n_arms, n_examples, best_for.upper, self._grid)
+        low, high = (
+            Wealth(n_arms, n_examples, each, self._grid) for each in (best_for.lower, best_for.upper)
+        )
+        self._too_low: Bets = low
+        self._too_high: Bets = high
+        self._shared = (low, high)  # in which arms that were told the same take over one another's state
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._low_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self._high_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
         self._scored = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._draws = np.zeros(n_arms, dtype=np.int64)  # (K,) scored ones
         self._draw_sums = np.zeros(n_arms)  # (K,) of their scores, less the controls
+        # (K,), equal where the same was told, all of it draws.
+        self._history = np.zeros(n_arms, dtype=np.int64)
+        self._n_histories = 1
         self._unsettled: list[tuple[IntArray, FloatArray, BoolArray]] = []
 
     def update(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
@@ -164,33 +183,68 @@ class FinitePopulationIntervals:
 
     def _settle_all(self) -> None:
         for arms, scores, is_draw in self._unsettled:
-            for arm in np.unique(arms):
-                mine = arms == arm
-                self._settle(arm, scores[mine], is_draw[mine])
+            for members, places in _by_count(arms):
+                is_plain = is_draw[places].all(axis=1)
+                if is_plain.any():
+                    self._settle_draws(members[is_plain], scores[places[is_plain]])
+                for arm, row in zip(members[~is_plain], places[~is_plain], strict=True):
+                    self._settle(np.array([arm]), scores[[row]], is_draw[row])
         self._unsettled.clear()
+
+    def _settle_draws(self, arms: IntArray, scores: FloatArray) -> None:
+        """Absorb as many draws of each of A arms, shape (A, B).
+
+        Arms that were told the same scores in the same order are all settled by one of them: where scores are
+        0 or 1 and the arms are many, few of them were told little that no other one was.
+        """
+        told = np.column_stack([self._history[arms], np.ascontiguousarray(scores).view(np.int64)])
+        _, firsts, which = np.unique(told, axis=0, return_index=True, return_inverse=True)
+        is_draw = np.ones(scores.shape[1], dtype=np.bool_)
+        for rows in np.split(firsts, np.arange(MOST_AT_ONCE, len(firsts), MOST_AT_ONCE)):
+            self._settle(arms[rows], scores[rows], is_draw)
+        if len(firsts) < len(arms):
+            models = arms[firsts][which.ravel()]
+            self._take_over(arms[arms != models], models[arms != models])
+
+    def _take_over(self, arms: IntArray, models: IntArray) -> None:
+        """Put each of some arms into the state of another one, which was told the same; shapes (A,)."""
+        ends = [each for of in self._all_ends for each in (of.first, of.last)]
+        sums = (self._low_sums, self._high_sums, self._draw_sums)
+        for each in (self._history, self._told, self._scored, self._draws, *sums, *ends):
+            each[arms] = each[models]
+        for wealth in self._shared:
+            wealth.take_over(arms, models)
 
     def _means_at(self, points: IntArray, sums: FloatArray) -> FloatArray:
         # What is left to tell is worth at least 0 and at most 1 each: certain, so it has the last word.
         untold = self._n_examples - self._told
         return np.clip(self._grid[points], sums / self._n_examples, (sums + untold) / self._n_examples)
 
-    def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
+    def _settle(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray) -> None:
+        """Absorb as many scores of each of A arms, shape (A, B), of which the same places are draws, (B,)."""
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
-        counted = is_draw & ~np.isnan(scores)
-        self._told[arm] += len(scores)
-        self._low_sums[arm] += low.cumsum()[-1]
-        self._high_sums[arm] += high.cumsum()[-1]
-        self._scored[arm] += np.count_nonzero(~np.isnan(scores))
-        self._draws[arm] += np.count_nonzero(counted)
-        self._draw_sums[arm] += np.where(counted, low, 0.0).cumsum()[-1]
+        is_scored = ~np.isnan(scores)
+        counted = is_draw & is_scored
+        self._history[arms] = self._n_histories + np.arange(len(arms))
+        self._n_histories += len(arms)
+        self._told[arms] += scores.shape[1]
+        self._low_sums[arms] += low.cumsum(axis=1)[:, -1]
+        self._high_sums[arms] += high.cumsum(axis=1)[:, -1]
+        self._scored[arms] += np.count_nonzero(is_scored, axis=1)
+        self._draws[arms] += np.count_nonzero(counted, axis=1)
+        self._draw_sums[arms] += np.where(counted, low, 0.0).cumsum(axis=1)[:, -1]
         # What the intervals refute the single ends refute too: no capital is needed there any more.
-        self._too_low.bet(arm, low, self._simultaneous.above_first(arm), is_draw)
+        window = _span(*self._simultaneous.inside(arms))
+        self._too_low.bet(arms, low, window, is_draw)
+        capital = self._too_low.capital(arms, window)
         for ends in self._all_ends:
-            ends.first[arm] += self._too_low.refuted(arm, ends.above_first(arm), ends.levels.lower)
+            ends.first[arms] += _refuted(capital, window, *ends.inside(arms), ends.levels.lower)
         # A mean is too high where one minus it is too low, and the grid is its own mirror image.
-        self._too_high.bet(arm, 1.0 - high, self._simultaneous.below_last(arm), is_draw)
+        window = _span(*self._simultaneous.mirrored(arms))
+        self._too_high.bet(arms, 1.0 - high, window, is_draw)
+        capital = self._too_high.capital(arms, window)
         for ends in self._all_ends:
-            ends.last[arm] -= self._too_high.refuted(arm, ends.below_last(arm), ends.levels.upper)
+            ends.last[arms] -= _refuted(capital, window, *ends.mirrored(arms), ends.levels.upper)
 
 
 class _Ends:
@@ -201,14 +255,45 @@ class _Ends:
         self.first = np.zeros(n_arms, dtype=np.int64)  # (K,) at the lower end
         self.last = np.full(n_arms, GRID_POINTS - 1)  # (K,) at the upper end
 
-    def above_first(self, arm: int) -> slice:
-        """The grid points between an arm's ends."""
-        return slice(int(self.first[arm]) + 1, int(self.last[arm]))
+    def inside(self, arms: IntArray) -> tuple[IntArray, IntArray]:
+        """The first grid point between the ends of each of A arms, and the one after the last, (A,) each."""
+        return self.first[arms] + 1, self.last[arms]
 
-    def below_last(self, arm: int) -> slice:
+    def mirrored(self, arms: IntArray) -> tuple[IntArray, IntArray]:
         """The same on the mirrored grid."""
         end = GRID_POINTS - 1
-        return slice(end - int(self.last[arm]) + 1, end - int(self.first[arm]))
+        return end - self.last[arms] + 1, end - self.first[arms]
+
+
+def _by_count(arms: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Arms of a batch that have as many scores, shape (A,), and where these are, in their order, (A, B)."""
+    order = np.argsort(arms, kind="stable")
+    members, starts, counts = np.unique(arms[order], return_index=True, return_counts=True)
+    for count in np.unique(counts):
+        mine = counts == count
+        yield members[mine], order[starts[mine, np.newaxis] + np.arange(count)]
+
+
+def _span(starts: IntArray, ends: IntArray) -> slice:
+    """The grid points that are in any of some windows."""
+    return slice(int(starts.min()), max(int(starts.min()), int(ends.max())))
+
+
+def _refuted(capital: FloatArray, window: slice, starts: IntArray, ends: IntArray, level: float) -> IntArray:
+    """How many grid points of its own window each of A arms refutes, shape (A,).
+
+    The probability that this ever hits the arm's mean is at most `level`: at least 1 / level is the capital.
+
+    Args:
+        capital: Shape (A, G), at the points of `window`.
+        window: The points that are in any of the arms' windows.
+        starts: Shape (A,), where each arm's window begins.
+        ends: Shape (A,), where it ends.
+        level: In (0, 1).
+    """
+    points = np.arange(window.start, window.stop)
+    is_inside = (points >= starts[:, np.newaxis]) & (points < ends[:, np.newaxis])
+    return np.asarray(np.count_nonzero(is_inside & (capital >= 1.0 / level), axis=1))
 
 
 class Wealth:
@@ -228,66 +313,125 @@ class Wealth:
         self._scales = np.sqrt(2.0 * np.log(1.0 / level) / horizons)[:, np.newaxis]  # (J, 1)
         self._n_examples = n_examples
         self._totals = n_examples * grid  # (G,) N m
-        self._capital = np.ones((n_arms, n_sizes, grid.size))  # (K, J, G)
+        # (J, G) of each arm, never changed but replaced: arms that were told the same share theirs.
+        self._capital = [np.ones((n_sizes, grid.size))] * n_arms
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(n_arms)  # (K,) S_t
         self._value_sums = np.zeros(n_arms)  # (K,) of what was bet on: S_t less the controls
         self._squares = np.zeros(n_arms)  # (K,) squared deviations of that from its running means
 
-    def capital(self, arm: int, window: slice = slice(None)) -> FloatArray:
-        """The capital of an arm, shape (G,), at the grid points of a window."""
+    def capital(self, arms: int | IntArray, window: slice = slice(None)) -> FloatArray:
+        """The capital of an arm, shape (G,), or of A arms, shape (A, G), at the grid points of a window."""
         with np.errstate(over="ignore"):  # infinite capital refutes as well as any
-            average: FloatArray = self._capital[arm, :, window].mean(axis=0)
-        return average
+            average: FloatArray = self._kept(np.atleast_1d(arms), window).mean(axis=1)
+        return average if np.ndim(arms) else average[0]
 
-    def refuted(self, arm: int, window: slice, level: float) -> int:
-        """How many points of a window, its first ones, are refuted: at least 1 / level is their capital.
+    def take_over(self, arms: IntArray, models: IntArray) -> None:
+        """Put each of some arms into the state of another one, which was told the same; shapes (A,)."""
+        for each in (self._told, self._sums, self._value_sums, self._squares):
+            each[arms] = each[models]
+        for arm, model in zip(arms.tolist(), models.tolist(), strict=True):
+            self._capital[arm] = self._capital[model]
 
-        The probability that this is ever so of the arm's mean is at most `level`.
-        """
-        return int(np.count_nonzero(self.capital(arm, window) >= 1.0 / level))
+    def _kept(self, arms: IntArray, window: slice) -> FloatArray:
+        """By size of bet, shape (A, J, G)."""
+        return np.stack([self._capital[arm][:, window] for arm in arms.tolist()])
 
     def bet(
         self,
-        arm: int,
+        arms: int | IntArray,
         scores: FloatArray,
         window: slice,
         is_draw: BoolArray | None = None,
         control: Control | None = None,
     ) -> None:
-        """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
+        """Absorb the next scores of some arms, and bet on the draws at the grid points of a window.
 
         With a control, scores less their controls are bet on, and 1 / (mu + most) caps the bets.
+
+        Args:
+            arms: An arm, or shape (A,), different ones.
+            scores: Shape (B,), or (A, B) as many of each arm.
+            window: Of grid points.
+            is_draw: Shape (B,), of all arms alike; None when all are.
+            control: Of shapes as the scores.
         """
-        told = self._told[arm] + np.arange(len(scores))  # (B,) t - 1
-        sums = self._sums[arm] + _before(scores)  # (B,) S_{t-1}
+        arms, scores = np.atleast_1d(arms), np.atleast_2d(scores)
+        values = scores if control is None else scores - control.values  # (A, B) what is bet on
+        most = np.zeros_like(scores) if control is None else np.atleast_2d(control.most)
+        draws = self._absorb(arms, scores, values, most)
+        if is_draw is not None and not is_draw.all():
+            draws = draws.only(is_draw)
+        self._multiply(arms, window, draws)
+
+    def _absorb(self, arms: IntArray, scores: FloatArray, values: FloatArray, most: FloatArray) -> "_Draws":
+        told = self._told[arms, np.newaxis] + np.arange(scores.shape[1])  # (A, B) t - 1
+        sums = self._sums[arms, np.newaxis] + _before(scores)  # S_{t-1}
+        before = self._value_sums[arms, np.newaxis] + _before(values)
         # Half a draw of 1/2, and a variance of 1/4, stand in for the draws not yet made.
-        values = scores if control is None else scores - control.values  # (B,) what is bet on
-        most = np.zeros(len(scores)) if control is None else control.most
-        before = self._value_sums[arm] + _before(values)  # (B,)
         means = (0.5 + before + values) / (told + 2)
         squares = (values - means) ** 2
-        deviations = np.sqrt((0.25 + self._squares[arm] + _before(squares)) / (told + 1))  # (B,) without x_t
-        self._told[arm] += len(scores)
-        self._sums[arm] = sums[-1] + scores[-1]
-        self._value_sums[arm] = before[-1] + values[-1]
-        self._squares[arm] += squares.sum()
-        if is_draw is not None:
-            told, sums, values, most, deviations = (
-                a[is_draw] for a in (told, sums, values, most, deviations)
-            )
-        left = (self._totals[window] - sums[:, np.newaxis]) / (self._n_examples - told)[
-            :, np.newaxis
-        ]  # (B, G)
-        caps = MOST_STAKED / np.maximum(left + most[:, np.newaxis], LEAST_MEAN)
-        factors = np.minimum((self._scales / deviations)[:, :, np.newaxis], caps)  # (J, B, G)
-        factors *= values[:, np.newaxis] - left
-        factors += 1.0
-        capital = self._capital[arm, :, window]  # (J, G), a view
-        with np.errstate(over="ignore"):
-            capital *= np.minimum(np.multiply.reduce(factors, axis=1), MOST_GAINED)
+        deviations = np.sqrt((0.25 + self._squares[arms, np.newaxis] + _before(squares)) / (told + 1))
+        self._told[arms] += scores.shape[1]
+        self._sums[arms] = sums[:, -1] + scores[:, -1]
+        self._value_sums[arms] = before[:, -1] + values[:, -1]
+        self._squares[arms] += squares.sum(axis=1)
+        return _Draws(self._n_examples - told, sums, values, most, deviations)
+
+    def _multiply(self, arms: IntArray, window: slice, draws: "_Draws") -> None:
+        """Multiply the capital of A arms with the factors of their draws, in their order."""
+        capital = self._kept(arms, window)  # (A, J, G)
+        totals = self._totals[window]
+        at_once = max(1, MOST_FACTORS // max(1, capital.size))
+        product: FloatArray | None = None
+        for start in range(0, draws.left.shape[1], at_once):
+            left, sums, values, most, deviations = draws.only(slice(start, start + at_once))
+            mu = (totals - sums[:, :, np.newaxis]) / left[:, :, np.newaxis]  # (A, B, G)
+            caps = MOST_STAKED / np.maximum(mu + most[:, :, np.newaxis], LEAST_MEAN)
+            bets = (self._scales / deviations[:, np.newaxis])[:, :, :, np.newaxis]  # (A, J, B, 1)
+            factors = np.minimum(bets, caps[:, np.newaxis])  # (A, J, B, G)
+            factors *= (values[:, :, np.newaxis] - mu)[:, np.newaxis]
+            factors += 1.0
+            with np.errstate(over="ignore"):
+                if product is not None:
+                    factors[:, :, 0] *= product
+                product = np.multiply.reduce(factors, axis=2)
+        if product is None:
+            return
+        # Beyond an arm's own window capital may be infinite, and what comes of it is not looked at.
+        with np.errstate(over="ignore", invalid="ignore"):
+            capital *= np.minimum(product, MOST_GAINED)
+        for arm, row in zip(arms.tolist(), capital, strict=True):
+            kept = self._capital[arm].copy()
+            kept[:, window] = row
+            self._capital[arm] = kept
+
+
+class _Draws(NamedTuple):
+    """Draws of A arms, each of shape (A, B)."""
+
+    left: IntArray
+    """Examples not told before each."""
+    sums: FloatArray
+    """Of the scores before each."""
+    values: FloatArray
+    """What is bet on."""
+    most: FloatArray
+    """See `Control`."""
+    deviations: FloatArray
+    """Of what was bet on before each."""
+
+    def only(self, places: BoolArray | slice) -> "_Draws":
+        """Those at some places, shape (B,)."""
+        return _Draws(
+            self.left[:, places],
+            self.sums[:, places],
+            self.values[:, places],
+            self.most[:, places],
+            self.deviations[:, places],
+        )
 
 
 def _before(values: FloatArray) -> FloatArray:
-    """Sums of the values before each one, shape (B,)."""
-    return np.concatenate(([0.0], values[:-1].cumsum()))
+    """Sums of the values before each one, shape (A, B), by arm."""
+    return np.concatenate((np.zeros((len(values), 1)), values[:, :-1].cumsum(axis=1)), axis=1)

@@ -89,14 +89,18 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
             self._predicted[arm].append(self._announced.pop(int(arm), None))
         super().update(arms, scores, is_draw)
 
-    def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
-        predicted = self._predicted[arm].popleft()
-        if predicted is not None:
-            controls = self._powered_low.weight(arm) * (predicted.values - predicted.means)
-            self._draw_sums[arm] -= controls[is_draw & ~np.isnan(scores)].sum()
-        self._powered_low.announced = predicted
-        self._powered_high.announced = None if predicted is None else predicted.mirrored()
-        super()._settle(arm, scores, is_draw)
+    def _settle_draws(self, arms: IntArray, scores: FloatArray) -> None:
+        self._settle(arms, scores, np.ones(scores.shape[1], dtype=np.bool_))
+
+    def _settle(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray) -> None:
+        for row, arm in enumerate(arms.tolist()):  # what was predicted is announced to one at a time
+            predicted = self._predicted[arm].popleft()
+            if predicted is not None:
+                controls = self._powered_low.weight(arm) * (predicted.values - predicted.means)
+                self._draw_sums[arm] -= controls[is_draw & ~np.isnan(scores[row])].sum()
+            self._powered_low.announced = predicted
+            self._powered_high.announced = None if predicted is None else predicted.mirrored()
+            super()._settle(arms[row : row + 1], scores[row : row + 1], is_draw)
 
 
 class PoweredWealth:
@@ -115,24 +119,29 @@ class PoweredWealth:
         self._products = np.full(n_arms, PRIOR_SQUARES * PRIOR_WEIGHT)  # (K,) of s - sbar with x - its mean
         self.announced: PredictedDraws | None = None
 
-    def capital(self, arm: int, window: slice = slice(None)) -> FloatArray:
-        """The capital of an arm, shape (G,), at the grid points of a window."""
+    def capital(self, arms: int | IntArray, window: slice = slice(None)) -> FloatArray:
+        """The capital of an arm, shape (G,), or of A arms, shape (A, G), at the grid points of a window."""
         with np.errstate(over="ignore"):
-            return 0.5 * self._plain.capital(arm, window) + 0.5 * self._powered.capital(arm, window)
-
-    def refuted(self, arm: int, window: slice, level: float) -> int:
-        """How many points of a window, its first ones, have a capital of at least 1 / level."""
-        return int(np.count_nonzero(self.capital(arm, window) >= 1.0 / level))
+            return 0.5 * self._plain.capital(arms, window) + 0.5 * self._powered.capital(arms, window)
 
     def weight(self, arm: int) -> float:
         """The weight of the next controls of an arm, in [0, 1]: Cov(x, s) / Var(s) in what was told."""
         return float(min(1.0, max(0.0, self._products[arm] / self._squares[arm])))
 
-    def bet(self, arm: int, scores: FloatArray, window: slice, is_draw: BoolArray | None = None) -> None:
-        """Absorb the next scores of an arm, shape (B,), and bet on the draws at the grid points of a window.
+    def bet(
+        self, arms: int | IntArray, scores: FloatArray, window: slice, is_draw: BoolArray | None = None
+    ) -> None:
+        """Absorb the next scores of one arm, and bet on the draws at the grid points of a window.
 
         What was announced is used up.
+
+        Args:
+            arms: The arm, or shape (1,).
+            scores: Shape (B,) or (1, B).
+            window: Of grid points.
+            is_draw: Shape (B,); None when all are.
         """
+        arm, scores = np.asarray(arms).item(), scores.ravel()
         predicted, self.announced = self.announced, None
         self._plain.bet(arm, scores, window, is_draw)
         if predicted is None:

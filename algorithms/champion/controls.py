@@ -80,9 +80,9 @@ class Controls:
                 continue
             mine = slice(start, start + size)
             # Not a matrix product: its rounding may depend on the number of threads.
-            said = sum(
-                weight * of_feature for weight, of_feature in zip(weights, self._features, strict=True)
-            )
+            said = weights[0] * self._features[0]
+            for weight, of_feature in zip(weights[1:], self._features[1:], strict=True):
+                said += weight * of_feature
             left = said[free]
             drawn = said[batch.examples[mine]]
             # What is left before each draw, the earlier ones of the batch being gone.

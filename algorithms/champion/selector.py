@@ -101,7 +101,6 @@ class Champion:
         """Shape (K,), the round, counted from 0, in which an arm was shown to be out; -1 where it is not."""
         self.out_at = np.full(setting.n_arms, -1)
         """Shape (K,), the number of pairs that had been told then; -1 where it is not out."""
-        self._has_left_race = False  # as far as was asked
 
     @property
     def wealths(self) -> FloatArray:
@@ -158,7 +157,6 @@ class Champion:
     def take_up(self, batch: Batch) -> None:
         """See `LookingAhead`."""
         self._matrix.ask(batch.arms, batch.examples)
-        self._has_left_race |= _width(batch) < 2
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
@@ -173,7 +171,7 @@ class Champion:
         self._tell_evidence(batch, scores)
         champion = self.evidence.champion
         if self._thrift is not None and self.evidence.is_decided and champion is not None:
-            self._thrift.begin(champion, self._matrix.active)
+            self._thrift.begin(champion, self._matrix.active, may_choose=self._verdict.may_choose)
 
     def _tell_evidence(self, batch: Batch, scores: FloatArray) -> None:
         grouped = Grouped.of(batch.arms, batch.examples, scores)
@@ -199,9 +197,16 @@ class Champion:
         return replace(self._verdict.decision(self.evidence), bets=bets)
 
     def _races(self, rng: np.random.Generator) -> bool:
-        """Whether the next batch is one of the race; once left, it is left for good."""
+        """Whether the next batch is one of the race.
+
+        It is left for good by the first batch that is not of common examples. Whether one in flight is,
+        is read off the batch, as when it is told: so one that took it up thinks what one that asked it does,
+        whatever it was asked for, and neither differs from one that was only told it.
+        """
         evidence, mode = self.evidence, self._mode
-        if self._has_left_race or not evidence.can_race or evidence.is_decided:
+        if not evidence.can_race or evidence.is_decided:
+            return False
+        if any(_width(batch) < 2 for batch in self._matrix.in_flight):
             return False
         told = evidence.race.n_columns
         if not mode.leaves or self._asked_columns() < mode.columns:
@@ -243,7 +248,6 @@ class Champion:
 
     def _ask_arms(self, room: int, rng: np.random.Generator) -> Batch:
         """Examples of each arm's own."""
-        self._has_left_race = True
         matrix = self._matrix
         size = min(self._setting.batch_size, room)
         portions = [] if self.evidence.is_decided else plan(self.evidence, matrix.told + matrix.pending, size)

@@ -8,7 +8,7 @@ import numpy as np
 from winnow.algorithms.bounds.confidence import Control, FinitePopulationIntervals, Wealth
 from winnow.algorithms.champion.controls import Band
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class ControlledWealth(Wealth):
@@ -18,15 +18,15 @@ class ControlledWealth(Wealth):
 
     def bet(
         self,
-        arm: int,
+        arms: int | IntArray,
         scores: FloatArray,
         window: slice,
         is_draw: BoolArray | None = None,
         control: Control | None = None,
     ) -> None:
-        """Absorb the next scores of an arm, shape (B,); what was announced is used up."""
+        """Absorb the next scores of some arms; what was announced is used up."""
         announced, self.announced = self.announced, None
-        super().bet(arm, scores, window, is_draw, announced if control is None else control)
+        super().bet(arms, scores, window, is_draw, announced if control is None else control)
 
 
 class ControlledIntervals(FinitePopulationIntervals):
@@ -42,7 +42,7 @@ class ControlledIntervals(FinitePopulationIntervals):
         self._low_wealth, self._high_wealth = (
             ControlledWealth(n_arms, n_examples, alpha / (2 * n_arms), self._grid) for _ in range(2)
         )
-        self._too_low, self._too_high = self._low_wealth, self._high_wealth
+        self._too_low, self._too_high = self._shared = self._low_wealth, self._high_wealth
         self._bands: list[deque[Band | None]] = [deque() for _ in range(n_arms)]
 
     def tell(self, batch: Grouped, band: Band | None) -> None:
@@ -52,13 +52,19 @@ class ControlledIntervals(FinitePopulationIntervals):
             self._bands[arm].append(None if band is None else Band(*(each[mine] for each in band)))
         self.update(batch.rows, batch.scores)
 
-    def _settle(self, arm: int, scores: FloatArray, is_draw: BoolArray) -> None:
-        band = self._bands[arm].popleft()
-        if band is not None:
-            self._draw_sums[arm] -= band.values[is_draw & ~np.isnan(scores)].sum()
-            self._low_wealth.announced = Control(band.values, band.above)
-            self._high_wealth.announced = Control(-band.values, band.below)
-        super()._settle(arm, scores, is_draw)
+    def _settle_draws(self, arms: IntArray, scores: FloatArray) -> None:
+        bands = [self._bands[arm].popleft() for arm in arms.tolist()]
+        if all(band is None for band in bands):
+            super()._settle_draws(arms, scores)
+            return
+        nothing = Band(*np.zeros((3, scores.shape[1])))
+        rows = [nothing if band is None else band for band in bands]
+        for arm, of_arm, row in zip(arms.tolist(), scores, rows, strict=True):
+            self._draw_sums[arm] -= row.values[~np.isnan(of_arm)].sum()
+        values, below, above = (np.stack(each) for each in zip(*rows, strict=True))  # (A, B)
+        self._low_wealth.announced = Control(values, above)
+        self._high_wealth.announced = Control(-values, below)
+        self._settle(arms, scores, np.ones(scores.shape[1], dtype=np.bool_))
 
 
 class ShownIntervals:

@@ -93,18 +93,19 @@ class Thrift:
         """Whether there is an arm to test, or will be."""
         return not self.has_begun or self.next_arm is not None
 
-    def begin(self, best: int, active: BoolArray) -> None:
+    def begin(self, best: int, active: BoolArray, *, may_choose: bool = True) -> None:
         """Fix the best arm, whose row is full, and which arms are tested against it.
 
         Args:
             best: L.
             active: Shape (K,), arms that were not dropped.
+            may_choose: Whether an arm may be chosen at all.
         """
         self.has_begun, self.n_dropped = True, int(np.count_nonzero(~active))
         self._row = self._scores_of(best, 0.0)
         n_unscored = float(self._scores_of(best, 1.0).sum() - self._row.sum())
         self._least = max(-self._margin, n_unscored / self._n_examples - 2.0 * self._margin)
-        cheaper = np.flatnonzero(active & (self._costs < self._costs[best]))
+        cheaper = np.flatnonzero(active & (self._costs < self._costs[best]) & may_choose)
         differences = {int(arm): self._differences(int(arm)) for arm in cheaper}
         hopeful = [arm for arm in differences if self._is_hopeful(differences[arm])]
         means = {arm: found.mean() if len(found := differences[arm]) else 0.0 for arm in hopeful}
@@ -125,6 +126,8 @@ class Thrift:
                 self._bet(arm, examples, own)
         if self.has_begun:
             self.given_up |= ~active
+            if self.chosen is not None and not active[self.chosen]:  # by rounds that were in flight
+                self.chosen = None
             self._choose()
 
     def _scores_of(self, arm: int, unscored: float) -> FloatArray:

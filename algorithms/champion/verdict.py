@@ -116,6 +116,11 @@ class Verdict:
         of_lists = _reserved(self._list_of) if self._additions == "expected" else np.ones(len(self._list_of))
         return np.asarray(self._top_m * shares * of_lists / self.delta)
 
+    @property
+    def may_choose(self) -> bool:
+        """Whether anything can be stated of the best arm and of a cheaper one together."""
+        return self.thrift is not None and self._stated + self.thrift.delta < 1.0
+
     def room(self, evidence: Evidence) -> int:
         """How many pairs may be asked; 0 when stopped."""
         if self._reason(evidence) != "running":
@@ -259,7 +264,7 @@ class Verdict:
             ("best", is_best & ~is_tied),
             ("tied", is_tied),
             ("chosen", np.arange(matrix.n_arms) == self._chosen()),
-            ("dropped", ~evidence.active),
+            ("dropped", ~matrix.active),  # also those that were once the best was known
         ]
         return statuses(matrix.n_arms, groups)
 

@@ -1,12 +1,14 @@
 """Arrays by arm that get longer when arms are added."""
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+ScalarT = TypeVar("ScalarT", bound=np.generic)
 
-def with_more(values: NDArray[Any], count: int, value: float = 0, *, axes: int = 1) -> NDArray[Any]:
+
+def with_more(values: NDArray[ScalarT], count: int, value: float = 0, *, axes: int = 1) -> NDArray[ScalarT]:
     """A copy with more entries at the end of the first axes.
 
     Args:

@@ -1,6 +1,7 @@
 """Batches asked and not told yet, and the one order in which they may be told."""
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -27,6 +28,9 @@ class InFlight:
 
     def __len__(self) -> int:
         return len(self._batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self._batches)
 
     def asked(self, batch: Batch) -> None:
         """Remember a batch that is asked now."""

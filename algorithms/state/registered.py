@@ -1,5 +1,8 @@
 """Plug-ins that a program names itself, beside those that installed packages name by entry points."""
 
+import os
+import sys
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 _registered: dict[tuple[str, str], "Registered"] = {}
@@ -28,6 +31,23 @@ def register(entry: Registered) -> None:
 
 def plugins(group: str) -> dict[str, EntryPoint]:
     """Every plug-in of a group by its name; what this program registered comes before what is installed."""
-    installed = {entry.name: entry for entry in entry_points(group=group)}
+    installed = _installed(group, tuple(map(_changed, sys.path)))
     ours = {name: entry for (of_group, name), entry in _registered.items() if of_group == group}
     return installed | ours
+
+
+def _changed(place: str) -> tuple[str, int | None]:
+    """A place of the import path, and when something was last put there or taken away, in nanoseconds."""
+    try:
+        return place, os.stat(place or os.curdir).st_mtime_ns
+    except OSError:  # nothing is there
+        return place, None
+
+
+@lru_cache(maxsize=8)
+def _installed(group: str, path: tuple[tuple[str, int | None], ...]) -> dict[str, EntryPoint]:
+    """Entry points of all that is installed along the import path as it is now, by name.
+
+    A campaign asks for them often, and hundreds of installed packages take long to read.
+    """
+    return {entry.name: entry for entry in entry_points(group=group)}

@@ -39,9 +39,9 @@ class Results:
         """A row for each campaign, oldest first: where it stands and what it cost."""
         return frames.campaigns(self._storage)
 
-    def family(self, name: str) -> "pd.DataFrame":
+    def series(self, name: str) -> "pd.DataFrame":
         """A row for each campaign that a schedule began, oldest first."""
-        return frames.family(self._storage, name)
+        return frames.series(self._storage, name)
 
     def sql(self, statement: str) -> "pd.DataFrame":
         """The rows of a SELECT of one's own; see `winnow.tasks.queries.frames.sql_frame`."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from winnow.flows.main import WORK_FOLDER
 from winnow.flows.prefect_support.server import settle_environment
@@ -88,7 +88,7 @@ def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
     return SpecFile(file.path, values, file.lines, frozenset({("storage",)}))
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401 -- as in the file
+def _plain(value: object) -> object:
     """The same as a file would hold it: lists in place of tuples, texts in place of paths."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}

@@ -21,7 +21,7 @@ def _tell_version(wanted: bool) -> None:
 app = typer.Typer(
     name="winnow",
     help="Find the best of many language-model candidates with as few generations as possible.",
-    epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for labels, "
+    epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for people, "
     "4 (gate) worse than the baseline, "
     "130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP.",
     no_args_is_help=True,

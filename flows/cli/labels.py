@@ -1,4 +1,4 @@
-"""label: what humans answer, from a file or typed in."""
+"""label: what people answer or judge, from a file or typed in."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ def label(
         typer.Argument(
             metavar="[FILE]",
             help="Labels as .jsonl or .csv with the columns id and target, and skip: true where no human can "
-            "answer; without it, you are asked.",
+            "answer; of a campaign that people judge, id and verdict. Without it, you are asked.",
         ),
     ] = None,
     skip: Annotated[
@@ -34,10 +34,18 @@ def label(
     correct: Annotated[
         bool, typer.Option("--correct", help="Let labels of the file replace others that are not used yet.")
     ] = False,
+    annotator: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Who judges; by default your login.")
+    ] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Give a campaign that certifies the human labels it waits for.
+    """Give a campaign the human labels or judgments it waits for.
 
+    Of a campaign that people judge, you rate outputs or prefer one of two, one at a time and without being
+    told whose they are; each answer is stored at once. `winnow query NAME labels --format csv --output FILE`
+    writes the rows for those who judge elsewhere: fill in the column verdict, and perhaps annotator.
+
+    Of one that certifies with labels:
     A row without a target is left out, so `winnow query NAME labels --format csv --output FILE` writes a file
     to fill in. Labels serve every campaign on the same dataset. One that differs from an earlier one is
     refused without --correct, and one that was used cannot change at all; then nothing of the file is stored.
@@ -47,9 +55,13 @@ def label(
     """
     from contextlib import closing
 
+    from winnow.flows.cli.annotating import annotate, wanted_of
     from winnow.storage.admin.schema import require_schema
     from winnow.storage.engine.database import open_database
     from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.candidates.judge_entries import is_human
+    from winnow.tasks.errors import SpecError
+    from winnow.tasks.judges.pointwise.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.labelling import (
         TERMINAL,
@@ -63,6 +75,12 @@ def label(
         require_schema(database)
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
+        if is_human(campaign.spec):
+            if skip:
+                raise SpecError(f"--skip is for labels of examples; say {UNCLEAR!r} of what cannot be judged")
+            annotate(database, campaign, file, annotator, correct=correct)
+            _print_next(wanted_of(database, campaign), name, storage, "judgments")
+            return
         require_certifying(campaign)
         skipped: list[tuple[str, str, Answers]] = [("--skip", key, ()) for key in skip or []]
         if file is not None:
@@ -71,9 +89,9 @@ def label(
         if skipped:
             _print(store_labels(database, campaign, skipped, TERMINAL, correct=correct), "--skip")
         if file is None and not skipped:
-            _ask(database, campaign)
+            _ask(database, campaign, annotator or TERMINAL)
         with database.reading() as session:
-            _print_next(waits_for(session, campaign), name, storage)
+            _print_next(len(waits_for(session, campaign)), name, storage, "labels")
 
 
 def _print(labelled: "Labelled", source: str) -> None:
@@ -86,20 +104,20 @@ def _print(labelled: "Labelled", source: str) -> None:
         print(f"  {len(labelled.idle)} of them are of examples that this campaign asks no label of")
 
 
-def _print_next(wanted: list[str], name: str, storage: str) -> None:
+def _print_next(wanted: int, name: str, storage: str, what: str) -> None:
     from winnow.storage.engine.urls import shown_url
 
     if wanted:
-        print(f"{name} waits for {len(wanted)} more labels; winnow query {name} labels lists them")
+        print(f"{name} waits for {wanted} more {what}; winnow query {name} labels lists them")
     else:
-        print(f"{name} waits for no label; go on with: winnow resume {name} --storage {shown_url(storage)}")
+        print(f"{name} waits for no {what}; go on with: winnow resume {name} --storage {shown_url(storage)}")
 
 
-def _ask(database: "Database", campaign: "CampaignRecord") -> None:
+def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
     from winnow.storage.records import datasets as dataset_records
     from winnow.tasks.objectives.certify.certificate import waits_for
-    from winnow.tasks.objectives.certify.labelling import TERMINAL, store_labels
+    from winnow.tasks.objectives.certify.labelling import store_labels
     from winnow.tasks.queries.printable import printable
 
     with database.reading() as session:
@@ -120,4 +138,4 @@ def _ask(database: "Database", campaign: "CampaignRecord") -> None:
             print()
             break
         if answer:
-            store_labels(database, campaign, [(TERMINAL, key, (answer,))], TERMINAL)
+            store_labels(database, campaign, [(source, key, (answer,))], source)

@@ -42,16 +42,19 @@ def plan(
 
     Nothing is asked of any model and nothing is written, but that --trust keeps what it allows. The
     campaign's own selector is played on scores that are assumed (--assume) or known (--table, --like); what
-    it takes is as good as they are.
+    it takes is as good as they are. Of other objectives than best-mean, and of a gate, it says the most that
+    the budget allows.
     """
     from dataclasses import asdict
 
     from winnow.flows.reports.output import print_json
     from winnow.flows.run.trust_prompt import Trust, approving
-    from winnow.flows.simulate.plan_lines import plan_lines
+    from winnow.flows.simulate.plan_lines import ceiling_lines, plan_lines
     from winnow.tasks.data.score_tables import CAMPAIGN, load_score_table
+    from winnow.tasks.objectives.best_mean.objective import BestMean
     from winnow.tasks.setup.load import check_campaign_file
     from winnow.tasks.simulation.forecast.assumed import DEFAULT, read_assumption
+    from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
     from winnow.tasks.simulation.forecast.plan import plan_campaign
 
     given = [option for option in (assume, table, like) if option is not None]
@@ -63,6 +66,18 @@ def plan(
     assumption = read_assumption(assume or DEFAULT)
     approve = approving(Trust(everything=True)) if trust else None
     checked = check_campaign_file(spec, set_ or [], approve)
+    if not isinstance(checked, BestMean) or checked.baseline is not None:
+        if given:
+            raise SpecError(
+                "--assume, --table and --like stand for the scores of a campaign that looks for the best "
+                "mean; leave them out, and plan says the most that this one can take"
+            )
+        ceiling = plan_ceiling(checked, rate=rate)
+        if json:
+            print_json(asdict(ceiling))
+        else:
+            print("\n".join(ceiling_lines(ceiling)))
+        return
     assumed = assumption if source is None else load_score_table(source, checked.spec.storage)
     try:
         found = plan_campaign(checked, assumed, seeds=seeds, workers=workers, rate=rate)

@@ -1,4 +1,4 @@
-"""schedule: a new campaign of the same family at set times."""
+"""schedule: a new campaign of the same series at set times."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import CampaignSpec
 
 LONGEST_NAME = 100 - len("-20261121T020000Z")
-"""Characters of a family's name that leave room for the time in the names of its campaigns."""
+"""Characters of a name of a series that leave room for the time in the names of its campaigns."""
 
 
 def schedule(
@@ -46,7 +46,7 @@ def schedule(
     """Run a new campaign of a file again and again, reusing all that earlier ones have generated.
 
     Every firing reads the file anew, finishes what crashed before, and begins the campaign NAME-TIME;
-    winnow query --family NAME says whether the winner changed. Without --work-pool the schedule lives as long
+    winnow query --series NAME says whether the winner changed. Without --work-pool the schedule lives as long
     as this command. The schedule keeps what was allowed now: a firing whose file needs more is refused.
     """
     from winnow.flows.run.trust_prompt import Trust, given_to
@@ -99,7 +99,7 @@ def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_h
     return read
 
 
-def _serve(scheduled: "Scheduled", family: str, storage: str) -> None:
+def _serve(scheduled: "Scheduled", series: str, storage: str) -> None:
     from prefect.settings import PREFECT_API_URL
 
     from winnow.flows.prefect_support.server import prefect_server
@@ -110,19 +110,19 @@ def _serve(scheduled: "Scheduled", family: str, storage: str) -> None:
         from winnow.flows.schedule.serve import serve
 
         print(f"serving '{scheduled.name}': {_times(scheduled.when)}")
-        _tell_of_results(family, storage)
+        _tell_of_results(series, storage)
         print("stop with Ctrl-C; a campaign that is running finishes its round first", flush=True)
         serve(scheduled)
     print("stopped; the schedule fires again when it is served again")
 
 
-def _deploy(scheduled: "Scheduled", pool: str, folder: str, family: str, storage: str) -> None:
+def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage: str) -> None:
     from winnow.flows.prefect_support.masked_urls import has_secret
     from winnow.flows.schedule.deployments import POOL_TYPE, deploy
 
     url = deploy(scheduled, pool, folder)
     print(f"'{scheduled.name}' is scheduled on work pool '{pool}' of {url}: {_times(scheduled.when)}")
-    _tell_of_results(family, storage)
+    _tell_of_results(series, storage)
     print("start on each machine that is to run campaigns, where Winnow and the file's paths are at hand:")
     secret = "WINNOW_STORAGE=URL " if has_secret(storage) else ""
     print(f"  {secret}PREFECT_API_URL={url} prefect worker start --pool {pool} --type {POOL_TYPE} --limit 1")
@@ -136,7 +136,7 @@ def _times(when: "When") -> str:
     return f"{when}; next firing {when.next_firing():%Y-%m-%d %H:%M:%S %Z}"
 
 
-def _tell_of_results(family: str, storage: str) -> None:
+def _tell_of_results(series: str, storage: str) -> None:
     from winnow.storage.engine.urls import shown_url
 
-    print(f"see what came of it: winnow query --family {family} --storage {shown_url(storage)}")
+    print(f"see what came of it: winnow query --series {series} --storage {shown_url(storage)}")

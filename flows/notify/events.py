@@ -51,12 +51,12 @@ def is_another(before: frozenset[str], now: frozenset[str]) -> bool:
 
 def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatus | None:
     """The last campaign of the same schedule, begun before this one, that ended with a winner."""
-    if campaign.family is None:
+    if campaign.series is None:
         return None
     earlier = [
         record
         for record in campaign_records.campaigns(session)
-        if record.family == campaign.family
+        if record.series == campaign.series
         and (record.created_at, record.id) < (campaign.created_at, campaign.id)
     ]
     statuses = (campaign_status(session, record) for record in reversed(earlier))

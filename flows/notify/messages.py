@@ -41,7 +41,7 @@ def message_of(
     return {
         "events": list(events),
         "campaign": status.name,
-        "family": campaign.family,
+        "series": campaign.series,
         "objective": status.objective,
         "headline": headline(answer, status.state),
         "error": None if error is None else one_line(str(error) or type(error).__name__)[:LONGEST_ERROR],

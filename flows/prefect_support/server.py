@@ -5,6 +5,7 @@ campaign still drains its round, and that goes on living when the campaign is ki
 of its own, and ends when the pipe from its parent closes, however the parent ended.
 """
 
+import gc
 import os
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow.flows.prefect_support.imports import not_collecting
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.errors import WinnowError
 
@@ -99,8 +101,8 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
     """
     with ExitStack() as stack:
         server = stack.enter_context(_begun(log, schedules=schedules))
-        # It takes seconds to import, in which the server comes up.
-        from prefect.settings import PREFECT_API_URL, temporary_settings
+        with not_collecting():  # it takes seconds to import, in which the server comes up
+            from prefect.settings import PREFECT_API_URL, temporary_settings
 
         if url := PREFECT_API_URL.value():
             require_answer(url)
@@ -217,10 +219,13 @@ def _free_port() -> int:
 def _serve(port: int) -> None:
     """The child: serve until the parent's end of our standard input closes."""
     exit_with_parent()
-    import uvicorn
-    from prefect.server.api.server import create_app
+    with not_collecting():
+        import uvicorn
+        from prefect.server.api.server import create_app
 
-    uvicorn.run(create_app(), host="127.0.0.1", port=port, log_level="error")
+        app = create_app()
+    gc.freeze()  # no later collection goes through what was imported
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ from winnow.tasks.queries.status import campaign_status
 
 
 def campaign_line(storage: str, name: str) -> str:
-    """Where a campaign stands, what it made anew, and whether its family has another winner now."""
+    """Where a campaign stands, what it made anew, and whether its series has another winner now."""
     with reading(storage) as session:
         record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
-        family = record.family if status.answer.baseline is None else None
-        changed = _changed(history_views.family(session, family), name) if family else ""
+        series = record.series if status.answer.baseline is None else None
+        changed = _changed(history_views.series(session, series), name) if series else ""
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{name}: {stands}; {status.totals['comparisons']} comparisons; "

@@ -4,7 +4,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -21,7 +21,9 @@ SILENCE = 30.0
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 -- as in the base class
+    def handle_error(
+        self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
+    ) -> None:
         """A scraper that went away is its own affair."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
@@ -54,7 +56,7 @@ def metrics_server(registry: "CollectorRegistry", host: str, port: int, gate: Ga
     return make_server(host, port, _behind(gate, make_wsgi_app(registry)), kind, _Handler)
 
 
-def _behind(gate: Gate, app: Callable[..., Any]) -> Callable[..., Iterable[bytes]]:
+def _behind(gate: Gate, app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
     def answer(environ: JsonObject, start_response: Callable[..., object]) -> Iterable[bytes]:
         headers = environ["winnow.headers"]
         hosts, origins = (headers.get_all(name, []) for name in ("Host", "Origin"))

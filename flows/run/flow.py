@@ -20,6 +20,7 @@ from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
+from winnow.tasks.objectives.human.asking import ask_people
 from winnow.tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
 from winnow.tasks.rounds.decide import decide_round
 from winnow.tasks.rounds.generation_batch import GenerationBatch
@@ -60,7 +61,7 @@ record = task(name="record", cache_policy=NO_CACHE)(record_round)
 
 @flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
 def run_campaign(storage: str, name: str) -> None:
-    """Run a stored campaign until it is decided, its budget is spent, it waits for labels, or it is to stop.
+    """Run a stored campaign until it is decided, its budget is spent, it waits for people, or it is to stop.
 
     Safe to run again after a crash, however it came: each step does only what is not stored.
 
@@ -114,6 +115,8 @@ def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
         return True
     with round_span(campaign, round_) as span:
         texts = generate.with_options(retries=campaign.most_restarts)(live, _quoted(round_))
+        if ask_people(campaign, round_, texts):
+            return True
         judged = judge.with_options(retries=campaign.most_restarts)(live, _quoted(round_), _quoted(texts))
         decision = decide(live, _quoted(round_), _quoted(judged))
         record(live, _quoted(round_), _quoted(judged), _quoted(decision))
@@ -181,9 +184,12 @@ def rounds(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
 def _finish(
     campaign: CampaignSession, watcher: Callback, round_: RoundRecord, texts: Callable[[], GenerationBatch]
 ) -> bool:
-    """The steps of a planned round as plain calls; return whether the campaign ends with it."""
+    """The steps of a planned round as plain calls; return whether the campaign ends or waits for people."""
     with round_span(campaign, round_) as span:
-        comparisons = judge_round(campaign, round_, texts())
+        made = texts()
+        if ask_people(campaign, round_, made):
+            return True
+        comparisons = judge_round(campaign, round_, made)
         decision = decide_round(campaign, round_, comparisons)
         record_round(campaign, round_, comparisons, decision)
         tell_decision(span, campaign, decision)

@@ -29,12 +29,12 @@ from winnow.tasks.plugins.extras import require
 from winnow.tasks.setup.store import open_campaign
 
 
-def store_campaign(checked: ResolvedCampaign, family: str | None = None) -> None:
+def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:
     """Store a campaign that is about to run, unless it is stored already.
 
     Args:
         checked: The campaign.
-        family: What a new one has in common with the others that its schedule begins.
+        series: What a new one has in common with the others that its schedule begins.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
@@ -44,7 +44,7 @@ def store_campaign(checked: ResolvedCampaign, family: str | None = None) -> None
     _require_extras(checked)
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
-        open_campaign(database, checked, family)
+        open_campaign(database, checked, series)
     remember(checked.spec.storage)
 
 

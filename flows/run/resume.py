@@ -7,6 +7,7 @@ from winnow.flows import exit_codes
 from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import tags_of_this_process
+from winnow.flows.prefect_support.imports import not_collecting
 from winnow.flows.prefect_support.masked_urls import hide
 from winnow.flows.reports.campaign_lines import campaign_line
 from winnow.flows.reports.open_readonly import reading
@@ -30,13 +31,13 @@ FROM_GOOD_TO_BAD = (
 )
 
 
-def unfinished_campaigns(storage: str, family: str | None = None) -> list[str]:
-    """Campaigns, perhaps of one family alone, that running again would bring further; oldest first."""
+def unfinished_campaigns(storage: str, series: str | None = None) -> list[str]:
+    """Campaigns, perhaps of one series alone, that running again would bring further; oldest first."""
     with reading(storage) as session:
         return [
             record.name
             for record in campaign_records.campaigns(session)
-            if (family is None or record.family == family)
+            if (series is None or record.series == series)
             and is_left_unfinished(campaign_status(session, record))
         ]
 
@@ -135,10 +136,11 @@ def run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool = T
 
 def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -> None:
     # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
-    from httpx import HTTPError
-    from prefect import tags
+    with not_collecting():
+        from httpx import HTTPError
+        from prefect import tags
 
-    from winnow.flows.run.flow import run_campaign
+        from winnow.flows.run.flow import run_campaign
 
     try:
         with (

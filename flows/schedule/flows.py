@@ -55,7 +55,7 @@ def scheduled_campaign(
     campaign: str | None = None,
     trust: Sequence[str] = (),
 ) -> State[object]:
-    """Finish what crashed of the family, then run a new campaign of it.
+    """Finish what crashed of the series, then run a new campaign of it.
 
     Args:
         spec: The campaign's YAML file, read anew each time.

@@ -1,4 +1,4 @@
-"""What one firing of a schedule does: finish what crashed, then run a new campaign of the same family."""
+"""What one firing of a schedule does: finish what crashed, then run a new campaign of the same series."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Firing:
     """`key=value` settings that take the place of the file's."""
     storage: str
     """URL of the results database."""
-    family: str
+    series: str
     """The name in the file."""
     name: str
     """The campaign's."""
@@ -76,7 +76,7 @@ def plan_firing(
         settings=settings,
         storage=read.storage,
         trust=trust,
-        family=read.name,
+        series=read.name,
         name=name or f"{read.name}-{due.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}",
         due=due if name is None else None,
     )
@@ -98,7 +98,7 @@ def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust:
 def fire(firing: Firing, say: Say) -> How:
     """Run a firing to its end.
 
-    Campaigns of the family that were left unfinished and that nobody holds go on first, oldest first; what
+    Campaigns of the series that were left unfinished and that nobody holds go on first, oldest first; what
     keeps one of them from going on is said and does not stop the firing.
 
     Raises:
@@ -110,7 +110,7 @@ def fire(firing: Firing, say: Say) -> How:
     mark_zombies(firing.storage)
     interrupts = Interrupts()
     with delivering(), interrupts.caught():
-        left = unfinished_campaigns(firing.storage, firing.family)
+        left = unfinished_campaigns(firing.storage, firing.series)
         others = [name for name in left if name != firing.name]
         go_on_with_all(firing.storage, others, interrupts, say, firing.trust)
         return "stopped" if interrupts.asked else _run_own(firing, interrupts, say)
@@ -118,16 +118,16 @@ def fire(firing: Firing, say: Say) -> How:
 
 def _run_own(firing: Firing, interrupts: Interrupts, say: Say) -> How:
     """Run the firing's own campaign, begun now or before, unless another one takes its place."""
-    family = _family(firing)
-    if firing.name not in {record.name for record in family}:
-        if (later := _begun_since(family, firing.due)) is not None:
+    series = _series(firing)
+    if firing.name not in {record.name for record in series}:
+        if (later := _begun_since(series, firing.due)) is not None:
             say(
                 f"{firing.name}: skipped: {later.name} was begun after this firing was due, "
                 "with the file as it was then"
             )
             return "skipped"
         named = [*firing.settings, f"name={firing.name}", f"storage={firing.storage}"]
-        store_campaign(check_campaign_file(firing.spec, named, approving(firing.trust)), firing.family)
+        store_campaign(check_campaign_file(firing.spec, named, approving(firing.trust)), firing.series)
     try:
         if not status_of(firing.storage, firing.name).is_settled:
             run_flow(firing.storage, firing.name, interrupts)
@@ -138,17 +138,17 @@ def _run_own(firing: Firing, interrupts: Interrupts, say: Say) -> How:
     return "done" if status_of(firing.storage, firing.name).is_settled else "stopped"
 
 
-def _family(firing: Firing) -> list[CampaignRecord]:
+def _series(firing: Firing) -> list[CampaignRecord]:
     with reading(firing.storage) as session:
         return [
             record
             for record in campaign_records.campaigns(session)
-            if record.family == firing.family or record.name == firing.name
+            if record.series == firing.series or record.name == firing.name
         ]
 
 
-def _begun_since(family: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
+def _begun_since(series: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
     """The campaign that was begun after a firing was due: firings that come late do not pile up."""
     if due is None:
         return None
-    return next((record for record in reversed(family) if record.created_at >= due), None)
+    return next((record for record in reversed(series) if record.created_at >= due), None)

@@ -1,19 +1,35 @@
 """What a campaign would take, in lines of 80 columns."""
 
 import textwrap
+from collections.abc import Sequence
 
 from winnow.tasks.campaign.budget import amount
+from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.gaps import POWER
-from winnow.tasks.simulation.forecast.plan import Amounts, Plan
+from winnow.tasks.simulation.forecast.plan import Plan
+from winnow.tasks.simulation.forecast.pricing import Amounts
 
 WIDTH = 80
 KEY_WIDTH = 13
+UNKNOWN_PRICE = "not known: add execution.prices for every model, or execution.price_per_hour and a rate"
+UNKNOWN_HOURS = "not known: no text of every model is stored; say how many requests a second with --rate"
+CURRENCY = "in the currency of the file's prices"
 
 
 def plan_lines(plan: Plan) -> list[str]:
     """How much, of what, and which gaps it can tell; a word and a sentence each."""
-    lines = [f"{plan.name}: nothing was asked of any model; a run would take about this"]
-    for key, sentence in _told(plan):
+    return _lines(f"{plan.name}: nothing was asked of any model; a run would take about this", _told(plan))
+
+
+def ceiling_lines(ceiling: Ceiling) -> list[str]:
+    """The most that it can take, and what is not known beforehand; a word and a sentence each."""
+    title = f"{ceiling.name}: nothing was asked of any model; a run would take at most this"
+    return _lines(title, _told_at_most(ceiling))
+
+
+def _lines(title: str, told: Sequence[tuple[str, str]]) -> list[str]:
+    lines = [title]
+    for key, sentence in told:
         lines += textwrap.wrap(
             sentence,
             WIDTH,
@@ -47,6 +63,35 @@ def _told(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
+def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
+    most = ceiling.most
+    judging = (
+        f"{_about(most.judge_calls)} calls of models that judge or answer in a human's place, with "
+        f"{_about(most.judge_prompt_tokens)} tokens of prompts and {_about(most.judge_reply_tokens)} of "
+        "replies, if every first reply can be read"
+    )
+    price = UNKNOWN_PRICE if most.price is None else f"{_money(most.price)}, {CURRENCY}"
+    hours = UNKNOWN_HOURS if most.hours is None else f"{_time(most)}, {_whence(ceiling)}"
+    return [
+        ("size", ceiling.size),
+        ("budget", f"at most {amount(ceiling.limit)} {ceiling.unit}"),
+        (
+            "requests",
+            f"{amount(round(most.requests))} texts of candidates; texts that the database already has are "
+            "not asked for again",
+        ),
+        (
+            "tokens",
+            f"{_about(most.prompt_tokens)} of prompts and {_about(most.answer_tokens)} of answers, each as "
+            f"long as max_tokens lets it be, by the dearest candidates; {_rendered(ceiling)}",
+        ),
+        *([("judging", judging)] if most.judge_calls else []),
+        ("price", price),
+        ("hours", hours),
+        ("unforeseen", f"{ceiling.unforeseen}; the run may end sooner than the budget does"),
+    ]
+
+
 def _requests(plan: Plan) -> str:
     share = plan.expected.requests / plan.grid
     return (
@@ -69,15 +114,19 @@ def _decided(plan: Plan) -> str:
 
 def _tokens(plan: Plan) -> str:
     expected, dearest = plan.expected, plan.dearest
+    return (
+        f"{_about(expected.prompt_tokens)} of prompts and {_about(expected.answer_tokens)} of answers "
+        f"({_answers(plan)}); the whole budget at its dearest, with the longest answers, "
+        f"{_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; {_rendered(plan)}"
+    )
+
+
+def _rendered(plan: Plan | Ceiling) -> str:
     how = f"prompts of {plan.sampled_examples} examples were rendered"
     if plan.guessed_tokens:
         models = ", ".join(plan.guessed_tokens)
         how += f"; no tokenizer is at hand for {models}: 4 characters are taken for a token"
-    return (
-        f"{_about(expected.prompt_tokens)} of prompts and {_about(expected.answer_tokens)} of answers "
-        f"({_answers(plan)}); the whole budget at its dearest, with the longest answers, "
-        f"{_about(dearest.prompt_tokens)} and {_about(dearest.answer_tokens)}; {how}"
-    )
+    return how
 
 
 def _judging(plan: Plan) -> str:
@@ -100,21 +149,22 @@ def _answers(plan: Plan) -> str:
 
 def _price(plan: Plan) -> str:
     if plan.expected.price is None:
-        return "not known: add execution.prices for every model, or execution.price_per_hour and a rate"
+        return UNKNOWN_PRICE
     dearest = plan.dearest.price
     whole = "" if dearest is None else f", the whole budget at its dearest {_money(dearest)}"
-    return f"{_money(plan.expected.price)}{whole}, in the currency of the file's prices"
+    return f"{_money(plan.expected.price)}{whole}, {CURRENCY}"
 
 
 def _hours(plan: Plan) -> str:
     if plan.expected.hours is None:
-        return "not known: no text of every model is stored; say how many requests a second with --rate"
-    whence = (
-        f"at {plan.rate:g} requests a second"
-        if plan.rate is not None
-        else "of engine time, as stored texts of these models took, loading not included"
-    )
-    return f"{_time(plan.expected)}, the whole budget {_time(plan.dearest)}, {whence}"
+        return UNKNOWN_HOURS
+    return f"{_time(plan.expected)}, the whole budget {_time(plan.dearest)}, {_whence(plan)}"
+
+
+def _whence(plan: Plan | Ceiling) -> str:
+    if plan.rate is not None:
+        return f"at {plan.rate:g} requests a second"
+    return "of engine time, as stored texts of these models took, loading not included"
 
 
 def _time(amounts: Amounts) -> str:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, RowMapping, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.models import Comparison, Dataset, Example, Generation, Judgment, Output, Prompt, Round
 from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
 from winnow.storage.records import stream_batches
+
+SqlRow = Row[Any]
 
 ROWS_AT_ONCE = 1_000
 
@@ -121,11 +123,11 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
 class _Parts:
     """Rows that belong to comparisons and come in the same order as these, a comparison's at a time."""
 
-    def __init__(self, rows: Iterator[Row[Any]]) -> None:
+    def __init__(self, rows: Iterator[SqlRow]) -> None:
         self._groups = groupby(rows, key=lambda row: row.comparison_id)
         self._next = next(self._groups, None)
 
-    def of(self, comparison_id: int) -> Sequence[Row[Any]]:
+    def of(self, comparison_id: int) -> Sequence[SqlRow]:
         """The rows of a comparison, which comes after those that were asked for before."""
         if self._next is None or self._next[0] != comparison_id:
             return ()
@@ -134,7 +136,7 @@ class _Parts:
         return rows
 
 
-def _comparisons(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
+def _comparisons(session: Session, campaign_id: int) -> Iterator[SqlRow]:
     rows = (
         select(
             Comparison.id,
@@ -171,7 +173,7 @@ def _comparisons(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
     return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
 
 
-def _judgments(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
+def _judgments(session: Session, campaign_id: int) -> Iterator[SqlRow]:
     rows = (
         select(
             Judgment.comparison_id,
@@ -192,7 +194,7 @@ def _judgments(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
     return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
 
 
-def _outputs(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
+def _outputs(session: Session, campaign_id: int) -> Iterator[SqlRow]:
     rows = (
         select(
             Output.comparison_id,
@@ -213,7 +215,9 @@ def _outputs(session: Session, campaign_id: int) -> Iterator[Row[Any]]:
     return iter(session.execute(rows.execution_options(yield_per=ROWS_AT_ONCE)))
 
 
-def _text_columns(side: str, generation: type[Generation], prompt: type[Prompt]) -> list[Any]:
+def _text_columns(
+    side: str, generation: type[Generation], prompt: type[Prompt]
+) -> list[ColumnElement[object]]:
     columns = {
         "request_key": func.coalesce(generation.request_key, generation.key),
         "replicate": generation.replicate,
@@ -225,7 +229,7 @@ def _text_columns(side: str, generation: type[Generation], prompt: type[Prompt])
 
 
 def _comparison(
-    row: Row[Any],
+    row: SqlRow,
     campaign_id: int,
     *,
     arms: Sequence[int],
@@ -255,7 +259,7 @@ def _comparison(
     )
 
 
-def _example(row: Row[Any], offsets: Mapping[int, int]) -> RecordedExample | None:
+def _example(row: SqlRow, offsets: Mapping[int, int]) -> RecordedExample | None:
     if row.key is None:
         return None
     offset = offsets.get(row.dataset_id)
@@ -267,14 +271,14 @@ def _example(row: Row[Any], offsets: Mapping[int, int]) -> RecordedExample | Non
     )
 
 
-def _text(values: Mapping[Any, Any], side: str) -> RecordedText | None:
+def _text(values: RowMapping, side: str) -> RecordedText | None:
     if values[f"text_{side}_request_key"] is None:
         return None
     names = ("request_key", "prompt", "replicate", "text", "choice_logprobs")
     return RecordedText(**{name: values[f"text_{side}_{name}"] for name in names})
 
 
-def _judgment(row: Row[Any]) -> RecordedJudgment:
+def _judgment(row: SqlRow) -> RecordedJudgment:
     return RecordedJudgment(
         judge=row.judge,
         presentation_order=row.presentation_order,
@@ -285,7 +289,7 @@ def _judgment(row: Row[Any]) -> RecordedJudgment:
     )
 
 
-def _output(row: Row[Any]) -> RecordedOutput:
+def _output(row: SqlRow) -> RecordedOutput:
     text = _text(row._mapping, "reply")
     assert text is not None
     return RecordedOutput(

@@ -14,6 +14,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.leases import find, is_live
 from winnow.storage.models import (
+    Annotation,
+    AnnotationTask,
     Campaign,
     Canary,
     Candidate,
@@ -41,6 +43,7 @@ _LOOKED_UP = {
     "decisions": ("best_candidate_id",),
     "generations": ("prompt_id", "canary_id"),
     "pins": ("generation_id",),
+    "annotation_tasks": ("generation_a_id", "generation_b_id"),
 }
 
 
@@ -150,6 +153,9 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
         session.execute(delete(part).where(part.comparison_id.in_(comparisons)))
     session.execute(delete(Comparison).where(Comparison.round_id.in_(rounds)))
     session.execute(delete(Pin).where(Pin.round_id.in_(rounds)))
+    tasks = select(AnnotationTask.id).where(AnnotationTask.round_id.in_(rounds))
+    session.execute(delete(Annotation).where(Annotation.task_id.in_(tasks)))
+    session.execute(delete(AnnotationTask).where(AnnotationTask.round_id.in_(rounds)))
     # Whatever uses a text now is of another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
@@ -175,9 +181,12 @@ Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
 
 
 def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
-    """Whether a comparison, one of its outputs or judgments, or a pin of these rounds is of a text."""
+    """Whether a comparison, one of its outputs or judgments, a task or a pin of these rounds is of a text."""
     played, of_several = aliased(Comparison), aliased(Comparison)
     compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
+    shows = or_(
+        AnnotationTask.generation_a_id == Generation.id, AnnotationTask.generation_b_id == Generation.id
+    )
     return or_(
         exists().where(compares, by(Comparison.round_id)).correlate(Generation),
         exists()
@@ -192,6 +201,7 @@ def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
             by(of_several.round_id),
         )
         .correlate(Generation),
+        exists().where(shows, by(AnnotationTask.round_id)).correlate(Generation),
         exists().where(Pin.generation_id == Generation.id, by(Pin.round_id)).correlate(Generation),
     )
 

@@ -4,15 +4,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import JSON, Connection, Dialect, Table
 
 from winnow.storage.columns import AnyText
-from winnow.storage.engine.raw_sql import errors_of, run, run_many
+from winnow.storage.engine.raw_sql import driver_of, errors_of, run, run_many
 from winnow.storage.text import storable
 
 Convert = Callable[[Any], object]
+
+RowT = TypeVar("RowT")
 
 ROWS_AT_ONCE = 10_000
 """Rows converted together, and handed to SQLite together."""
@@ -44,7 +46,7 @@ def insert_row(connection: Connection, table: Table, columns: Sequence[str], row
     return int(id_)
 
 
-def in_portions(rows: Iterable[object], size: int) -> Iterator[list[Any]]:
+def in_portions(rows: Iterable[RowT], size: int) -> Iterator[list[RowT]]:
     """The rows in lists of at most this size."""
     remaining = iter(rows)
     while some := list(islice(remaining, size)):
@@ -52,7 +54,7 @@ def in_portions(rows: Iterable[object], size: int) -> Iterator[list[Any]]:
 
 
 def _copy(connection: Connection, statement: str, portions: Iterable[Sequence[Sequence[object]]]) -> None:
-    driver: Any = connection.connection.driver_connection
+    driver = driver_of(connection)
     with errors_of(connection, statement), driver.cursor() as cursor, cursor.copy(statement) as copy:
         for portion in portions:
             for row in portion:

@@ -7,16 +7,15 @@ are joined by commas, which no digest contains.
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sqlalchemy import Connection
 
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import DriverRow, run
 
 
 def rows_with(
     connection: Connection, columns: str, table: str, column: str, digests: Sequence[str]
-) -> list[tuple[Any, ...]]:
+) -> list[DriverRow]:
     """The columns of the rows of a table in which one column has one of these digests."""
     if not digests:
         return []

@@ -17,11 +17,11 @@ Whoever lets strangers ask in SQL does it with a role that may only SELECT.
 import os
 import socket
 import time
-from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 
 from winnow.storage.engine.raw_sql import run
 from winnow.storage.engine.sqlite import WRITES
@@ -34,14 +34,24 @@ READS = "winnow_reads"
 BEGIN_WRITING = f"BEGIN; LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-CONNECT_TIMEOUT_S = 10
-
 IDLE_SINCE = "winnow_idle_since"
 IDLE_UNSEEN_S = 5.0
 """An idle connection is trusted for as long; asking each time would cost a round's transactions a tenth."""
 
 IDLE_WRITER = "60s"
 """How long a writer that is frozen in a transaction, or whose machine is gone, may lock out all others."""
+
+SILENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""How long a server whose machine or network is gone is waited for, in s and last in ms; a URL may say else.
+
+Left to the system, a connection to it breaks two hours later, or 15 min after something was sent.
+"""
 
 SETTINGS = {
     "TimeZone": "UTC",
@@ -56,7 +66,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         connect_args={
-            "connect_timeout": int(url.query.get("connect_timeout", CONNECT_TIMEOUT_S)),  # type: ignore[arg-type]
+            **{name: url.query.get(name, value) for name, value in SILENCE.items()},
             "client_encoding": "UTF8",
             # A plan made for the few rows of a young campaign must not serve the millions of an old one.
             "prepare_threshold": None,
@@ -74,7 +84,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
     }
 
     @event.listens_for(engine, "connect")
-    def configure(connection: Any, _: Any) -> None:  # noqa: ANN401 -- psycopg's, imported only where it is used
+    def configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise StorageUnavailable(
@@ -84,11 +94,11 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             connection.execute("SELECT set_config(%s, %s, false)", [name, value])
 
     @event.listens_for(engine, "checkin")
-    def note_when(_: Any, record: Any) -> None:  # noqa: ANN401
+    def note_when(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
         record.info[IDLE_SINCE] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
-    def look_after_idle(connection: Any, record: Any, _: Any) -> None:  # noqa: ANN401
+    def look_after_idle(connection: DBAPIConnection, record: ConnectionPoolEntry, _: object) -> None:
         # Models may generate for minutes between two transactions, in which a server or a firewall forgets.
         if time.monotonic() - record.info.get(IDLE_SINCE, time.monotonic()) > IDLE_UNSEEN_S:
             _require_alive(connection)
@@ -104,7 +114,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
     return engine
 
 
-def _require_alive(connection: Any) -> None:  # noqa: ANN401
+def _require_alive(connection: DBAPIConnection) -> None:
     import psycopg
 
     try:

@@ -10,8 +10,15 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+DriverRow = tuple[Any, ...]
 
-def run(connection: Connection, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+
+def driver_of(connection: Connection) -> Any:  # noqa: ANN401 -- sqlite3's or psycopg's
+    """The driver's own connection."""
+    return connection.connection.driver_connection
+
+
+def run(connection: Connection, statement: str, values: Sequence[object] = ()) -> list[DriverRow]:
     """Run a statement with a `?` for each value, in the connection's transaction; the rows that it returns.
 
     The values are those that the driver takes, and the rows are as it gives them: no type converts them.

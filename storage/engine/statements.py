@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import cause
+from winnow.storage.engine.raw_sql import driver_of
 from winnow.storage.errors import QueryRefused
 
 ROWS_AT_ONCE = 100
@@ -68,7 +69,7 @@ def give_up_after(session: Session, seconds: float) -> Generator[None, None, Non
         yield
         return
     until = time.monotonic() + seconds
-    driver: Any = connection.connection.driver_connection
+    driver = driver_of(connection)
     driver.set_progress_handler(lambda: time.monotonic() > until, STEPS_BETWEEN_CLOCKS)
     try:
         yield
@@ -78,6 +79,6 @@ def give_up_after(session: Session, seconds: float) -> Generator[None, None, Non
 
 def bound_cells(session: Session, most: int) -> None:
     """Refuse what makes a text or blob of more bytes; PostgreSQL has a bound and memory of its own."""
-    driver: Any = session.connection().connection.driver_connection
+    driver = driver_of(session.connection())
     if isinstance(driver, sqlite3.Connection):
         driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most, 1_000_000_000))

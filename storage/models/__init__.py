@@ -1,11 +1,12 @@
 """The schema: what is asked, who is compared, what models said, and what came of it.
 
-Rows are inserted, not rewritten, but for leases and stats.
+Rows are inserted, not rewritten, but for leases and stats, and for who holds an annotation task.
 `campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score.
-So may `campaigns.spec` of a routed campaign, whose candidates may grow in number, and a label, up to the
-moment a comparison was made with it.
+So may `campaigns.spec` of a routed campaign, whose candidates may grow in number, and a label or an
+annotation, up to the moment a comparison was made with it.
 """
 
+from winnow.storage.models.annotations import Annotation, AnnotationTask
 from winnow.storage.models.base import Base, table_of
 from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoad, Round
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
@@ -13,6 +14,8 @@ from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision,
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
+    "Annotation",
+    "AnnotationTask",
     "Base",
     "Campaign",
     "Canary",

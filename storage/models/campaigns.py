@@ -26,7 +26,7 @@ class Campaign(Base):
     """How it is run: may change from one run to the next."""
     versions: Mapped[JsonObject]
     """Releases of Winnow and of what it stands on, at the first run."""
-    family: Mapped[str | None] = mapped_column(NAME, index=True)
+    series: Mapped[str | None] = mapped_column(NAME, index=True)
     """What the campaigns that one schedule begins have in common: the name in their file."""
     created_at: Mapped[dt.datetime]
 

@@ -3,7 +3,7 @@
 from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.errors import FamilyNotFound
+from winnow.storage.errors import SeriesNotFound
 from winnow.storage.json_types import Row
 from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Generation, Round
 from winnow.storage.queries.reuse import reuse
@@ -28,18 +28,18 @@ def history(session: Session, campaign_id: int) -> list[Row]:
     return _with_changes(session, found)
 
 
-def family(session: Session, name: str) -> list[Row]:
+def series(session: Session, name: str) -> list[Row]:
     """The campaigns that a schedule began, oldest first.
 
     `changed` is as in `history`.
 
     Raises:
-        FamilyNotFound: If there are none of this name; the error lists the families there are.
+        SeriesNotFound: If there are none of this name; the error lists the series there are.
     """
-    rows = _with_changes(session, _standings().where(Campaign.family == name))
+    rows = _with_changes(session, _standings().where(Campaign.series == name))
     if not rows:
-        named = select(Campaign.family).where(Campaign.family.is_not(None)).distinct()
-        raise FamilyNotFound(name, sorted(found for found in session.scalars(named) if found is not None))
+        named = select(Campaign.series).where(Campaign.series.is_not(None)).distinct()
+        raise SeriesNotFound(name, sorted(found for found in session.scalars(named) if found is not None))
     return rows
 
 

@@ -6,9 +6,9 @@ the answers: `statements.give_up_after` bounds the wait.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import ColumnElement, Text, and_, cast, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, Text, and_, cast, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.models import Candidate, Comparison, Example, Round
@@ -140,7 +140,7 @@ def pair(session: Session, campaign_id: int, first: str, second: str) -> Pair:
     return Pair(both, higher, lower, None if mean is None else float(mean))
 
 
-def _id_of(campaign_id: int, name: str) -> Any:  # noqa: ANN401 -- a scalar subquery
+def _id_of(campaign_id: int, name: str) -> ScalarSelect[int]:
     return (
         select(Candidate.id)
         .where(Candidate.campaign_id == campaign_id, Candidate.name == name)

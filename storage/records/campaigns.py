@@ -55,7 +55,7 @@ def add_campaign(
     versions: Mapping[str, object],
     candidates: Sequence[NewCandidate],
     now: dt.datetime,
-    family: str | None = None,
+    series: str | None = None,
 ) -> CampaignRecord:
     """Store a campaign with its candidates, in the order of their arms."""
     row = Campaign(
@@ -66,7 +66,7 @@ def add_campaign(
         spec=dict(spec),
         execution=dict(execution),
         versions=dict(versions),
-        family=family,
+        series=series,
         created_at=now,
     )
     session.add(row)
@@ -169,6 +169,6 @@ def _campaign(row: Campaign) -> CampaignRecord:
         spec=row.spec,
         execution=row.execution,
         versions=row.versions,
-        family=row.family,
+        series=row.series,
         created_at=row.created_at,
     )

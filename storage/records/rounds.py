@@ -2,12 +2,12 @@
 
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
-from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.bulk import insert_row
+from winnow.storage.json_types import Arms
 from winnow.storage.models import (
     Comparison,
     Decision,
@@ -34,7 +34,7 @@ def add_round(
     *,
     number: int,
     planned_after: int | None = None,
-    arms: Sequence[Any],
+    arms: Arms,
     examples: Sequence[int],
     propensities: Sequence[float] | None = None,
     now: dt.datetime,
@@ -114,14 +114,14 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
             )
 
 
-def first_round_on(session: Session, campaign_id: int, examples: Set[int]) -> int | None:
-    """The number of the first round that begins with one of these example positions; None without one."""
-    rounds = session.execute(
-        select(Round.number, Round.examples).where(Round.campaign_id == campaign_id).order_by(Round.number),
+def first_round_on(session: Session, campaign_id: int, examples: Set[int]) -> RoundRecord | None:
+    """The first round that begins with one of these example positions; None without one."""
+    rounds = session.scalars(
+        select(Round).where(Round.campaign_id == campaign_id).order_by(Round.number),
         execution_options={"yield_per": ROUNDS_AT_ONCE},
     )
     with rounds:
-        return next((number for number, planned in rounds if planned[0] in examples), None)
+        return next((_round(each) for each in rounds if each.examples[0] in examples), None)
 
 
 def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:

@@ -3,9 +3,8 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from winnow.storage.json_types import JsonView
+from winnow.storage.json_types import Arms, JsonView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,7 @@ class CampaignRecord:
     spec: JsonView
     execution: JsonView
     versions: JsonView
-    family: str | None
+    series: str | None
     created_at: dt.datetime
 
 
@@ -51,7 +50,7 @@ class RoundRecord:
     number: int
     planned_after: int
     """How many rounds had been told when it was planned."""
-    arms: Sequence[Any]
+    arms: Arms
     examples: Sequence[int]
     planned_at: dt.datetime
     propensities: Sequence[float] | None = None
@@ -68,7 +67,7 @@ class ToldRound:
     """A round with its outcomes, in planned order; None where a comparison was not scored."""
 
     number: int
-    arms: Sequence[Any]
+    arms: Arms
     examples: Sequence[int]
     outcomes: Sequence[float | None]
     losses: Sequence[Losses]
@@ -297,3 +296,50 @@ class LeaseRecord:
     is_expired: bool | None
     """Whether it has had none for as long, by the clock that `heartbeat_at` is of; None where the database
     has no clock of its own, which is SQLite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAnnotationTask:
+    """One text for people to rate, or two to compare; see `storage.models.AnnotationTask`."""
+
+    key: str
+    example_id: int
+    generation_a_id: int
+    generation_b_id: int | None = None
+    presentation_order: str = "original"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationRecord:
+    """What somebody said of a task: a verdict, or the reason there is none."""
+
+    verdict: float | None
+    reason: str | None
+    annotator: str
+    source: str
+    annotated_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationTaskRecord(NewAnnotationTask):
+    """A stored task, and what was said of it."""
+
+    id: int
+    round_id: int
+    presentation_order: str
+    annotation: AnnotationRecord | None
+    """None while nobody has answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownTask:
+    """What people see of a task."""
+
+    example: str
+    """The example's key."""
+    question: str
+    """The example's input."""
+    targets: Sequence[str]
+    """What counts as right, where people are shown it."""
+    texts: tuple[str, ...]
+    """In the order in which they are shown: one, or two."""

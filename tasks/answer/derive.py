@@ -31,12 +31,13 @@ from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
 from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
+from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
 from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY
 
-LLM = "llm"
-COMBINATIONS = ("all", "any", "weighted")
+ASK_MODELS = ("inspect-graded", "llm")
+COMBINATIONS = ("all", "any", "best-of", "weighted")
 """Types of judges, as specs name them."""
 
 
@@ -51,6 +52,7 @@ def answer_of(
     stopped_by: Spending | None,
     budgets: Sequence[Spending],
     n_examples: int,
+    people: People | None,
     certificate: Certificate | None,
     standing: Standing | None,
 ) -> Answer:
@@ -62,10 +64,11 @@ def answer_of(
         names: Of its candidates, by position.
         decision: Its latest, None before the first round is finished.
         has_ended: Whether nobody runs it and its last decision, or a spent limit, ends it.
-        waits: Whether it has to wait for labels.
+        waits: Whether it has to wait for people.
         stopped_by: The limit that ends it where its selector would go on.
         budgets: All its limits.
         n_examples: Of its benchmark, held-out ones included.
+        people: Where they judge.
         certificate: Where it certifies.
         standing: Where it routes.
     """
@@ -101,9 +104,12 @@ def answer_of(
         baseline=baseline,
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
+        people=people,
         samples=_samples(campaign),
         judges=_judges(campaign),
-        judged_in_part=campaign.spec.get("judge", {}).get("type") != LLM,
+        judged_in_part=any(
+            each.get("type") not in ASK_MODELS for each in _parts(campaign.spec.get("judge", {}))
+        ),
         stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted),
         refuted=refuted,
@@ -117,21 +123,21 @@ def answer_of(
 
 
 def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
-    """The models that score outputs, by name."""
+    """The models that score outputs or choose among them, by name."""
     if campaign.objective == "best-duel":
         return ()
-    asking = _asking(campaign.spec.get("judge", {}))
+    asking = [each for each in _parts(campaign.spec.get("judge", {})) if each.get("type") in ASK_MODELS]
     models = [each for judge in asking for each in judge_entries(judge)]
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 
-def _asking(judge: JsonView) -> Iterator[JsonView]:
-    """The judges that ask models: the judge of a spec, or those among its parts."""
-    if judge.get("type") == LLM:
+def _parts(judge: JsonView) -> Iterator[JsonView]:
+    """The judges that a judge is made of, itself where it is no combination."""
+    if judge.get("type") not in COMBINATIONS:
         yield judge
-    elif judge.get("type") in COMBINATIONS:
-        for part in judge["judges"]:
-            yield from _asking(part)
+        return
+    for part in judge["judges"]:
+        yield from _parts(part)
 
 
 def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:

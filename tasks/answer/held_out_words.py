@@ -29,7 +29,7 @@ def _mean(answer: Answer, found: HeldOut) -> str:
     where = f"on the {found.n_examples} examples that selection never saw"
     left_out = _left_out(found.n_examples - found.scored)
     between = f"on new examples like these between {found.lower:.3f} and {found.upper:.3f}"
-    not_here = "" if found.joined else ", and this number does not"
+    not_here = "" if found.joined or found.went_on else ", and this number does not"
     return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
 
 
@@ -40,7 +40,7 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
     between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
     rival = f"{found.runner_up}, the highest of the others in selection"
     said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
-    is_sure = answer.mixed is None and found.joined is None
+    is_sure = answer.mixed is None and found.joined is None and not found.went_on
     with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
     return [("ahead by", f"{said}; on new examples like these {between}{with_it}")]
 
@@ -51,6 +51,11 @@ def _sure(answer: Answer, found: HeldOut) -> str:
     if found.joined is not None:
         return (
             f" (this guarantees nothing: {found.joined} joined after scores on these examples had been seen)"
+        )
+    if found.went_on:
+        return (
+            " (this guarantees nothing: selection went on to other finalists after scores on these examples "
+            "had been seen)"
         )
     which = "this interval holds" if found.difference is None else "this interval and the next both hold"
     return (

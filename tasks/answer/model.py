@@ -13,6 +13,7 @@ from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 from winnow.tasks.objectives.certify.certificate import Certificate
+from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
@@ -24,7 +25,7 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
 * decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
 * none: the tests are over and no candidate is certified; or no candidate beats or ties every other.
-* waiting: humans have to label examples before it can go on.
+* waiting: people have to label examples, or to judge outputs, before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
 * failed: no candidate could be judged.
 """
@@ -118,6 +119,8 @@ class Answer:
     """The models that score outputs; empty where none does."""
     judged_in_part: bool = False
     """Whether rules, too, have a part in the scores that these models give."""
+    people: People | None = None
+    """Who judges, and what they are still asked; None where people do not judge outputs."""
     samples: tuple[int, str] | None = None
     """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
     stored_texts: tuple[int, int] | None = None

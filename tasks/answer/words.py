@@ -6,6 +6,7 @@ from winnow.tasks.answer.certificate_words import certificate_lines
 from winnow.tasks.answer.gate_words import gate_headline, gate_lines
 from winnow.tasks.answer.held_out_words import held_out_lines
 from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.answer.people_words import people_lines
 from winnow.tasks.answer.phrases import (
     ABOUT_ALL,
     IF,
@@ -57,7 +58,8 @@ def subject(answer: Answer) -> str:
 
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
-    return _said_once([*_lines(answer), *_judge_lines(answer), *_stored_lines(answer)], answer)
+    lines = [*_lines(answer), *_judge_lines(answer), *people_lines(answer), *_stored_lines(answer)]
+    return _said_once(lines, answer)
 
 
 def _lines(answer: Answer) -> list[Line]:
@@ -86,7 +88,7 @@ def _judge_lines(answer: Answer) -> list[Line]:
     """What a score is where a model gives it: all that is claimed is claimed of these scores."""
     if not answer.judges:
         return []
-    said = f"what {list_of(answer.judges)} said of an output by the file's rubric"
+    said = f"what {list_of(answer.judges)} said of an output, asked as the file says"
     return [
         (
             "judge",
@@ -129,6 +131,8 @@ def certainty(answer: Answer) -> str:
     match answer.outcome:
         case None:
             return "not yet: the campaign has not ended"
+        case "waiting":
+            return "no answer is claimed yet: it waits for people"
         case "failed":
             return NOBODY
         case "undecided":

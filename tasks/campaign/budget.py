@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import spending
-from winnow.storage.records import labels
+from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind

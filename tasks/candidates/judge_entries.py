@@ -1,8 +1,11 @@
-"""The models of a judge, as a spec describes them, read without pydantic."""
+"""Who judges, as a spec describes it, read without pydantic."""
 
 from collections.abc import Iterator, Mapping
 
 from winnow.storage.json_types import JsonObject
+
+HUMAN = "human"
+"""The type of the judge that is no model and no code: people judge."""
 
 
 def judge_entries(judge: object) -> Iterator[JsonObject]:
@@ -26,3 +29,9 @@ def judge_entries(judge: object) -> Iterator[JsonObject]:
 def judge_place(model: Mapping[str, object]) -> str:
     """Where a model of a judge stands, for what is kept of it by place."""
     return f"judge.{model.get('judge_id', model.get('name'))}"
+
+
+def is_human(spec: Mapping[str, object]) -> bool:
+    """Whether people judge a stored campaign, by its spec."""
+    judge = spec.get("judge")
+    return isinstance(judge, Mapping) and judge.get("type") == HUMAN

@@ -11,11 +11,14 @@ from decimal import Decimal
 from glob import glob, has_magic
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 PATH_KEY = "dataset.path"
 
@@ -162,7 +165,7 @@ def _parquet_rows(path: Path) -> Iterator[PlacedRow]:
             yield place, json_row(f"{path}, {place}", row)
 
 
-def _batches(path: Path) -> Iterator[Any]:
+def _batches(path: Path) -> Iterator["RecordBatch"]:
     import pyarrow  # a quarter of a second that other formats need not pay
     import pyarrow.parquet
 
@@ -173,7 +176,7 @@ def _batches(path: Path) -> Iterator[Any]:
         raise DatasetError(f"{path} is not a Parquet file ({error}); write it again", PATH_KEY) from error
 
 
-def _python_values(path: Path, batch: Any) -> list[Row]:  # noqa: ANN401 -- pyarrow has no types
+def _python_values(path: Path, batch: "RecordBatch") -> list[Row]:
     try:
         rows: list[Row] = batch.to_pylist()
     except (ValueError, LookupError, OverflowError) as error:  # such as a time zone that Python does not know
@@ -207,7 +210,7 @@ def _decoded(path: Path, content: bytes, *, first_line: int, begins: bool) -> st
 
 def _json(path: Path, text: str, first_line: int) -> object:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         line, problem = first_line + error.lineno - 1, f"{error.msg}, column {error.colno}"
     except (ValueError, RecursionError) as error:
@@ -217,6 +220,10 @@ def _json(path: Path, text: str, first_line: int) -> object:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+"""One for all lines: `json.loads` makes a decoder for each."""
 
 
 def _object(path: Path, place: str, value: object) -> Row:

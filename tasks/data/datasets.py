@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,9 @@ from winnow.tasks.spec.suggestions import unknown_name
 
 ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+"""One for all rows: `json.dumps` makes an encoder for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class Example:
         return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Dataset:
     """Examples in the order of their source, or of a shuffle."""
 
@@ -49,10 +53,13 @@ class Dataset:
     fingerprint: str
     """SHA-256 in hexadecimal of all keys, fields and targets in order; the file's format does not matter."""
 
-    @property
+    @cached_property
     def field_names(self) -> tuple[str, ...]:
         """The fields that every example has, so that a template with these alone can always be rendered."""
-        common = set.intersection(*(set(example.fields) for example in self.examples))
+        common = set(self.examples[0].fields)
+        for example in self.examples:
+            if not common <= example.fields.keys():  # most have the same
+                common &= example.fields.keys()
         return tuple(sorted(common))
 
 
@@ -118,8 +125,8 @@ def dataset_of(
     if not placed:
         raise DatasetError(f"{path} has no rows{_left(selection)}; add some", PATH_KEY)
     _refuse_repeated_keys(columns, placed)
-    examples = tuple(example for _, example in placed)
-    return Dataset(name=name, path=path, examples=examples, fingerprint=_fingerprint(examples))
+    fingerprint = _fingerprint(placed)
+    return Dataset(name=name, path=path, examples=tuple(each for _, each in placed), fingerprint=fingerprint)
 
 
 def _left(selection: Selection) -> str:
@@ -176,25 +183,19 @@ class _RowReader:
             if column not in row:
                 sentence = unknown_name("column", column, row)
                 raise DatasetError(f"{place}: {sentence}", f"dataset.fields.{role}")
-        digest = self._digest(place, row)
-        key = self._key(place, row[self.columns["id"]]) if "id" in self.columns else digest[:KEY_DIGITS]
+        if "id" in self.columns:
+            key = self._key(place, row[self.columns["id"]])
+        else:
+            key = hashlib.sha256(_storable(place, row)).hexdigest()[:KEY_DIGITS]
         targets = self._targets(place, row[self.columns["target"]]) if "target" in self.columns else ()
         return Example(key=key, fields=self._fields(place, row), targets=targets)
-
-    def _digest(self, place: str, row: Row) -> str:
-        try:
-            return hashlib.sha256(_canonical(row)).hexdigest()
-        except UnicodeEncodeError as error:
-            sentence = f"{error.object[error.start]!r} is half a character and cannot be stored; remove it"
-        except RecursionError:
-            sentence = "the row is nested too deeply; flatten it"
-        raise DatasetError(f"{place}: {sentence}", PATH_KEY)
 
     def _key(self, place: str, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise self._wrong(place, "id", value, "write text or a whole number")
         if "\0" in str(value):
             raise self._wrong(place, "id", value, "remove the character NUL, which databases do not keep")
+        _storable(place, value)  # before anything is drawn by it
         return str(value)
 
     def _fields(self, place: str, row: Row) -> dict[str, object]:
@@ -238,12 +239,23 @@ def _refuse_repeated_keys(columns: Mapping[str, str], placed: Iterable[tuple[str
         first[example.key] = place
 
 
-def _fingerprint(examples: Iterable[Example]) -> str:
+def _fingerprint(placed: Iterable[tuple[str, Example]]) -> str:
     digest = hashlib.sha256()
-    for example in examples:
-        digest.update(_canonical([example.key, example.fields, example.targets]) + b"\n")
+    for place, example in placed:
+        digest.update(_storable(place, [example.key, example.fields, example.targets]) + b"\n")
     return digest.hexdigest()
 
 
+def _storable(place: str, value: object) -> bytes:
+    """The value in its one spelling, which every database can hold."""
+    try:
+        return _canonical(value)
+    except UnicodeEncodeError as error:
+        sentence = f"{error.object[error.start]!r} is half a character and cannot be stored; remove it"
+    except RecursionError:
+        sentence = "the row is nested too deeply; flatten it"
+    raise DatasetError(f"{place}: {sentence}", PATH_KEY)
+
+
 def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _CANONICAL.encode(value).encode()

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from winnow.algorithms.state.strangers import in_words
+from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.hub_cache import cached_folder
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.errors import DatasetError
@@ -22,7 +22,7 @@ FORMATS = ("arrow", "csv", "json", "parquet", "text")
 
 KEY = "dataset.hub"
 
-Splits = Mapping[str, Any]
+Splits = JsonView
 """The library's `Dataset` of each split."""
 
 

@@ -5,16 +5,19 @@ from collections.abc import Iterable
 from winnow.tasks.data.dataset_files import PlacedRow, read_files
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.data.hub import HubSource, hub_rows
+from winnow.tasks.data.inspect.definition import InspectTask
+from winnow.tasks.data.inspect.reading import read_task, rows_of
 from winnow.tasks.data.lm_eval.reading import task_rows
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 
 
-def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True) -> Dataset:
+def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: InspectTask | None = None) -> Dataset:
     """The examples a spec points to.
 
     Args:
         spec: As in the file, with the commit of a hub's dataset.
         is_allowed: Whether the hub may be asked, and functions of a task be run: a user has approved of it.
+        task: What its task of Inspect holds, where that was read already.
 
     Raises:
         DatasetError: If they cannot be read or are not what the spec says.
@@ -26,11 +29,13 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True) -> Dataset:
         shuffle=spec.shuffle,
     )
     return dataset_of(
-        _rows(spec, is_allowed), spec.fields.model_dump(), selection, name=spec.title, path=spec.source
+        _rows(spec, is_allowed, task), spec.fields.model_dump(), selection, name=spec.title, path=spec.source
     )
 
 
-def _rows(spec: DatasetSpec, is_allowed: bool) -> Iterable[PlacedRow]:
+def _rows(spec: DatasetSpec, is_allowed: bool, task: InspectTask | None) -> Iterable[PlacedRow]:
+    if spec.inspect is not None:
+        return rows_of(task or read_task(spec.inspect, is_allowed=is_allowed))
     if spec.lm_eval is not None:
         return task_rows(spec.lm_eval, is_allowed=is_allowed)
     if spec.hub is not None:

@@ -28,6 +28,9 @@ from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.suggestions import unknown_name
 
+Factory = Callable[..., Any]
+"""Makes a judge of its parameters."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeParameter:
@@ -147,16 +150,16 @@ class Catalogue:
     def _installed(self) -> dict[str, EntryPoint]:
         return plugins(self._group)
 
-    def _factory(self, name: str) -> Callable[..., Any]:
+    def _factory(self, name: str) -> Factory:
         if location := self._built_in.get(name):
             module, _, attribute = location.partition(":")
-            factory: Callable[..., Any] = getattr(import_module(module), attribute)
+            factory: Factory = getattr(import_module(module), attribute)
             return factory
         entry = self._installed().get(name)
         if entry is None:
             raise JudgeError(unknown_name(self._kind, name, self.names()), "judge.type")
         try:
-            loaded: Callable[..., Any] = entry.load()
+            loaded: Factory = entry.load()
             _signature(loaded)
         except (Exception, SystemExit) as error:  # another's module can fail in any way
             raise JudgeError(
@@ -165,7 +168,7 @@ class Catalogue:
             ) from error
         return loaded
 
-    def _checked(self, name: str, factory: Callable[..., Any], params: JsonView) -> JsonObject:
+    def _checked(self, name: str, factory: Factory, params: JsonView) -> JsonObject:
         known = _signature(factory)
         for key in params:
             if key not in known:
@@ -192,7 +195,7 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
         raise JudgeError(f"{sentence}, got {first['input']!r}", f"judge.{place}") from error
 
 
-def _signature(factory: Callable[..., Any]) -> Mapping[str, tuple[Any, object]]:
+def _signature(factory: Factory) -> Mapping[str, tuple[Any, object]]:
     """Type and default (`inspect.Parameter.empty` where there is none) of each parameter."""
     return {
         name: (parameter.annotation, parameter.default)
@@ -200,7 +203,7 @@ def _signature(factory: Callable[..., Any]) -> Mapping[str, tuple[Any, object]]:
     }
 
 
-def _parameters(factory: Callable[..., Any]) -> tuple[JudgeParameter, ...]:
+def _parameters(factory: Factory) -> tuple[JudgeParameter, ...]:
     return tuple(
         JudgeParameter(
             name=name,

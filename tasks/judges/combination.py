@@ -25,7 +25,17 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead, calls_of, models_of, told, try_out
+from winnow.tasks.judges.protocol import (
+    BEST_OF,
+    Judge,
+    Sample,
+    Verdict,
+    ahead,
+    calls_of,
+    models_of,
+    told,
+    try_out,
+)
 from winnow.tasks.judges.rules.answerless import ANSWERLESS
 from winnow.tasks.judges.scales import SHARE, Scale
 
@@ -234,6 +244,12 @@ def _named(part: Mapping[str, object], at: int) -> tuple[str, JsonObject]:
     name = params.pop("type", None)
     if not isinstance(name, str):
         raise JudgeError("must name a judge by its type; add it", f"judge.judges[{at}].type")
+    if name == BEST_OF:
+        sentence = (
+            f"{BEST_OF} chooses among the texts of a pair, which no part of another judge can; make it the "
+            "campaign's judge, and combine judges inside it"
+        )
+        raise JudgeError(sentence, f"judge.judges[{at}].type")
     return name, params
 
 

@@ -32,6 +32,9 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
 from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
 
+BEST_OF = "best-of"
+"""The judge that chooses among the texts of a pair, and the way to reduce them that needs it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:

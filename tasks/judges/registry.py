@@ -5,9 +5,12 @@ parameters are typed and which returns a `Judge`. A built-in judge cannot be rep
 names `extract` and `no_answer` are the registry's own.
 """
 
+from dataclasses import replace
+
 import regex
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.candidates.judge_entries import HUMAN
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from winnow.tasks.judges.plugin import PluginJudge
@@ -37,6 +40,9 @@ BUILT_IN = {
     "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
     "exact_match": "winnow.tasks.judges.rules.exact_match:ExactMatchJudge",
     "f1": "winnow.tasks.judges.rules.squad:F1Judge",
+    "inspect": "winnow.tasks.judges.rules.inspect.judge:InspectJudge",
+    "inspect-graded": "winnow.tasks.judges.pointwise.inspect_graded:inspect_graded_judge",
+    "human": "winnow.tasks.judges.pointwise.human:HumanJudge",
     "json-schema": "winnow.tasks.judges.isolated.json_schema:JsonSchemaJudge",
     "llm": "winnow.tasks.judges.pointwise.llm:llm_judge",
     "math": "winnow.tasks.judges.isolated.math:MathJudge",
@@ -71,12 +77,16 @@ def judge_names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> JudgeDescription:
-    """A judge's summary and parameters, `extract` and `no_answer` last.
+    """A judge's summary and parameters, `extract` and `no_answer` last where it takes them.
 
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.
     """
-    return _CATALOGUE.describe(name)
+    described = _CATALOGUE.describe(name)
+    if name != HUMAN:
+        return described
+    own = [each for each in described.parameters if each.name not in (EXTRACT, NO_ANSWER)]
+    return replace(described, parameters=tuple(own))
 
 
 def judge_code(type: str, /, **params: object) -> JsonObject:
@@ -104,12 +114,24 @@ def create_judge(type: str, /, **params: object) -> Judge:
     Raises:
         JudgeError: If the name, a parameter or a value is not one that is accepted.
     """
+    if type == HUMAN:
+        return _human_judge(params)
     pattern = checked(EXTRACT, str | None, params.pop(EXTRACT, None))
     no_answer = checked(NO_ANSWER, NoAnswer, params.pop(NO_ANSWER, "wrong"))
     judge: Judge = _CATALOGUE.create(type, params)
     if pattern is not None:
         judge = ExtractingJudge(pattern=_extractor(pattern), inner=judge)
     return AnswerlessJudge(inner=judge, no_answer=no_answer)
+
+
+def _human_judge(params: JsonObject) -> Judge:
+    for option in (EXTRACT, NO_ANSWER):
+        if option in params:
+            raise JudgeError(
+                f"people judge whole outputs as they see them; leave {option} out", f"judge.{option}"
+            )
+    judge: Judge = _CATALOGUE.create(HUMAN, params)
+    return judge
 
 
 def _extractor(pattern: str) -> regex.Pattern[str]:

@@ -10,6 +10,7 @@ from winnow.tasks.objectives.certify.generation import generate_answers
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.certify.scoring import score_losses
 from winnow.tasks.objectives.certify.waiting import lacks_labels
+from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.rounds.generate import generate_meetings
 from winnow.tasks.rounds.generation_batch import GenerationBatch
@@ -26,6 +27,8 @@ def can_begin(campaign: CampaignSession) -> bool:
 
 def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
     """Whether a planned round cannot go on before a human has done something."""
+    if is_judged_by_people(campaign.checked):
+        return lacks_annotations(campaign)
     return isinstance(campaign.checked, Certify) and lacks_labels(campaign, round_)
 
 
@@ -58,7 +61,7 @@ def judge_round(
 
 
 def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> list[NewComparison]:
-    match campaign.checked:
+    match told_by_people(campaign, round_, texts):
         case BestMean(judge=judge, spec=spec) if spec.samples is not None:
             return score_samples(campaign, spec.samples, judge, round_, texts)
         case BestMean(judge=judge) | Route(judge=judge):

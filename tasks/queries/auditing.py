@@ -18,7 +18,7 @@ from winnow.storage.admin.audit import (
     recorded_comparisons,
 )
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import labels
+from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.storage.text import storable
 from winnow.tasks.candidates.candidates import StoredCandidate

@@ -32,6 +32,8 @@ KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {
     ("coverage", "no_answer"): "integer",
     ("coverage", "truncated"): "integer",
     ("history", "outcome"): "text",
+    ("labels", "output"): "text",
+    ("labels", "verdict"): "text",
 }
 """Where a view means something else by a name."""
 

@@ -1,9 +1,9 @@
 """What a campaign found as pandas frames, for notebooks.
 
-    from winnow.tasks.queries.frames import campaigns, family, frame, sql_frame
+    from winnow.tasks.queries.frames import campaigns, series, frame, sql_frame
 
     campaigns("sqlite:///winnow.db")
-    family("sqlite:///winnow.db", "sum-prompts")
+    series("sqlite:///winnow.db", "sum-prompts")
     frame("sqlite:///winnow.db", "sum-prompts", "leaderboard")
     frame("sqlite:///winnow.db", "sum-prompts", "comparisons", candidate="adder-m/direct", limit=100)
     sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
@@ -73,16 +73,16 @@ def campaigns(storage: str) -> "pd.DataFrame":
         return _typed(campaigns(session), "history")
 
 
-def family(storage: str, name: str) -> "pd.DataFrame":
-    """The campaigns that a schedule began, oldest first, as `winnow query --family` prints them.
+def series(storage: str, name: str) -> "pd.DataFrame":
+    """The campaigns that a schedule began, oldest first, as `winnow query --series` prints them.
 
     Raises:
-        StorageError: If the database cannot be read, or has no such family.
+        StorageError: If the database cannot be read, or has no such series.
     """
-    from winnow.tasks.queries.schedule_history import family_rows
+    from winnow.tasks.queries.schedule_history import series_rows
 
     with _reading(storage) as session:
-        return _typed(family_rows(session, name), "history")
+        return _typed(series_rows(session, name), "history")
 
 
 def sql_frame(storage: str, statement: str) -> "pd.DataFrame":

@@ -29,18 +29,18 @@ COLUMNS = (
 )
 
 
-def family_rows(session: Session, family: str) -> list[dict[str, object]]:
-    """One row per campaign of a family, oldest first.
+def series_rows(session: Session, series: str) -> list[dict[str, object]]:
+    """One row per campaign of a series, oldest first.
 
     `changed` says whether the winner is another one than in the last campaign before it that had a winner,
     and is null where there is nothing to compare. `generated` counts the texts that were made anew, `reused`
     those that were taken from earlier campaigns.
 
     Raises:
-        FamilyNotFound: If there is no such family; the error lists those there are.
+        SeriesNotFound: If there is no such series; the error lists those there are.
     """
     rows = []
-    for row in history_views.family(session, family):
+    for row in history_views.series(session, series):
         record = campaign_records.get_campaign(session, row["campaign"])
         generated, reused = history_views.texts(session, record.id)
         status = campaign_status(session, record)
@@ -70,17 +70,17 @@ class Series:
 def all_series(session: Session) -> list[Series]:
     """The schedules of a database, then campaigns of one objective on the same data, two or more."""
     records = campaign_records.campaigns(session)
-    families: dict[str, list[CampaignRecord]] = {}
+    scheduled: dict[str, list[CampaignRecord]] = {}
     alike: dict[tuple[int, str], list[CampaignRecord]] = {}
     for record in records:
-        if record.family is not None:
-            families.setdefault(record.family, []).append(record)
+        if record.series is not None:
+            scheduled.setdefault(record.series, []).append(record)
         alike.setdefault((record.dataset_id, record.objective), []).append(record)
-    found = [Series(title=f"schedule {name}", campaigns=some) for name, some in families.items()]
+    found = [Series(title=f"schedule {name}", campaigns=some) for name, some in scheduled.items()]
     found += [
         Series(title=f"{objective} on the data of {some[-1].name}", campaigns=some)
         for (_, objective), some in alike.items()
-        if len(some) > 1 and len({record.family for record in some} - {None}) != 1
+        if len(some) > 1 and len({record.series for record in some} - {None}) != 1
     ]
     return found
 

@@ -20,7 +20,8 @@ from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
 from winnow.tasks.campaign.budget_kinds import limits_of, own_kind
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import how_left, seems_gone
-from winnow.tasks.objectives.certify.certificate import Certificate, certificate_of
+from winnow.tasks.objectives.certify.certificate import certificate_of
+from winnow.tasks.objectives.human.standing import people_of
 from winnow.tasks.objectives.route.status import Standing, standing_of
 from winnow.tasks.queries.warnings import CampaignWarning, campaign_warnings
 
@@ -29,7 +30,7 @@ State = Literal["running", "ended", "waiting", "interrupted", "new"]
 
 * running: a process holds its lease, seems to live (see `tasks.campaign.liveness`), and there is more to do.
 * ended: nothing more is to be asked, or nothing more may be spent.
-* waiting: it needs labels that a human has not given yet; then `winnow resume` goes on.
+* waiting: it needs labels or judgments that people have not given yet; then `winnow resume` goes on.
 * interrupted: it was begun and nobody runs it; `winnow resume` goes on.
 * new: it was stored and no round is finished; `winnow resume` begins.
 """
@@ -110,7 +111,9 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)
     standing = standing_of(session, campaign, decision.best if decision else None) if routes else None
     reason = reason_of(decision, stopped_by)
-    state = _state(decision, reason, certificate)
+    people = people_of(session, campaign)
+    waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
+    state = _state(decision, reason, waits=waits)
     # A decided campaign that another process has just taken, to find it decided, has ended all the same.
     has_room = stopped_by is None and _has_room(reason, own_budget, budgets, standing, totals)
     if live and (has_room or state not in AT_REST):
@@ -125,6 +128,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         stopped_by=stopped_by,
         budgets=budgets,
         n_examples=totals["examples"],
+        people=people,
         certificate=certificate,
         standing=standing,
     )
@@ -172,9 +176,8 @@ def _has_room(
     return raised or standing.unfinished or (reason == "exhausted" and totals["comparisons"] < prompts)
 
 
-def _state(decision: DecisionRecord | None, reason: str, certificate: Certificate | None) -> State:
+def _state(decision: DecisionRecord | None, reason: str, *, waits: bool) -> State:
     """What a campaign would be doing if no process ran it."""
     if reason == "running":
-        waits = certificate is not None and certificate.waits_for
         return "waiting" if waits else "interrupted" if decision is not None else "new"
     return "ended"

@@ -48,7 +48,11 @@ VIEWS: dict[str, dict[str, str]] = {
     },
     "e-values": {"certify": "winnow.tasks.objectives.certify.evidence:e_values"},
     "weights": {"certify": "winnow.tasks.objectives.certify.evidence:weights"},
-    "labels": {"certify": "winnow.tasks.objectives.certify.evidence:label_rows"},
+    "labels": {
+        "best-mean": "winnow.tasks.objectives.human.files:label_rows",
+        "best-duel": "winnow.tasks.objectives.human.files:label_rows",
+        "certify": "winnow.tasks.objectives.certify.evidence:label_rows",
+    },
     "picks": {"route": "winnow.tasks.objectives.route.status:picks"},
 }
 """Functions of a session and a campaign, imported when they are asked: some need more than the others."""

@@ -14,6 +14,8 @@ from winnow.tasks.engines.chat.template_files import own_template, why_refused
 from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.protocol import BEST_OF
+from winnow.tasks.objectives.human.check import check_people
 from winnow.tasks.objectives.registry import CLASSES
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.plugins.entry_points import PluginFailed
@@ -29,8 +31,6 @@ from winnow.tasks.spec.suggestions import unknown_name
 
 MOST_VALUES = 100
 """Of a tag; more are too many to read."""
-BEST_OF = "best-of"
-"""A judge that chooses, and a way to reduce texts that needs one."""
 
 
 def check_campaign(
@@ -46,6 +46,7 @@ def check_campaign(
     Raises:
         SpecError: With the key, what is wrong and what to do.
     """
+    check_people(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
     checked = CLASSES[spec.objective].check(spec, dataset)
     check_structured_outputs(spec)

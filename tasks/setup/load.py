@@ -1,7 +1,7 @@
 """From a campaign's file to a checked campaign, with every complaint traced back to its line."""
 
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
@@ -9,6 +9,8 @@ from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
 from winnow.tasks.data.file_digests import recall_digests
+from winnow.tasks.data.inspect.reading import read_task
+from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
@@ -43,13 +45,26 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
         approve(file, spec)
     # What nobody has approved of connects to nothing; a database that is a file can be looked into.
     begun = _recalled(spec) if approve is not None or spec.storage.startswith("sqlite:") else {}
-    try:
-        is_allowed = approve is not None
-        checked = check_campaign(pinned(spec, begun, asks_hub=is_allowed), is_allowed=is_allowed)
+    is_allowed, dataset = approve is not None, None
+    if spec.dataset.inspect is not None:  # what such a task comes to, only running it tells: it is run once
+        with _located(file):
+            task = read_task(spec.dataset.inspect, is_allowed=is_allowed)
+        spec = parse_spec(file, task)
+        with _located(file):
+            dataset = read_dataset(spec.dataset, task=task)
+    with _located(file):
+        checked = check_campaign(pinned(spec, begun, asks_hub=is_allowed), dataset, is_allowed=is_allowed)
         if approve is not None:
             for judge in (checked.judge, *checked.metrics.values()):
                 try_out(judge)
         return checked
+
+
+@contextmanager
+def _located(file: SpecFile) -> Iterator[None]:
+    """Say of what is wrong with a key where it stands in the file."""
+    try:
+        yield
     except SpecError as error:
         raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
 

@@ -52,13 +52,13 @@ class IdentityChanged(SpecError):
     has_lines = True
 
 
-def open_campaign(database: Database, checked: ResolvedCampaign, family: str | None = None) -> CampaignRecord:
+def open_campaign(database: Database, checked: ResolvedCampaign, series: str | None = None) -> CampaignRecord:
     """Store the campaign, or find the stored one of its name and take over its execution fields.
 
     Args:
         database: Where it is to be stored.
         checked: The campaign.
-        family: What a new campaign has in common with the others that its schedule begins.
+        series: What a new campaign has in common with the others that its schedule begins.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
@@ -99,7 +99,7 @@ def open_campaign(database: Database, checked: ResolvedCampaign, family: str | N
             versions=releases,
             candidates=candidates,
             now=now(),
-            family=family,
+            series=series,
         )
 
 

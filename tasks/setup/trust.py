@@ -17,6 +17,7 @@ from winnow.storage.engine.urls import without_password
 from winnow.tasks.candidates.server_keys import DEFAULT_VARIABLE, OPENAI_URL, key_variable, server_url
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.sections.dataset import InspectSpec
 
 _HARMLESS = """
     attention_backend convert device dtype kv_cache_dtype load_format max_model_len quantization
@@ -59,6 +60,8 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
             file, _, name = function.rpartition(":")
             text = f"run {name!a} of the Python file {str((folder / file).resolve())!a}"
             yield Permission(text=text, keys=("task.lm_eval",))
+    if (inspect := spec.dataset.inspect) is not None:
+        yield _inspect_run(inspect, folder)
     judges = {"judge": spec.judge} | {
         f"metrics[{i}].judge": each.judge for i, each in enumerate(spec.metrics)
     }
@@ -145,6 +148,18 @@ def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator
         elif isinstance(value, Mapping | list) or (isinstance(value, str) and name not in HARMLESS_TEXTS):
             text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
             yield Permission(text=text, keys=(key,))
+
+
+def _inspect_run(task: InspectSpec, folder: Path) -> Permission:
+    what = f"the task {task.task!a} of an installed package"
+    if task.file is not None:
+        file = str((folder / task.file).resolve())
+        what = f"the task {task.task.rpartition('@')[2]!a} of the Python file {file!a}"
+    given = f" with {task.args!a}" if task.args else ""
+    python = task.interpreter(folder)
+    by = "" if python is None else f" by the interpreter {python!a}"
+    keys = ["inspect", *(key for key in ("args", "python") if getattr(task, key))]
+    return Permission(text=f"run {what}{given}{by}", keys=tuple(f"task.{key}" for key in keys))
 
 
 def _told(spec: CampaignSpec) -> Iterator[Permission]:

@@ -13,7 +13,8 @@ from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import SECRET
-from winnow.tasks.data.lm_eval.campaign_keys import with_task
+from winnow.tasks.data.benchmarks import with_task
+from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
@@ -111,14 +112,19 @@ def overriding(file: SpecFile, overrides: Sequence[str]) -> SpecFile:
     return replace(file, overridden=file.overridden | overridden)
 
 
-def parse_spec(file: SpecFile) -> CampaignSpec:
+def parse_spec(file: SpecFile, task: InspectTask | None = None) -> CampaignSpec:
     """The campaign a parsed file describes.
+
+    Args:
+        file: The file.
+        task: What its task of Inspect holds. Where that is not known yet, prompts, judge and settings that
+            follow from it are placeholders.
 
     Raises:
         SpecError: With one line per mistake.
     """
     try:
-        return CampaignSpec.model_validate(_with_task(file))
+        return CampaignSpec.model_validate(_with_task(file, task))
     except ValidationError as error:
         mistakes = error.errors()
         complaints = [one_line(_complaint(file, detail)) for detail in mistakes[:MOST_MISTAKES]]
@@ -127,7 +133,7 @@ def parse_spec(file: SpecFile) -> CampaignSpec:
         raise SpecMistakes("\n".join(complaints)) from error
 
 
-def _with_task(file: SpecFile) -> JsonObject:
+def _with_task(file: SpecFile, read: InspectTask | None) -> JsonObject:
     """The file's values, with what a benchmark stands for in its place."""
     if "task" not in file.values:
         return dict(file.values)
@@ -137,7 +143,7 @@ def _with_task(file: SpecFile) -> JsonObject:
         located = [_complaint(file, {**each, "loc": ("task", *each["loc"])}) for each in error.errors()]
         raise SpecMistakes("\n".join(map(one_line, located))) from error
     try:
-        values = with_task(file.values, task)
+        values = with_task(file.values, task, read)
     except SpecError as error:
         raise SpecError(f"{file.locate(error.path or 'task')}: {error.message}") from error
     for key in values.keys() - file.values.keys():

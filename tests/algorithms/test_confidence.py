@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_betting import literal_capital
 
+from winnow.algorithms.bounds import confidence
 from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals, Wealth
 from winnow.algorithms.errors import InvalidParameter
 
@@ -151,6 +152,40 @@ def test_reading_the_ends_late_or_after_every_update_gives_the_same_bits():
         assert often.lower.shape == (4,)
     assert np.array_equal(often.lower, late.lower)
     assert np.array_equal(often.upper, late.upper)
+
+
+def test_arms_told_together_have_the_bits_of_arms_told_one_by_one_whoever_shares_their_scores():
+    rng = np.random.default_rng(8)
+    n_arms, single = 50, EndLevels(lower=0.02, upper=0.05)
+    together, alone = (FinitePopulationIntervals(n_arms, 400, 0.2, single=single) for _ in range(2))
+    scores = rng.choice([0.0, 1.0, np.nan], p=[0.3, 0.65, 0.05], size=(n_arms, 400))
+    scores[40:] = rng.random((10, 400))
+    scores[20:40] = scores[:20]  # until the last round tells them more
+    told = 0
+    for size in (1, 1, 2, 3, 30, 90):
+        asked = np.full(n_arms, told + size)
+        asked[rng.random(n_arms) < 0.2] = told  # these are told nothing in this round
+        asked[20:40] = asked[:20] if size < 90 else told + 5
+        arms, places = np.nonzero((np.arange(400) >= told) & (np.arange(400) < asked[:, np.newaxis]))
+        order = rng.permutation(n_arms)[arms].argsort(kind="stable")
+        together.update(arms[order], scores[arms, places][order])
+        for arm in range(n_arms):
+            if (arms == arm).any():
+                alone.update(np.full((arms == arm).sum(), arm), scores[arm, places[arms == arm]])
+        for name in ("lower", "upper", "single_lower", "single_upper", "estimates"):
+            assert getattr(together, name).tobytes() == getattr(alone, name).tobytes(), (name, size)
+        told += size
+    assert together.lower.max() > 0.5
+
+
+def test_capital_has_the_same_bits_however_many_draws_are_worked_out_at_once(monkeypatch):
+    scores, found = np.random.default_rng(3).random((3, 200)), []
+    for most in (1, 700, 10**9):
+        monkeypatch.setattr(confidence, "MOST_FACTORS", most)
+        wealth = Wealth(3, 300, 0.01, np.linspace(0.0, 1.0, 21))
+        wealth.bet(np.arange(3), scores, slice(None))
+        found.append(wealth.capital(np.arange(3)).tobytes())
+    assert found[0] == found[1] == found[2]
 
 
 any_score = st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)

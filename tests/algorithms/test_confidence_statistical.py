@@ -32,7 +32,7 @@ def is_ever_refuted(wealth, arm, scores, level):
     is_refuted = False
     for t in range(0, len(scores), 5):
         wealth.bet(arm, scores[t : t + 5], slice(None))
-        is_refuted |= wealth.refuted(arm, slice(None), level) == 1
+        is_refuted |= wealth.capital(arm)[0] >= 1.0 / level
     return is_refuted
 
 
@@ -92,17 +92,22 @@ class PeekingIntervals:
     """Fixed-sample normal intervals, looked at after every batch."""
 
     def __init__(self, n_arms, n_examples, alpha, single=None):
-        self.scores = [[] for _ in range(n_arms)]
+        self.told, self.sums = np.zeros(n_arms), np.zeros(n_arms)  # of scores 0 and 1
         self.n_examples = n_examples
 
     def update(self, arms, scores, is_draw):
-        for arm, score in zip(arms, scores, strict=True):
-            self.scores[arm].append(score)
+        np.add.at(self.told, arms, 1)
+        np.add.at(self.sums, arms, scores)
 
     def end(self, sign):
-        ends = [np.mean(s) + sign * 2 * np.std(s) / len(s) ** 0.5 if s else sign for s in self.scores]
-        sums, told = np.array([sum(s) for s in self.scores]), np.array([len(s) for s in self.scores])
-        return np.clip(ends, sums / self.n_examples, 1.0 - (told - sums) / self.n_examples)
+        told = np.maximum(self.told, 1)
+        means = self.sums / told
+        ends = means + sign * 2 * np.sqrt(means * (1.0 - means) / told)
+        return np.clip(
+            np.where(self.told > 0, ends, sign),
+            self.sums / self.n_examples,
+            1.0 - (self.told - self.sums) / self.n_examples,
+        )
 
     estimates = property(lambda self: self.end(0))
     lower = property(lambda self: self.end(-1))

@@ -1,3 +1,5 @@
+from bisect import bisect_left
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -242,7 +244,7 @@ def test_with_epsilon_an_arm_that_is_hardly_beaten_is_good_enough():
         made = evidence(even, n_arms=2, epsilon=0.15, assume_winner=assume_winner)
         assert made.is_separated
         level = np.log(1 / 0.05) if assume_winner else np.log(2 / 0.05)
-        n = next(n for n in range(2, 400, 2) if log_half_mixture(n / 2, n / 2, 0.35) >= level)
+        n = 2 * bisect_left(range(200), level, lo=1, key=lambda half: log_half_mixture(half, half, 0.35))
         for told, is_separated in ((n - 2, False), (n, True)):
             made = evidence(even[:told], n_arms=2, epsilon=0.15, assume_winner=assume_winner)
             assert made.is_separated == is_separated

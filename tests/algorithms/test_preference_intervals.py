@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from failure_rates import fails_too_often
 from fair_duels import crossing_probability
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,26 +82,49 @@ def test_a_pair_that_meets_an_example_once_is_known_in_the_end():
     assert upper[0, 1] == pytest.approx(0.7)
 
 
+RUNS, DELTA = 200, 0.2
+
+
+def drawn_duels(run, n_examples=40):
+    """The record of a pair that is even, after each of its duels on examples drawn without replacement."""
+    outcomes = np.random.default_rng(run).permutation(np.repeat([0.0, 1.0], n_examples // 2))
+    record = DuelRecord(Setting(n_arms=2, n_examples=n_examples, deterministic=np.ones(2, dtype=bool)))
+    yield record
+    for t in range(n_examples):
+        batch = record.ask(np.array([[0, 1]]), round_rng(run, t))
+        first = outcomes[batch.examples]
+        record.tell(batch, first if batch.arms[0, 0] == 0 else 1.0 - first)
+        yield record
+
+
+def path_misses():
+    """Whether an interval of an even pair ever misses 1/2."""
+    for run in range(RUNS):
+        records = drawn_duels(run)
+        made = PreferenceIntervals(next(records), DELTA)
+        yield any(is_above(made) for _ in records)
+
+
+def is_above(made):
+    made.update()
+    lower = made.lower()
+    return lower[0, 1] > 0.5 or lower[1, 0] > 0.5
+
+
+def naive_misses():
+    """The same of normal intervals of one look, looked at after every duel."""
+    for run in range(RUNS):
+        records = drawn_duels(run)
+        next(records)
+        yield any(is_naively_missed(record) for record in records)
+
+
+def is_naively_missed(record):
+    share, told = record.preferences[0, 1], record.told[0, 1]
+    return abs(share - 0.5) > 1.28 * np.sqrt(share * (1 - share) / told)
+
+
 @pytest.mark.statistical
 def test_intervals_of_drawn_examples_miss_with_probability_at_most_delta():
-    n_examples, runs, missed, naive = 40, 200, 0, 0
-    for run in range(runs):
-        rng = np.random.default_rng(run)
-        outcomes = rng.permutation(np.repeat([0.0, 1.0], n_examples // 2))
-        setting = Setting(n_arms=2, n_examples=n_examples, deterministic=np.ones(2, dtype=bool))
-        record = DuelRecord(setting)
-        made = PreferenceIntervals(record, 0.2)
-        is_missed = is_naively_missed = False
-        for t in range(n_examples):
-            batch = record.ask(np.array([[0, 1]]), round_rng(run, t))
-            first = outcomes[batch.examples]
-            record.tell(batch, first if batch.arms[0, 0] == 0 else 1.0 - first)
-            made.update()
-            lower = made.lower()
-            is_missed |= lower[0, 1] > 0.5 or lower[1, 0] > 0.5
-            share, told = record.preferences[0, 1], record.told[0, 1]
-            is_naively_missed |= abs(share - 0.5) > 1.28 * np.sqrt(share * (1 - share) / told)
-        missed += is_missed
-        naive += is_naively_missed
-    assert missed <= 65  # of 200; Binomial(200, 0.2) is above with probability below 1e-5
-    assert naive > 65
+    assert not fails_too_often(path_misses(), RUNS, DELTA)
+    assert fails_too_often(naive_misses(), RUNS, DELTA)

@@ -83,7 +83,7 @@ def test_asking_does_not_change_what_is_believed(name):
 
 
 @every_selector
-@pytest.mark.parametrize("budget", [1, 7, 40, 10_000])
+@pytest.mark.parametrize("budget", [1, 7, 40, 1_000])
 def test_the_budget_is_never_exceeded(name, budget):
     world = WORLDS[describe(name).objective]()
     selector = world.selector(name, budget=budget)

@@ -105,6 +105,35 @@ def test_an_arm_that_is_dropped_on_the_way_is_not_chosen():
     assert selector.decision().status[:2] == ("best", "chosen")
 
 
+def test_an_arm_that_rounds_in_flight_drop_once_it_was_chosen_is_not_chosen_any_more():
+    world = shares(400, 300, 296, 294, 240, noise=0.05)
+    given = {"delta": 0.1, "epsilon": 0.2, "batch_size": 16, "prefer": "cost", "start": "champion"}
+    given["max_unscored"] = 0.1
+    selector = world.selector("champion", costs=np.array([4.0, 3.0, 1.0, 2.0]), **given)
+    list(world.rounds(selector))
+    assert selector.decision().status[2] == "chosen"
+    untold = np.flatnonzero(selector._matrix.untold(np.array([2]))[0])[:80]
+    selector.tell(Batch(np.full(len(untold), 2), untold), np.full(len(untold), np.nan))
+    assert selector.decision().status[2] == "dropped"
+    assert selector.decision().claim == Claim(kind="proven", delta=0.05)
+    assert not selector.decision().stop
+    list(world.rounds(selector))
+    assert selector.decision().status == ("best", "chosen", "dropped", "not-better")
+    assert selector.decision().claim == Claim(kind="proven", delta=0.1)
+
+
+def test_nothing_cheaper_is_tested_where_so_many_were_dropped_that_nothing_could_be_stated():
+    """At (3 + 1) delta / 2 for the best and delta / 2 for the cheaper one a delta of 0.4 comes to 1."""
+    world = shares(200, 170, 160, 20, 20, 20)
+    world.scores[2:] = np.nan
+    decision = played(world, [2.0, 1.0, 3.0, 3.0, 3.0], delta=0.4)[0].decision()
+    assert decision.status == ("best", "not-better", "dropped", "dropped", "dropped")
+    assert decision.claim == Claim(kind="proven", delta=0.8, raised_by=("dropped",))
+    beside = played(world, [2.0, 1.0, 3.0, 3.0, 3.0], delta=0.3)[0].decision()
+    assert beside.status[1] == "chosen"
+    assert beside.claim == Claim(kind="proven", delta=0.75, raised_by=("dropped",))
+
+
 @pytest.mark.parametrize(
     ("params", "told"),
     [

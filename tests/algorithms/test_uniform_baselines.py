@@ -83,3 +83,26 @@ def test_filled_subset_draws_examples_uniformly():
         counts[selector.ask(round_rng(seed, 0)).examples] += 1
     assert not is_uneven(counts)
     assert is_uneven(np.sort(counts) * np.linspace(0.8, 1.2, 7))
+
+
+class Takes:
+    """A generator whose draws begin at a place of what it draws from."""
+
+    def __init__(self, place):
+        self._place = place
+
+    def choice(self, values, size, replace):
+        return np.roll(values, -self._place)[:size]
+
+
+@pytest.mark.parametrize("name", ["filled-subset", "halving"])
+def test_where_the_budget_ends_in_an_example_whom_it_leaves_out_has_nothing_to_do_with_which_it_is(name):
+    """Each arm that is asked is asked on each of its free examples equally often."""
+    counts = np.zeros((2, 4))
+    for place in range(4):
+        selector = create_selector(name, n_arms=2, n_examples=4, budget=3, batch_size=4)
+        selector.tell(Batch([0, 0], [0, 1]), [0.5, 0.5])
+        batch = selector.ask(Takes(place))
+        assert len(batch) == 1
+        counts[batch.arms, batch.examples] += 1
+    assert len(set(counts[0, 2:])) == len(set(counts[1])) == 1

@@ -7,13 +7,13 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from tests.benchmarks.peer_runs import run_campaign_file
 from tests.benchmarks.tables import Row
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -190,13 +190,7 @@ def campaign(
         "execution": {"log_folder": f"{folder}/logs"},
     }
     path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(spec, sort_keys=False))
-    command = [sys.executable, "-P", "-m", "winnow.flows.main", "run", str(path), "--trust"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
-    with (folder / f"{name}.log").open("wb") as log:
-        code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=environment).returncode
-    if code not in (0, 3):
-        raise SystemExit(f"winnow run ended with {code}; see {folder / f'{name}.log'}")
+    run_campaign_file(spec, path)
     query = (
         "SELECT k.name, e.key, c.outcome FROM comparisons c "
         "JOIN candidates k ON k.id = c.candidate_a_id JOIN examples e ON e.id = c.example_id"

@@ -15,7 +15,6 @@ import os
 import random
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from typing import Any
 import yaml
 
 from tests.benchmarks.joining_tokenizer import save_joining_llama
+from tests.benchmarks.peer_runs import run_campaign_file
 from tests.benchmarks.peer_tasks import compared_tasks
 from tests.benchmarks.tables import Row, told, write
 
@@ -205,14 +205,7 @@ def campaign(
         "stopping": {"budget": EXAMPLES * len(models)},
         "execution": {"max_loaded": 1, "log_folder": f"{folder}/logs"},
     }
-    path = folder / f"campaign-{number}.yaml"
-    path.write_text(yaml.safe_dump(spec, sort_keys=False))
-    command = [sys.executable, "-P", "-m", "winnow.flows.main", "run", str(path), "--trust"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
-    with (folder / f"winnow-{number}.log").open("wb") as log:
-        code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=environment).returncode
-    if code not in (0, 3):
-        raise SystemExit(f"winnow run ended with {code}; see {folder / f'winnow-{number}.log'}")
+    run_campaign_file(spec, folder / f"campaign-{number}.yaml")
     connection = sqlite3.connect(folder / f"winnow-{number}.db")
     query = (
         "SELECT k.name, e.key, c.outcome, c.reason, g.choice_logprobs, e.fields FROM comparisons c "

@@ -202,7 +202,7 @@ def no_connection_holds(scene: Scene) -> Meeting:
 
 
 def _hang_up(scene: Scene, call: Call) -> None:
-    """Break connections at the server's end too: who only could not send would wait for its answer."""
+    """Break connections at the server's end too: the kernel lets nobody read where sending has failed so."""
     scene.server.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -211,7 +211,7 @@ def _hang_up(scene: Scene, call: Call) -> None:
 
 @fault("PostgreSQL does not answer in time any more", "best-mean", codes=ERROR, databases=POSTGRESQL)
 def no_answer(scene: Scene) -> Meeting:
-    yield run_through(scene, Passage(SENT, 40, errno.ETIMEDOUT, ALWAYS))
+    yield run_through(scene, Passage(SENT, 40, errno.ETIMEDOUT, ALWAYS, act=partial(_hang_up, scene)))
 
 
 @fault("PostgreSQL is killed as a statement is sent, and is back", *OBJECTIVES, codes=(*DONE, 1),

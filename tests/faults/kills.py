@@ -15,6 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import count, product
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.faults.kinds import BY_ENGINE, OBJECTIVES
 from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Stage
 from tests.faults.scenes import Scene
+from tests.faults.shared_imports import shared_imports
 from tests.faults.staging import stage
 from tests.faults.strikes import CALL, ENGINE, MOMENT, Length, length_of, struck
 
@@ -69,11 +71,17 @@ class Killing:
     def kill(self, shares: dict[str, int]) -> None:
         """Kill so many processes for each engine, a part of them in each objective on each database."""
         for engine, share in shares.items():
-            for case, most in self._cases(engine, share):
-                row = self._one_campaign(case, most)
-                self._ledger.add(case.key, asdict(row))
-                said = "; ".join(row.wrong) or "as the reference"
-                print(f"{case.key}: {len(row.kills)} kills, {row.seconds:.1f} s, {said}", flush=True)
+            with shared_imports() if engine == "vllm" else nullcontext() as imports:
+                self._ready.always = () if imports is None else (imports,)
+                self._kill_on(engine, share)
+            self._ready.always = ()
+
+    def _kill_on(self, engine: str, share: int) -> None:
+        for case, most in self._cases(engine, share):
+            row = self._one_campaign(case, most)
+            self._ledger.add(case.key, asdict(row))
+            said = "; ".join(row.wrong) or "as the reference"
+            print(f"{case.key}: {len(row.kills)} kills, {row.seconds:.1f} s, {said}", flush=True)
 
     def _cases(self, engine: str, share: int) -> Iterator[tuple[Case, int]]:
         """What is left to be killed, and how often at most; all eight get on together."""

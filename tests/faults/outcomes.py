@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from tests.faults import histories
 from tests.faults.registry import Fault
 from tests.faults.scenes import Scene
+from tests.faults.tampering import Tampering
 
 
 class Server(Protocol):
@@ -53,6 +54,8 @@ class Stage:
 
     def __init__(self, forks: ForkServerContext, parent: Path, server: Server | None) -> None:
         self.forks, self.server = forks, server
+        self.always: tuple[Tampering, ...] = ()
+        """What every process of a new campaign does first."""
         self._parent = parent
         self._references: dict[str, histories.History] = {}
 
@@ -60,9 +63,10 @@ class Stage:
         """A new campaign."""
         folder = Path(tempfile.mkdtemp(prefix=f"{kind}-", dir=self._parent))
         if database == "sqlite":
-            return Scene(self.forks, folder, kind, f"sqlite:///{folder}/winnow.db")
+            storage = f"sqlite:///{folder}/winnow.db"
+            return Scene(self.forks, folder, kind, storage, always=self.always)
         assert self.server is not None
-        return Scene(self.forks, folder, kind, self.server.new_database(), self.server)
+        return Scene(self.forks, folder, kind, self.server.new_database(), self.server, self.always)
 
     def clear(self, scene: Scene) -> None:
         """Leave nothing of a campaign."""

@@ -30,9 +30,25 @@ class Scene:
     """One campaign that is to meet one fault."""
 
     def __init__(
-        self, forks: ForkServerContext, folder: Path, kind: str, storage: str, server: Any = None
+        self,
+        forks: ForkServerContext,
+        folder: Path,
+        kind: str,
+        storage: str,
+        server: Any = None,
+        always: Sequence[Tampering] = (),
     ) -> None:
+        """
+        Args:
+            forks: Where its processes come from.
+            folder: Of its files.
+            kind: A key of `KINDS`.
+            storage: URL of its database.
+            server: The PostgreSQL server that its database is on.
+            always: What each of its forks does first.
+        """
         self.forks, self.folder, self.kind, self.storage, self.server = forks, folder, kind, storage, server
+        self._always = always
         self._numbers = count()
         folder.mkdir(parents=True, exist_ok=True)
         with WRITING:
@@ -53,7 +69,7 @@ class Scene:
         out, err = self._outputs()
         process = self.forks.Process(
             target=child.run_command,
-            args=(str(self.folder), arguments, tuple(tamperings), str(out), str(err)),
+            args=(str(self.folder), arguments, (*self._always, *tamperings), str(out), str(err)),
         )
         process.start()
         return Run(process, self.folder, out, err)

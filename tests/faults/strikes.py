@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.scenes import Scene
+from tests.faults.shared_imports import kill_forked
 from tests.faults.system_calls import KILL, Answer, Call, Overseer, begin_counting, goes_on
 from tests.faults.tampering import At, Tampering
 
@@ -126,15 +127,22 @@ def kill_after(seconds: float, clock: int) -> None:
 
 def kill_engines_after(seconds: float) -> None:
     """Kill this process's engines a moment from now; leaves a file "killed" where there was one."""
-    import psutil
 
     def kill() -> None:
-        for server in psutil.Process().children():
-            for engine in server.children():
-                Path("killed").touch()
-                os.kill(engine.pid, signal.SIGKILL)
+        if kill_forked() + _kill_grandchildren():
+            Path("killed").touch()
 
     threading.Timer(seconds, kill).start()
+
+
+def _kill_grandchildren() -> bool:
+    """Kill the engines that a fork server of this process's own has forked; return whether there was one."""
+    import psutil
+
+    engines = [engine for server in psutil.Process().children() for engine in server.children()]
+    for engine in engines:
+        os.kill(engine.pid, signal.SIGKILL)
+    return bool(engines)
 
 
 def _at_a_moment(scene: Scene, length: Length, chance: random.Random) -> Tampering:

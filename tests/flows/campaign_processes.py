@@ -1,20 +1,26 @@
 """Campaigns in processes of their own, which can be killed at chosen or at random moments.
 
-A fork server imports torch, transformers and Prefect once; each campaign is then a fork of it and begins
-within a fraction of a second, so that a test can afford dozens of kills.
+A fork server imports torch, transformers and Prefect once, and runs a campaign; each campaign of a test is
+then a fork of it and begins within a fraction of a second, so that a test can afford dozens of kills.
 """
 
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+from faulty_server import Call, FaultyServer, echo, faulty_server
 from tiny_models import save_tiny_llama
 from without_prefect import leave_prefect_out
 
@@ -33,15 +39,28 @@ class Kill:
     commit: int
     after: bool
     """Right after the commit, or when it is about to be made."""
-    in_prefect: bool = False
-    """Whether its campaign is a flow run of Prefect's until then, or runs without."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """When the system ends a process at once, wherever it then is, and however busy the machine."""
+
+    cpu_s: float
+    """Seconds that the process has computed by then."""
+
+
+ENDED_AT_MOMENT = -signal.SIGPROF
+"""The exit code of a process that met its `Moment`."""
 
 
 def fork_server() -> ForkServerContext:
+    """The one fork server of this process, with everything warm; see `warm_fork_server`."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["winnow.flows.run.flow", "winnow.tasks.engines.transformers.engine", "campaign_processes"]
-    )
+    context.set_forkserver_preload(["warm_fork_server"])
+    with pytest.MonkeyPatch.context() as patch:
+        # It looks for modules along the environment's path, and passes over what it does not find.
+        patch.setenv("PYTHONPATH", os.pathsep.join(str(Path(__file__).parents[up]) for up in (0, 1)))
+        forkserver.ensure_running()
     return context
 
 
@@ -89,20 +108,54 @@ execution: {{group_size: {GROUP_SIZE}, max_loaded: 2, log_folder: {folder}/logs}
     return spec
 
 
-def store(spec: Path) -> str:
+def have_served(spec: Path, url: str) -> None:
+    """Leave a campaign the first of its models, run by a server: processes that run it then import none."""
+    text = re.sub(r"  - \{name: two,.*\n", "", spec.read_text())
+    served = f"{{name: one, provider: openai, model: served, model_base_url: '{url}'}}"
+    spec.write_text(re.sub(r"\{name: one,.*", served, text))
+
+
+@contextmanager
+def slow_server(seconds: float) -> Iterator[FaultyServer]:
+    """A server that takes so long for every text, so that its campaigns are not over too soon."""
+
+    def reply(call: Call) -> str:
+        time.sleep(seconds)
+        return echo(call)
+
+    with faulty_server(reply=reply) as server:
+        yield server
+
+
+def store(spec: Path, *, is_trusted: bool = False) -> str:
     """Store a campaign as `winnow run` would before it starts the flow; return its storage URL."""
     from winnow.flows.run.launch import store_campaign
     from winnow.tasks.setup.load import check_campaign_file
 
-    checked = check_campaign_file(str(spec))
+    checked = check_campaign_file(str(spec), approve=(lambda file, spec: None) if is_trusted else None)
     store_campaign(checked)
     return checked.spec.storage
 
 
-def start(context: ForkServerContext, folder: Path, storage: str, kill: Kill | None = None) -> BaseProcess:
-    """Resume the stored campaign in a process of its own; see `asked_texts` for what it writes down."""
+def start(
+    context: ForkServerContext,
+    folder: Path,
+    storage: str,
+    kill: Kill | Moment | None = None,
+    *,
+    prefect_api: str | None = None,
+) -> BaseProcess:
+    """Resume the stored campaign in a process of its own; see `asked_texts` for what it writes down.
+
+    Args:
+        context: What forks.
+        folder: The campaign's.
+        storage: The URL of its database.
+        kill: When the process is killed.
+        prefect_api: The URL of the Prefect server that it is a flow run of; by default it runs without.
+    """
     (folder / "asked.jsonl").unlink(missing_ok=True)
-    process = context.Process(target=_resume, args=(str(folder), storage, kill))
+    process = context.Process(target=_resume, args=(str(folder), storage, kill, prefect_api))
     process.start()
     return process
 
@@ -173,20 +226,25 @@ def history(folder: Path) -> dict[str, list[tuple]]:
     }
 
 
-def _resume(folder: str, storage: str, kill: Kill | None) -> None:
+def _resume(folder: str, storage: str, kill: Kill | Moment | None, prefect_api: str | None) -> None:
     _write_down_requests(Path(folder) / "asked.jsonl")
-    run(storage, kill)
+    run(storage, kill, prefect_api)
 
 
-def run(storage: str, kill: Kill | None) -> None:
-    """Run the stored campaign in this process, to its end or until it kills itself."""
-    if kill is not None:
+def run(storage: str, kill: Kill | Moment | None, prefect_api: str | None = None) -> None:
+    """Run the stored campaign in this process, to its end or until it is killed."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from winnow.flows.run import flow
+
+    if isinstance(kill, Moment):
+        signal.setitimer(signal.ITIMER_PROF, kill.cpu_s)
+    elif kill is not None:
         kill_at_commit(kill)
-        if not kill.in_prefect:
-            leave_prefect_out(pytest.MonkeyPatch())
-    from winnow.flows.run.flow import run_campaign
-
-    run_campaign(storage, "survivor")
+    if prefect_api is None:
+        leave_prefect_out(pytest.MonkeyPatch())
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        flow.run_campaign(storage, "survivor")
 
 
 def _write_down_requests(path: Path) -> None:

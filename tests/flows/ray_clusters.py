@@ -68,13 +68,16 @@ def on_ray(spec: Path, address: str) -> Path:
     return spec
 
 
-def resume_in(folder: str, storage: str, name: str, environment: dict[str, str]) -> None:
+def resume_in(folder: str, storage: str, name: str, environment: dict[str, str], prefect_api: str) -> None:
     """Run a stored campaign from its own folder, in which Ray then keeps its files."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
     from winnow.flows.run.flow import run_campaign
 
     os.environ.update(environment)
     os.chdir(folder)
-    run_campaign(storage, name)
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        run_campaign(storage, name)
 
 
 def actors() -> list[psutil.Process]:

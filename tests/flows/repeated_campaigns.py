@@ -86,7 +86,7 @@ def stored(database, name, number, names):
             versions={"winnow-llm": "0"},
             candidates=candidates,
             now=NOW + dt.timedelta(days=number),
-            family="nightly",
+            series="nightly",
         )
         return StoredCampaign(
             database=database,

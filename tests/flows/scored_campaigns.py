@@ -41,11 +41,11 @@ def write_scored(folder, names, selector, *, budget=1_000, judge=EXACT, **stoppi
     return write_spec(folder, spec)
 
 
-def decisions_with_kills(folder, spec, kills):
+def decisions_with_kills(folder, spec, kills, *, is_trusted=False):
     """All that a campaign stores, and its decisions, where it was killed so often."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        storage = processes.store(spec)
+        storage = processes.store(spec, is_trusted=is_trusted)
     forks = processes.fork_server()
     for kill in [*kills, None]:
         process = start(forks, folder, storage, kill)

@@ -10,6 +10,8 @@ from campaign_processes import Kill
 from scored_campaigns import decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
 TASK = {
     "task": "letters",
     "dataset_path": "json",
@@ -46,7 +48,6 @@ def write(monkeypatch):
     return written
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_a_campaign_on_a_task_that_is_killed_ends_as_one_that_is_not(tmp_path, write):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     found = decisions_with_kills(whole, write(whole), [])

@@ -112,7 +112,7 @@ def test_labels_stay_fixed_to_certify_and_other_limits_may_be_raised(tmp_path, m
     assert "budget    human labels" in winnow(tmp_path, "status", "survivor").stdout
 
 
-def test_a_campaign_killed_with_its_budget_nearly_spent_ends_where_it_would_have(prefect_api, tmp_path):
+def test_a_campaign_killed_with_its_budget_nearly_spent_ends_where_it_would_have(tmp_path):
     histories = []
     forks = processes.fork_server()
     for name, kill in (("whole", None), ("killed", Kill(commit=9, after=True))):

@@ -10,7 +10,7 @@ import campaign_processes as processes
 import certify_campaigns as certify
 import pytest
 import scripted_engines
-from campaign_processes import Kill, rows
+from campaign_processes import ENDED_AT_MOMENT, Kill, Moment, rows
 from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
 from duel_campaigns import asked_texts, stored_texts
 from test_command_line import winnow
@@ -24,7 +24,7 @@ ENOUGH = 30
 
 
 @pytest.fixture(scope="module")
-def forks(prefect_api):
+def forks():
     return processes.fork_server()
 
 
@@ -184,14 +184,13 @@ def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks,
     storage = prepared(tmp_path, labelled=certify.N_EXAMPLES)
     chance, kills = random.Random(3), 0
     for attempt in range(ENOUGH):
-        process = certify.begin(forks, tmp_path, storage)
-        process.join(chance.uniform(0.05, 0.3 + 0.3 * attempt) if attempt < ENOUGH - 1 else PATIENCE_S)
-        if process.exitcode is None:
-            process.kill()
-            kills += 1
-        process.join()
+        moment = Moment(cpu_s=chance.uniform(0.02, 0.1 + 0.2 * attempt)) if attempt < ENOUGH - 1 else None
+        process = certify.begin(forks, tmp_path, storage, moment)
+        process.join(PATIENCE_S)
         if process.exitcode == 0:
             break
+        assert process.exitcode == ENDED_AT_MOMENT
+        kills += 1
     assert kills >= 1
     assert certify.history(tmp_path) == certify.history(finished)
 

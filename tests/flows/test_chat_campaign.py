@@ -9,7 +9,7 @@ from test_command_line import winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 CHAT = (
     "{% for m in messages %}[{{ m.role[0] }}]{{ m.content }}{% endfor %}"
@@ -71,7 +71,7 @@ def written(folder):
 
 
 @pytest.fixture(scope="module")
-def whole(prefect_api, tmp_path_factory):
+def whole(plain_runs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("chats") / "whole"
     written(folder)
     ran = winnow(folder, "run", "campaign.yaml")

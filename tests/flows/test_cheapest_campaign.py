@@ -54,7 +54,7 @@ def test_costs_that_name_nobody_are_refused_in_a_sentence(tmp_path):
     assert "selector.params.costs: unknown candidate 'gueses/plain'; did you mean" in one_message(refused)
 
 
-def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(prefect_api, tmp_path):
+def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):
     stored = []
     for name, kills in (("whole", ()), ("killed", KILLS)):
         stored.append(decisions_with_kills(tmp_path / name, write_costs(tmp_path / name), kills))

@@ -12,6 +12,8 @@ from scored_campaigns import decisions_with_kills
 from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "score-code.md"
 
 
@@ -63,7 +65,6 @@ def test_the_examples_of_the_page_are_what_the_test_makes(folder):
     assert made == [json.loads(line) for line in page_blocks("json")[0].splitlines()]
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_a_campaign_that_is_killed_ends_as_one_that_is_not_on_real_and_scripted_models(folder, tmp_path):
     models = {"codes": "codes", "bugs": "bugs", "babble": "transformers"}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -77,7 +78,6 @@ def test_a_campaign_that_is_killed_ends_as_one_that_is_not_on_real_and_scripted_
     assert {row[5] for row in history["comparisons"]} == {None}
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_the_campaign_of_the_page_runs_through_the_command_line(folder):
     write(folder, coder="codes", other="bugs")
     refused = winnow(folder, "run", "campaign.yaml")
@@ -136,7 +136,6 @@ def test_a_sandbox_that_does_not_hold_is_told_before_a_text_is_made(folder, monk
     assert not (folder / "winnow.db").exists()
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_a_campaign_certifies_with_tests_for_labels(folder):
     spec = yaml.safe_load(write(folder, n_examples=24, codes="codes", bugs="bugs").read_text())
     spec |= {

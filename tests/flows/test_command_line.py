@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import campaign_processes as processes
@@ -288,15 +289,18 @@ def test_the_database_is_sound_and_counted(finished):
     assert tables["comparisons"] >= processes.BUDGET
 
 
+@contextmanager
 def started(folder):
-    """A campaign that is running its rounds, long enough to be interrupted."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "winnow.flows.main", "run", "campaign.yaml", "--set", "batch_size=1",
-         "--set", "stopping.budget=60"],
-        cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert eventually(lambda: (folder / "winnow.db").exists() and has_decisions(folder), every_s=0.02)
-    return process
+    """A campaign in a process, running its rounds for long enough to be interrupted, and its server."""
+    with processes.slow_server(seconds=0.05) as server:
+        processes.have_served(folder / "campaign.yaml", server.url)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "winnow.flows.main", "run", "campaign.yaml", "--set", "batch_size=1",
+             "--set", "stopping.budget=60"],
+            cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert eventually(lambda: (folder / "winnow.db").exists() and has_decisions(folder), every_s=0.02)
+        yield process
 
 
 def has_decisions(folder):
@@ -307,30 +311,28 @@ def has_decisions(folder):
 
 
 def test_the_first_interrupt_finishes_the_round_and_the_hint_works(prefect_api, folder):
-    process = started(folder)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert "finishing the round" in told
-    assert "go on with: winnow resume survivor" in told
-    assert processes.rows(folder, "SELECT count(*) FROM rounds") == processes.rows(
-        folder, "SELECT count(*) FROM decisions"
-    )
-    assert winnow(folder, "status", "survivor").stdout.startswith("survivor: interrupted")
-    assert winnow(folder, "resume", "survivor", "--storage", f"sqlite:///{folder}/winnow.db").returncode in (
-        0,
-        3,
-    )
+    with started(folder) as process:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 130
+        assert "finishing the round" in told
+        assert "go on with: winnow resume survivor" in told
+        assert processes.rows(folder, "SELECT count(*) FROM rounds") == processes.rows(
+            folder, "SELECT count(*) FROM decisions"
+        )
+        assert winnow(folder, "status", "survivor").stdout.startswith("survivor: interrupted")
+        resumed = winnow(folder, "resume", "survivor", "--storage", f"sqlite:///{folder}/winnow.db")
+        assert resumed.returncode in (0, 3)
     assert processes.has_ended(folder)
 
 
 def test_the_second_interrupt_stops_at_once_and_frees_the_lease(prefect_api, folder):
-    process = started(folder)
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=PATIENCE_S)
+    with started(folder) as process:
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, told
     assert "Traceback" not in told
     assert processes.rows(folder, "SELECT released_at IS NOT NULL FROM leases") == [(1,)]

@@ -23,7 +23,7 @@ PATIENCE = 120_000
 
 
 @pytest.fixture(scope="module")
-def folder(prefect_api, tmp_path_factory):
+def folder(tmp_path_factory):
     """A campaign of duels, stopped in its midst, whose prompts and answers are also HTML."""
     folder = tmp_path_factory.mktemp("live")
     with pytest.MonkeyPatch.context() as patch:

@@ -230,7 +230,7 @@ def test_names_of_others_are_text_on_these_pages_too(tmp_path):
     repeated_campaigns(tmp_path, 2)
     for table in ("campaigns", "candidates"):
         change(tmp_path, f"UPDATE {table} SET name = name || ?", HOSTILE)
-    change(tmp_path, "UPDATE campaigns SET family = ?", HOSTILE)
+    change(tmp_path, "UPDATE campaigns SET series = ?", HOSTILE)
     change(
         tmp_path, "UPDATE candidates SET model = json_object('name', name), prompt = '{}', sampling = '{}'"
     )

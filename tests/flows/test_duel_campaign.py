@@ -9,7 +9,7 @@ import campaign_processes as processes
 import duel_campaigns
 import pytest
 import scripted_engines
-from campaign_processes import Kill, rows
+from campaign_processes import ENDED_AT_MOMENT, Kill, Moment, rows
 from duel_campaigns import duels, model, model_judge, write_duels
 from hostile_answers import FENCE, HOSTILE_ANSWERS
 from scripted_engines import vowel_share
@@ -27,7 +27,7 @@ JUDGES = {"rules": duel_campaigns.RULES, "model": model_judge("reader")}
 
 
 @pytest.fixture(scope="module")
-def forks(prefect_api):
+def forks():
     return processes.fork_server()
 
 
@@ -104,15 +104,14 @@ def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks,
     kills = 0
     for attempt in range(ENOUGH):
         stored_before = duel_campaigns.stored_texts(tmp_path)
-        process = duel_campaigns.start(forks, tmp_path, storage)
-        process.join(chance.uniform(0.05, 1.0 + attempt) if attempt < ENOUGH - 1 else PATIENCE_S)
-        if process.exitcode is None:
-            process.kill()
-            kills += 1
-        process.join()
+        moment = Moment(cpu_s=chance.uniform(0.02, 0.1 + 0.2 * attempt)) if attempt < ENOUGH - 1 else None
+        process = duel_campaigns.start(forks, tmp_path, storage, moment)
+        process.join(PATIENCE_S)
         assert_nothing_is_made_twice(tmp_path, stored_before)
         if process.exitcode == 0:
             break
+        assert process.exitcode == ENDED_AT_MOMENT
+        kills += 1
     assert kills >= 1
     assert duel_campaigns.history(tmp_path) == history
 

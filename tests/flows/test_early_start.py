@@ -1,5 +1,6 @@
 """vLLM's imports and Prefect's server begin as soon as a campaign has texts to generate, and for no other."""
 
+import gc
 from contextlib import nullcontext
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -11,6 +12,7 @@ from process_commands import command_of
 from waiting import eventually
 
 from winnow.flows.prefect_support import server
+from winnow.flows.prefect_support.imports import not_collecting
 from winnow.flows.run import early_start
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
@@ -144,3 +146,20 @@ def test_none_is_begun_beside_a_server_of_the_users(tmp_path, monkeypatch, name)
     monkeypatch.delenv(name)
     (tmp_path / "profiles.toml").touch()
     assert server._has_own()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_looked_for_after_a_failed_import_as_it_was_before(collects):
+    seen = []
+
+    def fail():
+        seen.append(gc.isenabled())
+        raise ImportError
+
+    try:
+        (gc.enable if collects else gc.disable)()
+        with pytest.raises(ImportError), not_collecting():
+            fail()
+        assert (seen, gc.isenabled()) == ([False], collects)
+    finally:
+        gc.enable()

@@ -192,7 +192,8 @@ def test_the_page_counts_what_the_ledgers_hold(tmp_path):
     killed.add(
         "y", cell | found | {"kills": [kill], "lost": 3, "wrong": ["3 rows lost"], "same_decision": False}
     )
-    struck_.add("z", cell | found | {"kills": [kill]})
+    struck_.add("z", cell | found | {"kills": [kill], "is_last": False})
+    struck_.add("z, again", cell | found | {"database": "postgresql", "kills": [kill], "is_last": True})
     page = write_page(met, struck_, killed, tmp_path / "docs" / "faults.md").read_text()
     assert "3 kills of 2 campaigns: 3 rows lost, 0 doubled, 0 wrong links, 0 committed texts" in page
     assert "| scripted | route | sqlite | 3 | 2 | 2 | 0 | 3 | 0 | 3 | 0 | 0 | 0 | 1 of 2 |" in page
@@ -200,3 +201,6 @@ def test_the_page_counts_what_the_ledgers_hold(tmp_path):
     assert "- y: 3 rows lost" in page
     assert "| it rains | route | sqlite | SIGKILL | 0 | 0 | 1 of 1 |" in page
     assert "1 different faults, met 1 times in all: 1 of 1 campaigns ended" in page
+    assert f"{len(all_faults())} cases are still to be met." in page
+    assert "| route | sqlite | 1 | its beginning | 0 | 0 | 0 | 0 | 1 of 1 |" in page
+    assert "| route | postgresql | 1 | all | 0 | 0 | 0 | 0 | 1 of 1 |" in page

@@ -102,7 +102,7 @@ def test_a_file_without_a_sound_baseline_is_refused_in_a_sentence(tmp_path):
     assert "selector.params.baseline: unknown candidate 'slip/plain'; did you mean" in one_message(refused)
 
 
-def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(prefect_api, tmp_path):
+def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):
     stored = []
     for name, kills in (("whole", ()), ("killed", KILLS)):
         spec = write_gate(tmp_path / name, ["slips", "knows", "guesses"], baseline="slips/plain")

@@ -23,7 +23,7 @@ def scripted_models(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def forks(prefect_api):
+def forks():
     return processes.fork_server()
 
 

@@ -8,6 +8,8 @@ from campaign_processes import Kill
 from scored_campaigns import decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
 PARTS = [
     {"type": "math"},
     {"type": "json-schema", "schema": {"enum": ["a", "b"]}, "extract": "(.)", "no_answer": "wrong"},
@@ -50,7 +52,6 @@ def write(folder, judge):
     return spec
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_a_campaign_of_all_judges_that_is_killed_ends_as_one_that_is_not(tmp_path, monkeypatch):
     for name in ("knows", "guesses"):
         scripted_engines.provide(monkeypatch, name)
@@ -81,7 +82,6 @@ def test_a_part_that_is_a_function_needs_to_be_allowed_too(folder):
     assert "(judge.judges[8].path)" in one_message(winnow(folder, "run", "campaign.yaml"))
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_a_function_that_raises_leaves_those_outputs_unscored_and_the_campaign_goes_on(folder):
     ran = winnow(folder, "run", "campaign.yaml", "--trust")
     assert ran.returncode in (0, 3), ran.stderr

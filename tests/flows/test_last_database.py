@@ -1,6 +1,7 @@
 """Commands that only read find the database that was last used; whatever writes is told its own."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
-from winnow.flows.reports.last_database import NOTE, remember
+from winnow.flows.cli.results import dashboards
+from winnow.flows.reports.last_database import DEFAULT_STORAGE, NOTE, remember
 
 ELSEWHERE = "sqlite:///results/other.db"
 
@@ -53,6 +55,22 @@ def test_what_writes_does_not_go_by_the_note(tmp_path, monkeypatch):
     result = winnow(tmp_path, "resume", "letters")
     assert result.returncode == 1
     assert "winnow.db" in one_message(result)
+
+
+@pytest.mark.parametrize(("allow_labels", "opened"), [(False, ELSEWHERE), (True, DEFAULT_STORAGE)])
+def test_a_page_that_writes_does_not_go_by_the_note_either(tmp_path, monkeypatch, allow_labels, opened):
+    class Started(Exception):
+        """Instead of a server."""
+
+    def start(storage, *_, allow_labels):
+        raise Started(storage)
+
+    stored(tmp_path, monkeypatch)
+    remember(ELSEWHERE)
+    monkeypatch.setattr(dashboards, "_start", start)
+    monkeypatch.setattr(dashboards.signal, "signal", lambda *_: None)
+    with pytest.raises(Started, match=f"^{re.escape(opened)}$"):
+        dashboards.view(allow_labels=allow_labels, browser=False)
 
 
 def test_a_note_of_others_cannot_command_a_terminal(tmp_path, monkeypatch):

@@ -15,6 +15,8 @@ from scored_campaigns import decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
 RUBRIC = "The output is the reference, character for character."
 LOSSES = "SELECT human_loss, auto_loss, unlabelled_loss, unlabelled_missing FROM comparisons ORDER BY id"
 
@@ -61,7 +63,6 @@ def asked(folder, view):
     return json.loads(winnow(folder, "query", "survivor", view, "--json").stdout)
 
 
-@pytest.mark.usefixtures("prefect_api")
 @pytest.mark.parametrize("judge", [comparing, weighing])
 def test_a_campaign_that_is_killed_ends_as_one_that_is_not(tmp_path, judge):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -78,7 +79,6 @@ def test_a_campaign_that_is_killed_ends_as_one_that_is_not(tmp_path, judge):
         assert rows(killed, WRONG) == [(0,)]
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_certificates_rest_on_the_same_losses_whether_a_rule_or_a_model_says_so(tmp_path):
     losses = []
     for name, judge in (("rule", {"type": "exact"}), ("model", comparing())):
@@ -92,7 +92,6 @@ def test_certificates_rest_on_the_same_losses_whether_a_rule_or_a_model_says_so(
     assert {loss for row in losses[0] for loss in row} == {0.0, 0.5}  # a half is the mean of a block of two
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_the_calls_of_a_served_judge_are_paid_for_shown_and_told(tmp_path):
     odds = {"1": math.log(0.25), "2": -9.0, "3": -9.0, "4": -9.0, "5": math.log(0.5)}
     with faulty_server(next_tokens=odds) as server:
@@ -100,7 +99,7 @@ def test_the_calls_of_a_served_judge_are_paid_for_shown_and_told(tmp_path):
         ran = winnow(tmp_path, "run", "campaign.yaml")
     assert ran.returncode == 3, ran.stderr
     assert "the token budget is spent" in ran.stdout
-    assert "judge     every score is what judging said of an output by the file's rubric" in ran.stdout
+    assert "judge     every score is what judging said of an output, asked as the file says" in ran.stdout
     judgments = asked(tmp_path, "judgments")
     assert len(judgments) == len(server.calls) == 12
     assert {round(each["verdict"], 3) for each in judgments} == {0.667}
@@ -110,7 +109,6 @@ def test_the_calls_of_a_served_judge_are_paid_for_shown_and_told(tmp_path):
     assert cost["input_tokens"] == sum(len(each["prompt"]) for each in judgments)
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_a_server_that_tells_no_probabilities_is_asked_for_texts_and_what_says_nothing_is_a_reason(tmp_path):
     with faulty_server(reply=lambda call: "[[2]]" if "Reminder" in call.prompt else "hm") as server:
         written(tmp_path, served(server, read="probabilities"), budget=12)
@@ -138,7 +136,6 @@ def test_a_judge_of_its_own_outputs_is_told_before_and_after(tmp_path):
     assert "check" not in winnow(tmp_path, "validate", "campaign.yaml").stdout
 
 
-@pytest.mark.usefixtures("prefect_api")
 def test_what_rules_have_settled_is_not_said_to_be_a_models_opinion(tmp_path):
     written(tmp_path, {"type": "any", "judges": [{"type": "exact"}, comparing()]}, budget=12)
     told = winnow(tmp_path, "run", "campaign.yaml").stdout

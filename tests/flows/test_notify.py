@@ -200,20 +200,20 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
         known = {"estimates": [0.5] * 3, "status": ["best", "active", "active"]}
         campaign.finish(campaign.plan(0, [0], [0]), [1.0], claim=claim, **known, **ended)
     with database.writing() as session:
-        session.connection().exec_driver_sql("UPDATE campaigns SET family = 'f' WHERE name <> 'third'")
+        session.connection().exec_driver_sql("UPDATE campaigns SET series = 'f' WHERE name <> 'third'")
     with database.reading() as session:
         first, second, third = campaign_records.campaigns(session)
         assert previous_winner(session, second).name == "first"
         assert previous_winner(session, first) is None
         assert previous_winner(session, third) is None  # it belongs to no schedule
     with database.writing() as session:
-        session.connection().exec_driver_sql("UPDATE campaigns SET family = 'f'")
+        session.connection().exec_driver_sql("UPDATE campaigns SET series = 'f'")
     with database.reading() as session:
         third = campaign_records.get_campaign(session, "third")
         before = previous_winner(session, third)
         message = message_of(campaign_status(session, third), third, ("decided",), before, None)
         assert events_of(campaign_status(session, third), before) == ("decided", "winner-changed")
-    assert (message["family"], message["winners"]) == ("f", ["b"])
+    assert (message["series"], message["winners"]) == ("f", ["b"])
     assert message["before"] == {"campaign": "first", "winners": ["a"]}
     json.dumps(message, allow_nan=False)
 

@@ -100,8 +100,11 @@ def test_what_the_file_says_by_names_of_candidates_is_played_as_the_campaign_doe
     [
         (("--assume", "best=0.9,rest=0.1", "--like", "x"), "are three ways to say the same; give one"),
         (
-            ("--set", "selector={name: gate, params: {baseline: one/plain}}"),
-            "the right winner is named, and gate names none",
+            (
+                *("--set", "selector={name: gate, params: {baseline: one/plain}}"),
+                *("--assume", "best=0.9,rest=0.1"),
+            ),
+            "--like stand for the scores of a campaign that looks for the best mean; leave them out",
         ),
         (("--rate", "0"), "--rate 0: requests a second are above 0; raise it"),
         (("--assume", "best=2,rest=1"), "with a number in [0, 1]"),
@@ -113,6 +116,25 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(folder, options, message):
     ran = winnow(folder, "plan", "campaign.yaml", *options)
     assert ran.returncode in (1, 2)
     assert message in one_message(ran)
+
+
+def test_of_a_gate_it_says_the_most_that_it_takes_and_what_it_cannot_foresee(folder):
+    gate = ("--set", "selector={name: gate, params: {baseline: one/plain}}")
+    ran = winnow(folder, "plan", "campaign.yaml", *gate, "--rate", "5")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+    said = " ".join(ran.stdout.split())
+    for part in (
+        "letters: nothing was asked of any model; a run would take at most this",
+        "budget at most 90 comparisons",
+        "requests 90 texts of candidates",
+        "hours 0.005, at 5 requests a second",
+        "unforeseen how many comparisons it takes until the candidates are told from the baseline",
+    ):
+        assert part in said
+    ran = winnow(folder, "plan", "campaign.yaml", *gate, "--json")
+    found = json.loads(ran.stdout)
+    assert (found["limit"], found["unit"], found["most"]["hours"]) == (90, "comparisons", None)
 
 
 @pytest.mark.usefixtures("plain_runs")

@@ -77,7 +77,8 @@ def texts(answers):
 
 
 def run(forks, folder, storage, environment):
-    process = forks.Process(target=resume_in, args=(str(folder), storage, "survivor", environment))
+    given = (str(folder), storage, "survivor", environment, os.environ["PREFECT_API_URL"])
+    process = forks.Process(target=resume_in, args=given)
     process.start()
     return process
 

@@ -11,14 +11,21 @@ from pathlib import Path
 import campaign_processes as processes
 import pytest
 import work_pools
+from faulty_server import faulty_server
 from test_command_line import winnow
 from waiting import PATIENCE_S, until
 
 
+@pytest.fixture
+def server():
+    with faulty_server() as server:
+        yield server
+
+
 def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_first_ones_texts(
-    prefect_api, tmp_path
+    prefect_api, server, tmp_path
 ):
-    processes.write_campaign(tmp_path)
+    processes.have_served(processes.write_campaign(tmp_path), server.url)
     out = tmp_path / "out"
     with out.open("wb") as output:
         serving = subprocess.Popen(
@@ -42,7 +49,7 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     assert re.search(r"serving 'survivor': every 4 s; next firing \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", told)
     assert "stop with Ctrl-C" in told
     assert told.rstrip().endswith("the schedule fires again when it is served again")
-    rows = json.loads(winnow(tmp_path, "query", "--family", "survivor", "--json").stdout)
+    rows = json.loads(winnow(tmp_path, "query", "--series", "survivor", "--json").stdout)
     assert [row["changed"] for row in rows[:2]] == [None, False]
     assert all(re.fullmatch(r"survivor-\d{8}T\d{6}Z", row["campaign"]) for row in rows)
 

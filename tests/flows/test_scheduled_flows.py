@@ -43,14 +43,14 @@ def fired(folder, due=NOON, name=None, settings=(), trust=()):
 
 
 def pairs(folder, number):
-    """Who met which example in a campaign of the family."""
-    name = family(folder)[number]["campaign"]
+    """Who met which example in a campaign of the series."""
+    name = series(folder)[number]["campaign"]
     met = json.loads(winnow(folder, "query", name, "comparisons", "--json").stdout)
     return {(row["candidate"], row["example"]) for row in met}
 
 
-def family(folder):
-    result = winnow(folder, "query", "--family", "survivor", "--json")
+def series(folder):
+    result = winnow(folder, "query", "--series", "survivor", "--json")
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -64,7 +64,7 @@ def test_each_firing_is_a_campaign_of_its_own_that_reuses_what_the_last_one_gene
         file.write(json.dumps({"id": "new", "input": "new", "target": "a"}) + "\n")
     edit(folder, "budget: 32", "budget: 150")
     how, lines = fired(folder, NOON + dt.timedelta(days=1))
-    rows = family(folder)
+    rows = series(folder)
     assert [row["campaign"] for row in rows] == ["survivor-21261121T120000Z", "survivor-21261122T120000Z"]
     assert (rows[0]["generated"], rows[0]["reused"]) == (32, 0)
     assert rows[1]["generated"] + rows[1]["reused"] == rows[1]["comparisons"]
@@ -74,7 +74,7 @@ def test_each_firing_is_a_campaign_of_its_own_that_reuses_what_the_last_one_gene
     assert (rows[1]["state"], rows[1]["outcome"], rows[1]["claim"]) == ("ended", "winner", "exact")
     assert lines[-1].startswith("survivor-21261122T120000Z: winner, exact, best ")
     listed = json.loads(winnow(folder, "list", "--json").stdout)
-    assert {row["family"] for row in listed} == {"survivor"}
+    assert {row["series"] for row in listed} == {"survivor"}
 
 
 def test_a_firing_that_is_run_again_finds_its_own_campaign(folder):
@@ -93,7 +93,7 @@ def test_a_firing_finishes_what_crashed_before_it_begins_its_own(folder):
     how, lines = fired(folder)
     assert how == "done"
     assert [line.partition(":")[0] for line in lines] == ["survivor-crashed", "survivor-21261121T120000Z"]
-    assert [row["outcome"] for row in family(folder)] == ["undecided", "undecided"]
+    assert [row["outcome"] for row in series(folder)] == ["undecided", "undecided"]
 
 
 def test_a_firing_that_was_due_before_the_last_campaign_began_is_skipped(folder):
@@ -101,7 +101,7 @@ def test_a_firing_that_was_due_before_the_last_campaign_began_is_skipped(folder)
     how, lines = fired(folder, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
     assert how == "skipped"
     assert "survivor-21261121T120000Z was begun after this firing was due" in lines[0]
-    assert len(family(folder)) == 1
+    assert len(series(folder)) == 1
 
 
 def test_a_held_campaign_is_left_to_its_holder(folder):
@@ -135,7 +135,7 @@ def test_a_firing_whose_file_needs_more_than_the_schedule_was_given_is_refused(f
     assert not (folder / "winnow.db").exists()
     given = given_to(load_spec(folder / "campaign.yaml"), folder)
     assert fired(folder, trust=given)[0] == "done"
-    # Others of the family go on under what the schedule was given, and under nothing else.
+    # Others of the series go on under what the schedule was given, and under nothing else.
     store_campaign(check_campaign_file("campaign.yaml", ["name=left"]), "survivor")
     result = winnow(folder, "resume", "--all")
     assert result.returncode == 2
@@ -151,11 +151,11 @@ def test_resume_wants_a_name_or_all_of_them(folder):
         assert one_message(result) == "name a campaign to go on with, or say --all"
 
 
-def test_an_unknown_family_is_refused_with_those_there_are(folder):
+def test_an_unknown_series_is_refused_with_those_there_are(folder):
     fired(folder)
-    result = winnow(folder, "query", "--family", "survivors")
+    result = winnow(folder, "query", "--series", "survivors")
     assert result.returncode == 1
-    assert one_message(result) == "no family of campaigns is named 'survivors'; there are: survivor"
+    assert one_message(result) == "no series of campaigns is named 'survivors'; there are: survivor"
 
 
 REFUSED = {

@@ -4,11 +4,10 @@ import os
 import random
 import signal
 import time
-from dataclasses import replace
 
 import campaign_processes as processes
 import pytest
-from campaign_processes import Kill
+from campaign_processes import ENDED_AT_MOMENT, Kill, Moment
 from postgres_server import postgres_server
 from waiting import PATIENCE_S
 
@@ -19,7 +18,7 @@ ENOUGH = 60
 
 
 @pytest.fixture(scope="module")
-def forks(prefect_api):
+def forks():
     return processes.fork_server()
 
 
@@ -41,6 +40,12 @@ def prepared(request, tmp_path):
     return written(tmp_path, request.getfixturevalue("postgresql").new_database())
 
 
+@pytest.fixture
+def server_of(prefect_api):
+    """The Prefect server that campaigns in a file are flow runs of; those in PostgreSQL run without."""
+    return lambda storage: prefect_api if storage.startswith("sqlite") else None
+
+
 def written(folder, storage=None):
     """Store a campaign, by default in a file; return the URL of its database."""
     return processes.store(processes.write_campaign(folder, storage=storage, budget=BUDGET))
@@ -52,11 +57,11 @@ def assert_nothing_is_made_twice(folder, stored_before):
     assert not set(asked) & set(stored_before)
 
 
-def killed_again_and_again(forks, folder, storage, kill_of_process):
+def killed_again_and_again(forks, folder, storage, kill_of_process, **prefect):
     """Resume until the campaign ends, each process killed as told; return the number of kills."""
     for kills in range(ENOUGH):
         stored_before = processes.stored_texts(folder)
-        process = processes.start(forks, folder, storage, kill_of_process(kills))
+        process = processes.start(forks, folder, storage, kill_of_process(kills), **prefect)
         process.join(PATIENCE_S)
         assert_nothing_is_made_twice(folder, stored_before)
         assert process.exitcode == -9
@@ -77,10 +82,10 @@ TURNS = [BEFORE, AFTER, AFTER]
 """Three, which no round's number of commits is a multiple of: each boundary meets both in some round."""
 
 
-def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, tmp_path):
-    in_prefect = prepared.startswith("sqlite")
-    turns = [replace(turn, in_prefect=in_prefect) for turn in TURNS]
-    kills = killed_again_and_again(forks, tmp_path, prepared, lambda kills: turns[kills % len(turns)])
+def test_killed_at_every_commit_boundary(forks, uninterrupted, prepared, server_of, tmp_path):
+    kills = killed_again_and_again(
+        forks, tmp_path, prepared, lambda kills: TURNS[kills % len(TURNS)], prefect_api=server_of(prepared)
+    )
     assert kills >= 10
     assert processes.history(tmp_path) == uninterrupted
 
@@ -148,14 +153,15 @@ def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninter
     assert used == {"[0]", "[1]"}
 
 
-def test_killed_with_rounds_in_flight_ends_as_uninterrupted(forks, uninterrupted, tmp_path):
+def test_killed_with_rounds_in_flight_ends_as_uninterrupted(forks, uninterrupted, prefect_api, tmp_path):
     """The selector's plans follow from the seed alone, so that they are the same without lookahead."""
     spec = processes.write_campaign(tmp_path, budget=BUDGET)
     spec.write_text(spec.read_text() + "lookahead: 1\n")
     storage = processes.store(spec)
     exits = [-9]
     while exits[-1] == -9 and len(exits) < ENOUGH:
-        process = processes.start(forks, tmp_path, storage, Kill(commit=6, after=False, in_prefect=True))
+        kill = Kill(commit=6, after=False)
+        process = processes.start(forks, tmp_path, storage, kill, prefect_api=prefect_api)
         process.join(PATIENCE_S)
         exits.append(process.exitcode)
     assert exits[-1] == 0
@@ -164,29 +170,30 @@ def test_killed_with_rounds_in_flight_ends_as_uninterrupted(forks, uninterrupted
     assert processes.rows(tmp_path, "SELECT max(number - planned_after) FROM rounds") == [(1,)]
 
 
-def test_killed_at_random_moments(forks, uninterrupted, prepared, tmp_path):
+def test_killed_at_random_moments(forks, uninterrupted, prepared, server_of, tmp_path):
     chance = random.Random(5)
     kills = 0
     for attempt in range(ENOUGH):
         stored_before = processes.stored_texts(tmp_path)
-        process = processes.start(forks, tmp_path, prepared)
         # The first ones die young on any machine, later ones get far even on a slow one.
-        process.join(chance.uniform(0.02, 0.1 + 0.2 * attempt) if attempt < ENOUGH - 1 else PATIENCE_S)
-        if process.exitcode is None:
-            process.kill()
-            kills += 1
-        process.join()
+        moment = Moment(cpu_s=chance.uniform(0.02, 0.1 + 0.1 * attempt)) if attempt < ENOUGH - 1 else None
+        process = processes.start(forks, tmp_path, prepared, moment, prefect_api=server_of(prepared))
+        process.join(PATIENCE_S)
         assert_nothing_is_made_twice(tmp_path, stored_before)
         if process.exitcode == 0:
             break
+        assert process.exitcode == ENDED_AT_MOMENT
+        kills += 1
     assert processes.history(tmp_path) == uninterrupted
     assert kills >= 3
 
 
-def test_a_server_killed_within_a_round_ends_the_run_and_resume_completes_it(forks, uninterrupted, tmp_path):
+def test_a_server_killed_within_a_round_ends_the_run_and_resume_completes_it(
+    forks, uninterrupted, prefect_api, tmp_path
+):
     with postgres_server(fsync="on") as server:
         storage = written(tmp_path, server.new_database())
-        process = processes.start(forks, tmp_path, storage)
+        process = processes.start(forks, tmp_path, storage, prefect_api=prefect_api)
         while not processes.rows(tmp_path, "SELECT 1 FROM generations"):
             time.sleep(0.001)
         os.kill(process.pid, signal.SIGSTOP)
@@ -197,7 +204,7 @@ def test_a_server_killed_within_a_round_ends_the_run_and_resume_completes_it(for
         server.start()
         assert not processes.has_ended(tmp_path)
         stored_before = processes.stored_texts(tmp_path)
-        again = processes.start(forks, tmp_path, storage)
+        again = processes.start(forks, tmp_path, storage, prefect_api=prefect_api)
         again.join(PATIENCE_S)
         assert again.exitcode == 0
         assert_nothing_is_made_twice(tmp_path, stored_before)

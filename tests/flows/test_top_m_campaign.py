@@ -7,7 +7,7 @@ import scripted_engines
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("plain_runs")
 
 NAMES = ["knows", "slips", "guesses"]
 

@@ -5,6 +5,7 @@ import signal
 
 import campaign_processes as processes
 import psutil
+import psycopg
 import pytest
 import work_pools
 from test_command_line import winnow
@@ -18,8 +19,15 @@ ROUNDS = processes.BUDGET // processes.BATCH_SIZE
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two campaigns on the same models and data, kept in SQLite unless somebody says otherwise."""
-    text = processes.write_campaign(tmp_path).read_text()
+    """Two campaigns on the same model and data, kept in SQLite unless somebody says otherwise."""
+    with processes.slow_server(seconds=0.2) as server:
+        yield written(tmp_path, server.url)
+
+
+def written(tmp_path, url):
+    spec = processes.write_campaign(tmp_path)
+    processes.have_served(spec, url)
+    text = spec.read_text()
     for name, seed in NAMES.items():
         changed = text.replace("name: survivor", f"name: {name}").replace("seed: 11", f"seed: {seed}")
         (tmp_path / f"{name}.yaml").write_text(changed)
@@ -57,15 +65,17 @@ def decisions(folder, storage, name):
     )
 
 
-def holder(folder, name):
-    """The process that holds the lease of a campaign, once it has had a text made."""
-    found = processes.rows(
-        folder,
+def holder(shared, name):
+    """The process that holds the lease of a campaign, as soon as it has had a text made."""
+    query = (
         "SELECT l.pid FROM leases l JOIN campaigns k ON k.id = l.campaign_id JOIN rounds r "
         "ON r.campaign_id = k.id JOIN generations g ON g.round_id = r.id "
-        f"WHERE k.name = '{name}' AND l.released_at IS NULL LIMIT 1",
+        "WHERE k.name = %s AND l.released_at IS NULL LIMIT 1"
     )
-    return found[0][0] if found else None
+    with psycopg.connect(shared.replace("+psycopg", ""), autocommit=True) as connection:
+        # Often, as a campaign is short; one connection for all, as they take long to make.
+        (pid,) = until(lambda: connection.execute(query, [name]).fetchone(), every_s=0.01)
+    return pid
 
 
 def started_by(pid, worker):
@@ -79,7 +89,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
     (folder / processes.STORAGE).write_text(shared)
     with work_pools.worker(pool, logs / "one", limit=1) as one:
         first = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
-        running = until(lambda: holder(folder, "alpha"), every_s=0.002)
+        running = holder(shared, "alpha")
         os.kill(running, signal.SIGSTOP)  # however fast, it is still at it when the others come
         frozen = "UPDATE leases SET lifetime_s = lifetime_s + 3600"
         postgresql.execute(frozen, shared.rpartition("/")[2])  # as its heartbeat would have done
@@ -87,7 +97,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
         with work_pools.worker(pool, logs / "two", limit=2) as two:
             beside = work_pools.submit("scheduled-campaign/beta", campaign="beta")
             again = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
-            started = until(lambda: holder(folder, "beta"), every_s=0.002)
+            started = holder(shared, "beta")
             assert started_by(started, two)
             assert work_pools.ended(beside).is_completed()
             refused = work_pools.ended(again)
@@ -102,7 +112,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
             assert resumed.message.startswith("alpha: undecided")
             assert work_pools.state_of(first).is_crashed()
             # Prefect's automation heard of the crash and sent somebody of its own.
-            until(lambda: len(work_pools.runs_of("resume-all/alpha")) > 1)
+            until(lambda: len(work_pools.runs_of("resume-all/alpha")) > 1, every_s=work_pools.RARELY_S)
     for name in NAMES:
         assert winnow(folder, "run", f"{name}.yaml", "--storage", "sqlite:///alone.db").returncode == 3
         alone = decisions(folder, f"sqlite:///{folder}/alone.db", name)

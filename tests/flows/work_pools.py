@@ -11,6 +11,8 @@ import psutil
 from waiting import until
 
 ROOT = Path(__file__).parents[2]
+RARELY_S = 0.5
+"""Seconds between two questions to a Prefect server, each of which costs it and who asks."""
 
 
 def client_of_prefect():
@@ -42,7 +44,7 @@ def state_of(run):
 
 def ended(run):
     """The state in which a flow run ends."""
-    return until(lambda: state if (state := state_of(run)).is_final() else None)
+    return until(lambda: state if (state := state_of(run)).is_final() else None, every_s=RARELY_S)
 
 
 def runs_of(deployment):

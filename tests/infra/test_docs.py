@@ -27,7 +27,7 @@ COMMAND_LINE = typer.main.get_command(app)
 RUNNABLE = {"best-mean.md", "embedder.md", "engine.md", "judge.md", "selector.md"}
 FOLDERS = ("algorithms", "examples", "flows", "infra", "storage", "tasks", "tests")
 OURS = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
-FILES_OF_READERS = {"my_judge.py"}
+FILES_OF_READERS = {"capitals.py", "my_judge.py"}
 GENERATED = "winnow."
 """How the anchors begin that the API's docstrings make."""
 

@@ -3,9 +3,9 @@
 import pytest
 from stored_campaigns import NOW, decision, store_campaign
 
-from winnow.storage.records import labels
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records.human import labels
 from winnow.storage.records.values import NewComparison
 
 

@@ -1,5 +1,7 @@
 """What is particular to PostgreSQL: how it is reached, what it says when it is not, and who may not write."""
 
+import os
+import socket
 from contextlib import contextmanager
 
 import psycopg
@@ -49,6 +51,33 @@ def test_a_server_that_is_not_there_is_named_with_a_remedy(postgresql):
     assert "check that the path or server exists" in said
     assert "secret" not in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("query", "idle", "unanswered"), [("", 15, 30_000), ("?keepalives_idle=40", 40, 30_000)]
+)
+def test_a_server_that_falls_silent_is_given_up_within_half_a_minute(postgresql, query, idle, unanswered):
+    database = open_database(postgresql.url() + query, read_only=True)
+    with (
+        database.engine.connect() as connection,
+        socket.socket(fileno=_duplicate(connection)) as ours,
+    ):
+        assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+        asked = [ours.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in names]
+    database.close()
+    assert asked == [idle, 5, 3, unanswered]
+
+
+def _duplicate(connection):
+    return os.dup(connection.connection.driver_connection.fileno())
+
+
+@pytest.mark.parametrize("name", ["connect_timeout", "keepalives_idle"])
+def test_a_patience_that_is_no_number_is_named(postgresql, name):
+    said = refusal(f"{postgresql.url()}?{name}=soon")
+    assert name in said.rpartition("unavailable: ")[2]
+    assert "soon" in said
 
 
 def test_a_database_that_is_not_there_is_named(postgresql):

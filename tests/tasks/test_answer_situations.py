@@ -286,6 +286,7 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
             decision=decided(situation, changes),
             has_ended=situation.ended and not situation.waits,
             waits=bool(situation.waits),
+            people=None,
             stopped_by=situation.spent if situation.reason == "running" else None,
             budgets=[] if situation.spent is None else [situation.spent],
             n_examples=5,

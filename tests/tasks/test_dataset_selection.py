@@ -122,6 +122,13 @@ def test_a_filter_that_leaves_nothing_is_refused():
         keys(Selection(filter="level > 5"))
 
 
+@pytest.mark.parametrize("selection", [Selection(shuffle=0), Selection(sample=(1, 0)), Selection()])
+def test_an_id_that_cannot_be_stored_is_refused_before_anything_is_drawn_by_it(selection):
+    rows = [("row 1", {"id": "fine", "input": "x"}), ("row 2", {"id": "\ud800", "input": "y"})]
+    with pytest.raises(DatasetError, match=r"row 2: .* is half a character and cannot be stored"):
+        dataset_of(rows, {"id": "id"}, selection, name="rows", path="rows")
+
+
 def test_a_sample_keeps_the_order_of_the_rows_and_a_shuffle_changes_it():
     drawn = keys(Selection(sample=(5, 0)))
     assert len(drawn) == 5

@@ -1,7 +1,6 @@
 """What a campaign would take: the scores it is played on, requests, tokens, prices, the gap it can tell."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,11 +166,3 @@ def test_stored_texts_say_how_long_answers_are_and_take(database, campaign, camp
     with database.reading() as session:
         assert rates(session, ["m", "n"]) == {"m": ModelRate(texts=4, output_tokens=2.0, seconds=0.25)}
         assert rates(session, ["n"]) == {}
-
-
-def test_other_objectives_are_refused(campaign_file):
-    path = Path(campaign_file("objective: best-mean", "objective: best-duel"))
-    text = path.read_text().replace("{type: contains}", "{type: rules, scorer: {type: exact}}")
-    path.write_text(text.replace("{name: ucb-e, params: {a: 1.0}}", "{name: round-robin}"))
-    with pytest.raises(SpecError, match="plan knows what a best-mean campaign takes"):
-        plan_campaign(check_campaign_file(str(path)), read_assumption("best=0.8,rest=0.3"), seeds=1)

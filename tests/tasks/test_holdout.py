@@ -27,7 +27,13 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
-from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL, HeldOut, completed, held_out_of
+from winnow.tasks.objectives.best_mean.holdout.standing import (
+    LEVEL,
+    HeldOut,
+    completed,
+    held_out_of,
+    others_came_first,
+)
 from winnow.tasks.queries.same_scores import has_the_same_scores
 from winnow.tasks.setup.exhaustive import exhaustive_campaign
 from winnow.tasks.setup.load import check_campaign_file
@@ -315,6 +321,25 @@ def test_who_may_have_been_added_for_the_held_out_scores_takes_the_guarantee_awa
     seen = "(this guarantees nothing: c joined after scores on these examples had been seen)"
     assert seen in said["ahead by"]
     assert said["held out"].endswith(f"{seen}; {CURSED}")
+
+
+def test_whoever_looked_at_held_out_scores_and_let_selection_go_on_has_no_guarantee():
+    found = replace(completed(STANDING, [1.0] * 40, [0.5] * 40), went_on=True)
+    said = dict(held_out_lines(replace(ANSWER, held_out=found)))
+    seen = (
+        "(this guarantees nothing: selection went on to other finalists after scores on these examples had "
+        "been seen)"
+    )
+    assert seen in said["ahead by"]
+    assert said["held out"].endswith(f"{seen}; {CURSED}")
+
+
+def test_finalists_that_were_scored_first_are_told_from_others_and_from_another_order():
+    assert not others_came_first([3, 1, 3, 1], [3, 1])
+    assert not others_came_first([3], [3, 1])  # a round of one comparison
+    assert others_came_first([3, 1, 3, 1], [1, 3])
+    assert others_came_first([3, 1, 3, 1], [3, 2])
+    assert others_came_first([3, 1], [3])
 
 
 def test_of_a_server_that_changed_nothing_is_guaranteed():

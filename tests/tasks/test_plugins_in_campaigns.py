@@ -1,10 +1,14 @@
 """A campaign's plug-ins are part of what it is: one that was edited meanwhile does not go on with it."""
 
+import os
 import sys
 from importlib import import_module
+from shutil import rmtree
 
 import pytest
+from plugins_on_disk import write_plugins
 
+from winnow.algorithms.state import registered
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
 
@@ -94,6 +98,21 @@ def forget():
     """What another process would begin without."""
     for name in FILES:
         sys.modules.pop(name, None)
+
+
+def test_what_is_installed_while_a_program_runs_is_found_and_what_is_removed_is_not(tmp_path, monkeypatch):
+    def installed():
+        return "acme-judge" in registered.plugins("winnow.judges")
+
+    monkeypatch.syspath_prepend(tmp_path)
+    os.utime(tmp_path, (0, 0))  # long before
+    assert not installed()
+    write_plugins(tmp_path)
+    assert installed()
+    os.utime(tmp_path, (1, 1))
+    assert installed()
+    rmtree(tmp_path / "acme-1.0.dist-info")
+    assert not installed()
 
 
 @pytest.mark.parametrize("edited", ["itself", "acme_words"])

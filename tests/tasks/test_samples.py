@@ -202,6 +202,10 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
     assert shown
     assert not any("reference" in text for (text,) in shown)
     assert wrong(database) == []
+    with database.reading() as session:
+        status = campaign_status(session, campaign_records.get_campaign(session, "several"))
+    lines = dict(block_lines(status.answer, status.totals))
+    assert lines["judge"].startswith("scores come from rules and from what judge said of an output")
 
 
 @pytest.mark.parametrize(
@@ -211,6 +215,28 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
         ({"samples": {"n": 4, "reduce": "best-of"}}, "samples: judge best-of and samples: {reduce: best-of}"),
         ({"judge": BEST_OF}, "judge.type: judge best-of and samples: {reduce: best-of} go together"),
         ({"judge": BEST_OF | {"judges": PARTS[:1]}}, "judge.judges: must be two, one that scores and one"),
+        *(
+            (
+                {"judge": {"type": name, "judges": [*PARTS, BEST_OF], **more}},
+                "judge.judges[2].type: best-of chooses among the texts of a pair, which no part of another",
+            )
+            for name, more in (("all", {}), ("any", {}), ("weighted", {"weights": [1, 1, 1]}))
+        ),
+        (
+            {"judge": {"type": "all", "judges": [{"type": "any", "judges": [BEST_OF]}]}},
+            "judge.judges[0].judges[0].type: best-of chooses among the texts of a pair",
+        ),
+        (
+            {
+                "judge": BEST_OF | {"judges": [BEST_OF, PARTS[0]]},
+                "samples": {"n": 4, "reduce": "best-of"},
+            },
+            "judge.judges[0].type: best-of chooses among the texts of a pair",
+        ),
+        (
+            {"metrics": [{"name": "chosen", "judge": BEST_OF}]},
+            "metrics[0].judge.type: judge best-of chooses among the texts of a pair, and a metric is the",
+        ),
         ({"samples": 0}, "samples.n: input should be greater than or equal to 2"),
         ({"samples": 101}, "samples.n: input should be less than or equal to 100"),
         ({"samples": {"n": 4, "reduce": "median"}}, "samples.reduce: string should match pattern"),

@@ -1,6 +1,7 @@
 """The files that are a plug-in's own, found without importing more than the plug-in itself."""
 
 import sys
+from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import distribution
 
@@ -73,7 +74,9 @@ def forget():
 def digests(folder, *, module="acme.judges.length", files=""):
     """Of a plug-in as a process finds it that was started just now."""
     forget()
-    info = folder / "acme-1.0.dist-info"
+    # Beside the files that its record names: `importlib_metadata`, once anything has imported it, answers for
+    # Python's own module as well, and leaves out what a record names and the folder lacks.
+    info = folder / "site-packages" / "acme-1.0.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[winnow.judges]\nacme = {module}:Length\n")
@@ -124,8 +127,10 @@ def test_a_compiled_module_is_known_by_its_bytes(folder):
     assert changed(before, digests(folder)) == {"acme._fast"}
 
 
-def test_of_installed_packages_only_its_own_distributions_count(folder, monkeypatch):
+@pytest.mark.parametrize("finder", ["importlib.metadata", "importlib_metadata"])
+def test_of_installed_packages_only_its_own_distributions_count(folder, monkeypatch, finder):
     """In site-packages lies what is known by its release; a plug-in of another release is another one."""
+    import_module(finder)  # the second takes over the search of the first, for as long as the process lasts
     (folder / "site-packages" / "plug.py").write_text("import strange, _plug_parts\n")
     (folder / "site-packages" / "_plug_parts.py").write_text("")
     assert digests(folder, module="plug").keys() == {"plug"}

@@ -13,8 +13,9 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, ReadStorage, TokenOption
+from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
+from winnow.flows.reports.last_database import to_read
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
 
@@ -29,7 +30,7 @@ STOP_TIMEOUT = 5.0
 
 
 def view(
-    storage: ReadStorage = DEFAULT_STORAGE,
+    storage: Storage = DEFAULT_STORAGE,
     port: Annotated[
         int | None,
         typer.Option(min=1, max=65535, help=f"Port to serve at; the first free one from {FIRST_PORT}."),
@@ -40,13 +41,24 @@ def view(
     ] = "127.0.0.1",
     allow_host: AllowHost = None,
     token: TokenOption = True,
+    allow_labels: Annotated[
+        bool,
+        typer.Option(
+            "--allow-labels", help="Let readers judge what campaigns wait for, on a page of its own."
+        ),
+    ] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Serve a live page on a database: campaigns, figures, single comparisons and SQL. It only reads.
+    """Serve a live page on a database: campaigns, figures, single comparisons and SQL.
+
+    It only reads, the last database used here where --storage names none that is there; unless --allow-labels
+    lets people judge what campaigns wait for, in the database that is named.
 
     The address that is printed holds a token, which a browser keeps for as long as it is open.
     """
     require("view", "winnow view")
+    if not allow_labels:  # whatever writes is told its database
+        storage = to_read(storage)
     secret = new_token() if token else None
     # Here, where a wrong name ends in a sentence: the server is another process.
     Gate.at(host, allowed=allow_host or (), token=secret)
@@ -57,7 +69,7 @@ def view(
     # has what it runs in the background ignore the first of these.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    server = _start(storage, host, chosen, allow_host or [], secret)
+    server = _start(storage, host, chosen, allow_host or [], secret, allow_labels=allow_labels)
     try:
         _wait_until_up(server, host, chosen)
         url = f"http://{in_url(host)}:{chosen}/" + (f"?token={secret}" if secret else "")
@@ -73,12 +85,14 @@ def view(
 
 
 def _start(
-    storage: str, host: str, port: int, allowed: Sequence[str], token: str | None
+    storage: str, host: str, port: int, allowed: Sequence[str], token: str | None, *, allow_labels: bool
 ) -> subprocess.Popen[bytes]:
-    from winnow.flows.reports.dashboard import STORAGE_VARIABLE, TOKEN_VARIABLE
+    from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, TOKEN_VARIABLE
 
-    environment = {**os.environ, STORAGE_VARIABLE: storage}
-    environment.pop(TOKEN_VARIABLE, None)
+    # Nobody who reads may write because of what stands in the environment.
+    dropped = (TOKEN_VARIABLE, ALLOW_LABELS_VARIABLE)
+    environment = {name: value for name, value in os.environ.items() if name not in dropped}
+    environment |= {STORAGE_VARIABLE: storage} | ({ALLOW_LABELS_VARIABLE: "1"} if allow_labels else {})
     return subprocess.Popen(
         # -P: a folder named `flows` where the user stands must not shadow ours.
         [sys.executable, "-P", "-m", "winnow.flows.reports.dashboard.server", host, str(port), *allowed],

@@ -23,7 +23,7 @@ def query(
     name: OneCampaign = None,
     view: Annotated[View | None, typer.Argument(help="What to ask of it.")] = None,
     sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
-    family: Annotated[
+    series: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The campaigns that a schedule began: did the winner change?"),
     ] = None,
@@ -47,7 +47,7 @@ def query(
     behaved (judgments, judges, verdicts, agreement); campaigns that certify,
     how the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
     (agreement), and which labels are given and wanted (labels); campaigns that route, who got which prompts
-    (picks). What a schedule began is asked for with --family: one row per campaign, whether the winner
+    (picks). What a schedule began is asked for with --series: one row per campaign, whether the winner
     changed, and how many generations were made anew and how many reused. A statement of SQL is answered by a
     process of its own, within --seconds and --mebibytes.
     """
@@ -55,13 +55,13 @@ def query(
 
     chosen = "json" if json else cast("Format", format_.value)
     wanted = [each.strip() for each in columns.split(",") if each.strip()]
-    if (sql is not None) + (family is not None) + (name is not None) > 1:
-        raise SpecError("--sql asks the whole database and --family all of a family: give one or a NAME")
-    if family is not None:
-        from winnow.tasks.queries.schedule_history import family_rows
+    if (sql is not None) + (series is not None) + (name is not None) > 1:
+        raise SpecError("--sql asks the whole database and --series all of a series: give one or a NAME")
+    if series is not None:
+        from winnow.tasks.queries.schedule_history import series_rows
 
         with reading(storage) as session:
-            print_rows(family_rows(session, family), chosen, output, view="history", columns=wanted)
+            print_rows(series_rows(session, series), chosen, output, view="history", columns=wanted)
         return
     if sql is not None:
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
@@ -70,7 +70,7 @@ def query(
             print_rows(of_sql, chosen, output, columns=wanted)
         return
     if name is None or view is None:
-        raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --family or --sql")
+        raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --series or --sql")
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         rows = ask(session, campaign, view, candidate=candidate, limit=limit)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,8 @@ from winnow.storage.json_types import JsonObject
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
+
+    from winnow.tasks.queries.status import CampaignStatus
 
 OptionalName = Annotated[
     str | None,
@@ -61,11 +63,11 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     with reading(storage) as session:
         for record in campaign_records.campaigns(session):
             each = campaign_status(session, record)
-            certificate = each.answer.certificate
+            certificate, people = each.answer.certificate, each.answer.people
             rows.append(
                 {
                     "campaign": each.name,
-                    "family": record.family,
+                    "series": record.series,
                     "objective": record.objective,
                     "state": each.state,
                     "outcome": each.answer.outcome,
@@ -76,7 +78,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
                     "comparisons": each.totals["comparisons"],
                     "grid": each.totals["grid"],
                     "labels_used": certificate and certificate.labels_used,
-                    "labels_wanted": certificate and len(certificate.waits_for),
+                    "labels_wanted": people.wanted if people else certificate and len(certificate.waits_for),
                     "created": record.created_at,
                 }
             )
@@ -195,7 +197,7 @@ def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[P
     print(f"wrote {len(pages)} page{'s' * (len(pages) != 1)} and {index}")
 
 
-def _as_json(status: Any, storage: str) -> JsonObject:  # noqa: ANN401 -- CampaignStatus, imported late
+def _as_json(status: "CampaignStatus", storage: str) -> JsonObject:
     from winnow.flows.reports.summary import resume_command
     from winnow.tasks.answer.words import answer_lines
 

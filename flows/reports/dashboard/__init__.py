@@ -1,4 +1,4 @@
-"""A live page on a results database, which only reads it."""
+"""A live page on a results database, which only reads it unless people may judge there."""
 
 from pathlib import Path
 
@@ -10,3 +10,6 @@ STORAGE_VARIABLE = "WINNOW_STORAGE"
 
 TOKEN_VARIABLE = "WINNOW_VIEW_TOKEN"
 """Holds the token that readers must bring, for the same reason; unset where none is asked for."""
+
+ALLOW_LABELS_VARIABLE = "WINNOW_VIEW_ALLOW_LABELS"
+"""Set where readers may judge what campaigns wait for; nothing else is ever written."""

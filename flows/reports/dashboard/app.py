@@ -1,15 +1,18 @@
 """The page that `winnow view` serves: streamlit runs this file anew for every reader and every click."""
 
+import os
 from functools import partial
 
 import streamlit as st
 
+from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE
 from winnow.flows.reports.dashboard.screens import (
     campaign_page,
     campaigns_page,
     compare_page,
     comparisons_page,
     factors_page,
+    label_page,
     matrix_page,
     over_time_page,
     sql_page,
@@ -33,4 +36,7 @@ factors = st.Page(factors_page.show, title="Factors", url_path="factors")
 comparisons = st.Page(comparisons_page.show, title="Comparisons", url_path="comparisons")
 sql = st.Page(sql_page.show, title="SQL", url_path="sql")
 
-st.navigation([campaigns, over_time, campaign, matrix, compare, factors, comparisons, sql]).run()
+label = st.Page(label_page.show, title="Label", url_path="label")
+
+pages = [campaigns, over_time, campaign, matrix, compare, factors, comparisons, sql]
+st.navigation([*pages, label] if os.environ.get(ALLOW_LABELS_VARIABLE) else pages).run()

@@ -1,14 +1,16 @@
-"""Reads of the database: each has a session of its own, and what goes wrong is a sentence on the page."""
+"""Looks into the database: each has a session of its own, and what goes wrong is a sentence on the page."""
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from sqlalchemy.orm import Session
 
-from winnow.flows.reports.dashboard import STORAGE_VARIABLE
+from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.widgets import show_problem
 from winnow.flows.reports.open_readonly import reading
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import Database, open_database
 from winnow.storage.engine.statements import give_up_after
 from winnow.storage.errors import StorageError
 from winnow.tasks.errors import WinnowError
@@ -30,6 +32,21 @@ def asking(patience: float | None = None) -> Generator[Session, None, None]:
     seconds = PATIENCE if patience is None else patience
     with reading(os.environ[STORAGE_VARIABLE]) as session, give_up_after(session, seconds):
         yield session
+
+
+@contextmanager
+def labelling() -> Generator[Database, None, None]:
+    """The database of the page to store judgments in, where the page was started for that.
+
+    Raises:
+        WinnowError: If it was not.
+        StorageError: If it is not there, or of another release.
+    """
+    if not os.environ.get(ALLOW_LABELS_VARIABLE):
+        raise WinnowError("this page only reads; start it with winnow view --allow-labels")
+    with closing(open_database(os.environ[STORAGE_VARIABLE])) as database:
+        require_schema(database)
+        yield database
 
 
 @contextmanager

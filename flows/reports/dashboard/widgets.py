@@ -27,9 +27,12 @@ STYLE = """<style>
     opacity: 0.68; font-size: 0.875rem; overflow-wrap: anywhere;
   }
   [class*="st-key-answer"] [data-testid="stText"] { overflow-wrap: anywhere; }
+  [class*="st-key-written"] { overflow-wrap: anywhere; }
+  [class*="st-key-written"] p.heading { font-weight: 600; }
+  [class*="st-key-written"] pre { white-space: pre-wrap; }
   [class*="st-key-answer"], [class*="st-key-passage"] { gap: 0.3rem; }
   .stMainBlockContainer h1 { font-size: 1.9rem; }
-  .stMainBlockContainer h3 { font-size: 1.25rem; }
+  .stMainBlockContainer h2, .stMainBlockContainer h3 { font-size: 1.25rem; }
 </style>"""
 """Of our own and constant: nothing that is shown is ever put into it."""
 

@@ -33,7 +33,7 @@ class IndexRow:
     file: str
     name: str
     objective: str
-    family: str
+    series: str
     stands: str
     badge: str
     best: str
@@ -97,7 +97,7 @@ def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
         file=file,
         name=readable(status.name),
         objective=status.objective,
-        family=readable(record.family or ""),
+        series=readable(record.series or ""),
         stands=outcome_words(answer, status.state),
         badge=badge(answer) or "",
         best=readable(subject(answer)),

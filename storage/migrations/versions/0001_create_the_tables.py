@@ -36,6 +36,8 @@ TABLES = (
     "outputs",
     "metrics",
     "judgments",
+    "annotation_tasks",
+    "annotations",
 )
 
 
@@ -81,7 +83,7 @@ def upgrade() -> None:
         sa.Column("spec", sa.JSON(), nullable=False),
         sa.Column("execution", sa.JSON(), nullable=False),
         sa.Column("versions", sa.JSON(), nullable=False),
-        sa.Column("family", NAME, nullable=True),
+        sa.Column("series", NAME, nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_campaigns_dataset_id"),
         sa.PrimaryKeyConstraint("id", name="pk_campaigns"),
@@ -89,7 +91,7 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_campaigns_dataset_id", "campaigns", ["dataset_id"])
-    op.create_index("ix_campaigns_family", "campaigns", ["family"])
+    op.create_index("ix_campaigns_series", "campaigns", ["series"])
     op.create_table(
         "file_digests",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -430,6 +432,53 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["generation_id"], ["generations.id"], name="fk_judgments_generation_id"),
         sa.PrimaryKeyConstraint("id", name="pk_judgments"),
         sa.UniqueConstraint("comparison_id", "number", name="uq_judgments_comparison_id_number"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "annotation_tasks",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("round_id", sa.Integer(), nullable=False),
+        sa.Column("example_id", sa.Integer(), nullable=False),
+        sa.Column("generation_a_id", sa.Integer(), nullable=False),
+        sa.Column("generation_b_id", sa.Integer(), nullable=True),
+        sa.Column("presentation_order", sa.String(length=16), nullable=False),
+        sa.Column("held_by", NAME, nullable=True),
+        sa.Column("held_at", sa.DateTime(timezone=True), nullable=True),
+        sa.CheckConstraint(
+            "presentation_order IN ('original', 'swapped')",
+            name=op.f("ck_annotation_tasks_presentation_order_known"),
+        ),
+        sa.CheckConstraint(
+            "(held_by IS NULL) = (held_at IS NULL)", name=op.f("ck_annotation_tasks_held_by_somebody")
+        ),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_annotation_tasks_round_id"),
+        sa.ForeignKeyConstraint(["example_id"], ["examples.id"], name="fk_annotation_tasks_example_id"),
+        sa.ForeignKeyConstraint(
+            ["generation_a_id"], ["generations.id"], name="fk_annotation_tasks_generation_a_id"
+        ),
+        sa.ForeignKeyConstraint(
+            ["generation_b_id"], ["generations.id"], name="fk_annotation_tasks_generation_b_id"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_annotation_tasks"),
+        sa.UniqueConstraint("key", name="uq_annotation_tasks_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_annotation_tasks_round_id", "annotation_tasks", ["round_id"])
+    op.create_table(
+        "annotations",
+        sa.Column("task_id", sa.Integer(), nullable=False),
+        sa.Column("verdict", sa.Float(), nullable=True),
+        sa.Column("reason", sa.String(length=64), nullable=True),
+        sa.Column("annotator", NAME, nullable=False),
+        sa.Column("source", NAME, nullable=False),
+        sa.Column("annotated_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint("verdict BETWEEN 0 AND 1", name=op.f("ck_annotations_verdict_range")),
+        sa.CheckConstraint(
+            "(verdict IS NULL) = (reason IS NOT NULL)", name=op.f("ck_annotations_verdict_or_reason")
+        ),
+        sa.ForeignKeyConstraint(["task_id"], ["annotation_tasks.id"], name="fk_annotations_task_id"),
+        sa.PrimaryKeyConstraint("task_id", name="pk_annotations"),
         sqlite_autoincrement=True,
     )
     for name, query in VIEWS[op.get_bind().dialect.name].items():

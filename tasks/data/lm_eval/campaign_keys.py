@@ -1,6 +1,5 @@
 """What `task: {lm_eval: ...}` of a file becomes: a dataset, prompts, an output type and a judge."""
 
-import re
 from pathlib import Path
 
 from winnow.storage.json_types import JsonObject, JsonView
@@ -8,6 +7,7 @@ from winnow.tasks.data.hub import FORMATS
 from winnow.tasks.data.lm_eval.definition import Definition, load_definition
 from winnow.tasks.data.lm_eval.files import KEY, as_lm_eval_has_it
 from winnow.tasks.data.lm_eval.scoring import generation_of, judge_of
+from winnow.tasks.data.task_keys import filled_in, prompt_name
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.sections.dataset import TaskSpec
 
@@ -16,14 +16,8 @@ OUTPUT_TYPES = {
     "loglikelihood_rolling": "perplexity",
 }
 
-SELECTING = ("filter", "limit", "sample", "shuffle")
-"""What may be said of the dataset beside a task."""
 
-BECOMES = ("dataset", "output_type", "choices", "target_delimiter", "prompts", "judge")
-"""Keys of the file that a task stands for; `generate_config` of its models is filled in as well."""
-
-
-def with_task(values: JsonView, task: TaskSpec) -> JsonObject:
+def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
     """The values of a campaign's file with what its task stands for in the place of the task.
 
     Args:
@@ -31,9 +25,9 @@ def with_task(values: JsonView, task: TaskSpec) -> JsonObject:
         task: Its key `task`.
 
     Raises:
-        SpecError: If the task does what Winnow does not, or the file says what the task says already.
+        SpecError: If the task does what Winnow does not.
     """
-    _refuse_twice(values, task)
+    assert task.lm_eval is not None
     with as_lm_eval_has_it(task.lm_eval, KEY):
         definition = load_definition(task.lm_eval, task.include_path)
         own = {key: value for key, value in values.items() if key != "task"}
@@ -49,26 +43,12 @@ def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec)
     shown = _Shown(definition, task, chats)
     found: JsonObject = {"dataset": {**values.get("dataset", {}), **shown.dataset()}, **shown.choices()}
     if "prompts" not in values:
-        found["prompts"] = [{"name": _name(definition.name), **shown.prompt()}]
+        found["prompts"] = [{"name": prompt_name(definition.name), **shown.prompt()}]
     if definition.output_type != "generate_until":
         return {**found, "output_type": OUTPUT_TYPES[definition.output_type]}
     if models:
-        found["models"] = [_filled_in(each, generation_of(definition)) for each in models]
+        found["models"] = [filled_in(each, generation_of(definition)) for each in models]
     return found
-
-
-def _refuse_twice(values: JsonView, task: TaskSpec) -> None:
-    dataset = values.get("dataset", {})
-    if not isinstance(dataset, dict):
-        raise SpecError("must be a mapping of keys to values", "dataset")
-    given = [f"dataset.{key}" for key in dataset if key not in SELECTING]
-    for key in ("output_type", "choices", "target_delimiter"):
-        given += [key] * (key in values)
-    if given:
-        raise SpecError("is said by the task already; leave it out", given[0])
-    for key in ("metric", "filter"):
-        if "judge" in values and getattr(task, key) is not None:
-            raise SpecError("is for the task's own judge; leave it out, or leave judge out", f"task.{key}")
 
 
 class _Shown:
@@ -140,15 +120,3 @@ class _Shown:
                 "ask models that chat in a campaign of their own",
             )
         return {**found, "target_delimiter": "" if self._all_chat else definition.target_delimiter}
-
-
-def _filled_in(model: object, settings: JsonView) -> object:
-    if not isinstance(model, dict):
-        return model
-    own = model.get("generate_config") or {}
-    return {**model, "generate_config": {**settings, **own} if isinstance(own, dict) else own}
-
-
-def _name(task: str) -> str:
-    """The name of the task, as names of prompts may be."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", task).lstrip("._-")[:100] or "task"

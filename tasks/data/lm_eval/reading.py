@@ -1,15 +1,15 @@
 """The rows of a task, with its functions in a process of their own."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from winnow.tasks.data.dataset_files import PlacedRow
 from winnow.tasks.data.hub import load_splits
 from winnow.tasks.data.lm_eval.definition import Definition, load_definition
-from winnow.tasks.data.lm_eval.documents import KEY, Documents
+from winnow.tasks.data.lm_eval.documents import KEY, Documents, Resolve
 from winnow.tasks.data.lm_eval.files import Function, as_lm_eval_has_it
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import DatasetError
@@ -45,9 +45,7 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
         )
 
 
-def rows_with(
-    spec: LmEvalSpec, resolve: Callable[[Function], Callable[..., Any]], *, asks_hub: bool
-) -> Iterator[PlacedRow]:
+def rows_with(spec: LmEvalSpec, resolve: Resolve, *, asks_hub: bool) -> Iterator[PlacedRow]:
     """The rows of a task in this process, whose functions `resolve` imports."""
     with as_lm_eval_has_it(spec.task, KEY):
         definition = load_definition(spec.task, spec.include_path)
@@ -75,7 +73,7 @@ def shots(definition: Definition, asked: int | None) -> int:
     return (definition.num_fewshot or 0) if asked is None else asked
 
 
-def _none(function: Function) -> Callable[..., Any]:
+def _none(function: Function) -> NoReturn:
     raise AssertionError(f"{function} belongs to a task without functions")
 
 

@@ -2,7 +2,7 @@
 
 import json
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,6 +20,9 @@ class _Part(BaseModel):
     """Part of an answer: what is not needed is passed over, what is needed has exactly its type."""
 
     model_config = ConfigDict(strict=True)
+
+
+PartT = TypeVar("PartT", bound=_Part)
 
 
 class Usage(_Part):
@@ -138,7 +141,7 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
-def read(kind: type[_Part], value: object) -> Any:  # noqa: ANN401 -- JSON in, one of the classes above out
+def read(kind: type[PartT], value: object) -> PartT:
     """A JSON value as one of the classes above; raises `Unreadable`."""
     try:
         return kind.model_validate(value)
@@ -160,7 +163,7 @@ def read_listing(value: object) -> list[ServedModel]:
 
 def read_generated(value: object, *, chat: bool) -> Generated:
     """The answer to a request for a text; raises `Unreadable`."""
-    generated: Generated = read(Generated, value)
+    generated = read(Generated, value)
     choice = generated.choices[0]
     if (choice.message if chat else choice.text) is None:
         raise Unreadable(f"choices.0.{'message' if chat else 'text'}: Field required")

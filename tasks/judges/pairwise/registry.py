@@ -16,6 +16,7 @@ _CATALOGUE = Catalogue(
     group=GROUP,
     guard=PluginPairJudge,
     built_in={
+        "human": "winnow.tasks.judges.pairwise.human:HumanPairJudge",
         "llm": "winnow.tasks.judges.pairwise.llm:llm_judge",
         "rules": "winnow.tasks.judges.pairwise.rules:rules_judge",
     },

@@ -24,7 +24,7 @@ import regex
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, Reply
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, models_of, try_out
+from winnow.tasks.judges.protocol import BEST_OF, Judge, Sample, Verdict, models_of, try_out
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
 
 VERSION = 1
@@ -120,6 +120,9 @@ def rules_judge(
     name = params.pop("type", None)
     if not isinstance(name, str):
         raise JudgeError(f"must name a judge: one of {', '.join(judge_names())}", "judge.scorer.type")
+    if name == BEST_OF:
+        sentence = f"{BEST_OF} chooses among several texts, and a duel has one a side; name another judge"
+        raise JudgeError(sentence, "judge.scorer.type")
     try:
         judge, code = create_judge(name, **params), judge_code(name, **params)
     except JudgeError as error:

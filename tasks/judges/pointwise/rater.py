@@ -33,6 +33,7 @@ from winnow.tasks.judges.asking.calls import (
 )
 from winnow.tasks.judges.asking.judge_models import JudgeModel
 from winnow.tasks.judges.pointwise.aggregation import Aggregation, aggregate
+from winnow.tasks.judges.pointwise.inspect_graded import Grader
 from winnow.tasks.judges.pointwise.points import Points
 from winnow.tasks.judges.pointwise.prompts import prompt
 from winnow.tasks.judges.protocol import Sample, Verdict
@@ -186,9 +187,9 @@ class Rater:
         return next(reading.reason for reading in last.values() if reading.reason is not None)
 
 
-def raters(judge: object) -> Iterator[Rater]:
+def raters(judge: object) -> Iterator[Rater | Grader]:
     """The model judges within a judge: itself, or those in it and its parts."""
-    if isinstance(judge, Rater):
+    if isinstance(judge, Rater | Grader):
         yield judge
     for inner in (getattr(judge, "inner", None), *getattr(judge, "parts", ())):
         if inner is not None:

@@ -60,16 +60,22 @@ def judge_duels(
 ) -> list[NewComparison]:
     """One comparison per planned duel, in planned order; raises like `judge_round`."""
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
-    matches = {
-        position: _Match(_duel(campaign, round_, position, a.text, b.text))
-        for position, (a, b) in enumerate(sides)
-        if isinstance(a, StoredText) and isinstance(b, StoredText)
-    }
+    matches = {position: _Match(duel) for position, duel in round_duels(campaign, round_, texts).items()}
     _make_calls(campaign, judge, round_, matches)
     return [
         _comparison(campaign, judge, round_, position, sides[position], matches.get(position))
         for position in range(len(round_.examples))
     ]
+
+
+def round_duels(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> dict[int, Duel]:
+    """The duels of a round whose two answers are there, by their position."""
+    sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
+    return {
+        position: _duel(campaign, round_, position, a.text, b.text)
+        for position, (a, b) in enumerate(sides)
+        if isinstance(a, StoredText) and isinstance(b, StoredText)
+    }
 
 
 def _duel(campaign: CampaignSession, round_: RoundRecord, position: int, a: str, b: str) -> Duel:

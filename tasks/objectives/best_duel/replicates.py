@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+
+from winnow.storage.json_types import Arms
 
 Meeting = tuple[int, int]
 """An arm and an example."""
@@ -28,7 +29,7 @@ class ReplicateCounter:
         return replicates
 
 
-def meetings_of(arms: Sequence[Any], examples: Sequence[int]) -> list[Meeting]:
+def meetings_of(arms: Arms, examples: Sequence[int]) -> list[Meeting]:
     """Who meets which example in a round, in planned order; a duel is two meetings, its first arm's first."""
     return [
         (arm, example)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.judges.protocol import Judge, models_of
+from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
 from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.spec.campaign import CampaignSpec
 
@@ -17,6 +17,12 @@ def check_metrics(spec: CampaignSpec) -> dict[str, Judge]:
     made: dict[str, Judge] = {}
     for index, metric in enumerate(spec.metrics):
         place = f"metrics[{index}].judge"
+        if metric.judge.type == BEST_OF:
+            raise SpecError(
+                f"judge {BEST_OF} chooses among the texts of a pair, and a metric is the mean of all; "
+                "name the judge that scores",
+                path=f"{place}.type",
+            )
         try:
             judge = create_judge(metric.judge.type, **metric.judge.params)
         except JudgeError as error:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.records import labels
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.candidates.judge_entries import is_human
 
 UNRELIABLE = ("eval", "autoeval")
 """Selectors that trust a mean and guarantee nothing."""
@@ -73,6 +74,11 @@ def certificate_of(
 
 
 def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:
-    """Keys of the examples without a label that the planned round of a campaign needs, as planned."""
+    """Keys of the examples without a label that the planned round of a campaign needs, as planned.
+
+    None where people rate the outputs themselves.
+    """
+    if is_human(campaign.spec):
+        return []
     round_ = round_records.unfinished_round(session, campaign.id)
     return [] if round_ is None else labels.keys_without(session, campaign.dataset_id, round_.examples)

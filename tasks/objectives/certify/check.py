@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.judge_entries import HUMAN
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.certify.autoevaluator import PLACE, Autoevaluator, check_autoevaluator
@@ -68,10 +69,11 @@ def check_certification(
 
 
 def divide_dataset(spec: CampaignSpec, has_target: Sequence[bool], *, fingerprint: str) -> Parts:
-    """The parts of a campaign's dataset; see `divide`."""
+    """The parts of a campaign's dataset; see `divide`. A target is no label where people rate outputs."""
     section = certify_section(spec)
+    by_people = spec.judge.type == HUMAN
     return divide(
-        has_target,
+        [False] * len(has_target) if by_people else has_target,
         seed=spec.seed,
         fingerprint=fingerprint,
         per_label=0 if section.autoevaluator is None else section.unlabelled_per_label,
@@ -83,6 +85,12 @@ def _autoevaluator(
     spec: CampaignSpec, dataset: Dataset, candidates: Sequence[Candidate]
 ) -> Autoevaluator | None:
     given = certify_section(spec).autoevaluator
+    if spec.judge.type == HUMAN and spec.selector.name not in HUMAN_ONLY:
+        raise SpecError(
+            f"{spec.selector.name} reads an autoevaluator's losses, which answers examples and rates no "
+            "outputs as people do here; choose r-eval",
+            path="selector.name",
+        )
     if given is None:
         if spec.selector.name not in HUMAN_ONLY:
             raise SpecError(

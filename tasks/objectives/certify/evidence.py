@@ -12,13 +12,15 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records import labels
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.labels import LabelRecord
+from winnow.storage.records.human import labels
+from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.candidates.judge_entries import is_human
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.certify.labelling import parts_of
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.objectives.human.files import label_rows as people_rows
 from winnow.tasks.setup.store import stored_spec
 
 LARGEST_LOG = 700.0
@@ -64,7 +66,7 @@ def e_values(session: Session, campaign: CampaignRecord) -> list[Row]:
 def weights(session: Session, campaign: CampaignRecord) -> list[Row]:
     """How far each candidate's test relies on the autoevaluator: one row per candidate and factor rho."""
     selector, names = _told(session, campaign)
-    inner: Any = selector.inner
+    inner = _inner(selector)
     _evidence(selector, campaign)
     return [
         {"candidate": name, "rho": float(rho), "weight": float(weight)}
@@ -129,9 +131,13 @@ def weight_table(session: Session, campaign: CampaignRecord) -> list[Row]:
 def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
     """One row per example that may be labelled, those that the campaign waits for first.
 
+    Where people rate outputs, it is one row per output; see `human.files.label_rows`.
+
     `state` is "wanted" (a round waits for it), "used" (in a stored comparison of this or another campaign),
     "given", "skipped" (no human can answer it, and its loss counts as 1), or "open".
     """
+    if is_human(campaign.spec):
+        return people_rows(session, campaign)
     examples = dataset_records.examples(session, campaign.dataset_id)
     given = labels.labels(session, campaign.dataset_id)
     used = labels.used_positions(session, campaign.dataset_id)
@@ -176,9 +182,13 @@ def _fresh(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, l
     return certifying_selector(stored_spec(campaign, ""), len(names), parts, intervals=False), names
 
 
+def _inner(selector: LabelSelector) -> Any:  # noqa: ANN401 -- which kind it is, its attributes tell
+    return selector.inner
+
+
 def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatArray, FloatArray]:
     """Logarithms of the e-values now and at their highest."""
-    inner: Any = selector.inner
+    inner = _inner(selector)
     if not hasattr(inner, "log_e_values"):
         name = campaign.spec["selector"]["name"]
         raise WinnowError(

@@ -10,8 +10,8 @@ from winnow.storage import leases
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import Row
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records import labels
-from winnow.storage.records.labels import LabelRecord
+from winnow.storage.records.human import labels
+from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, watch

@@ -10,6 +10,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses
 from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.candidates.judge_entries import HUMAN
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.protocol import models_of
@@ -56,10 +57,11 @@ class Certify(ScoredCampaign):
         parts = self.certification.parts
         labellable, per_label = parts.blocks.shape
         labelled = sum(bool(self.dataset.examples[each].targets) for each in parts.labellable)
+        of_these = "" if self.spec.judge.type == HUMAN else f" ({labelled} are)"
         order = ", ".join(f"{name} ({cost:g})" for name, cost in self.certification.costs.items())
         return (
             f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
-            f"{len(self.dataset.examples)} examples can be labelled ({labelled} are), at most "
+            f"{len(self.dataset.examples)} examples can be labelled{of_these}, at most "
             f"{self.spec.own_budget} labels are used, {per_label} unlabelled examples belong to each"
             f"{self.other_limits}"
         )

@@ -4,6 +4,8 @@ The loss of an answer is 1 - score, or against a baseline max(0, the baseline's 
 scores both against the same targets. What was answered always has a loss, even if it cannot be read:
 
 * An output that the judge cannot read scores 0.
+* Where people rate the outputs themselves, no label is needed, and an output that they find unclear has the
+  loss 1.
 * Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
   loss is 1, whatever the candidate says; so it is where the judge gave what is no score, or failed, and
   where a model that judges gave no reply that can be read.
@@ -20,7 +22,7 @@ single unknown loss at its worst.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from winnow.storage.records import labels
+from winnow.storage.records.human import labels
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
@@ -28,6 +30,7 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
+from winnow.tasks.judges.pointwise.human import UNCLEAR, HumanJudge
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead
 from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
 from winnow.tasks.objectives.certify.check import Certification
@@ -37,7 +40,7 @@ from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.score import sample_of, scored
 
 WORST_FOR_ALL = frozenset(
-    {"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED, JUDGE_LIMIT, PROMPT_FAILED}
+    {"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED, JUDGE_LIMIT, PROMPT_FAILED, UNCLEAR}
 )
 """Reasons of verdicts that are, or may be, about the targets or the judge and not about the output."""
 UNREADABLE_LOSS = 1.0
@@ -57,7 +60,8 @@ def score_losses(
         LabelMissing: If an example of the round has no label.
         EngineDied, EngineTimeout, LeaseLost: As `have_texts`, where a model judges.
     """
-    targets = _labels(campaign, round_)
+    by_label = not isinstance(judge, HumanJudge)
+    targets = _labels(campaign, round_) if by_label else dict.fromkeys(round_.examples, ())
     scorer = _scorer(campaign, certification, judge, round_, texts)
     shown = _shown(scorer, round_, targets)
     asked = ask_models(campaign, judge, round_, shown)
@@ -72,7 +76,9 @@ def score_losses(
         comparisons.append(
             replace(
                 comparison,
-                detail=comparison.detail or scorer.trouble(arm, example) or (None if human else UNANSWERABLE),
+                detail=comparison.detail
+                or scorer.trouble(arm, example)
+                or (UNANSWERABLE if by_label and not human else None),
                 human_loss=scorer.loss(arm, example, human),
                 auto_loss=scorer.auto_loss(arm, example),
                 unlabelled_loss=unlabelled.mean,
@@ -105,6 +111,7 @@ def _scorer(
     return Scorer(
         certification=certification,
         judge=judge,
+        by_label=not isinstance(judge, HumanJudge),
         answers={answer: texts[place] for answer, place in places.items()},
         samples={
             (arm, example): sample
@@ -155,6 +162,8 @@ class Scorer:
 
     certification: Certification
     judge: Judge
+    by_label: bool = True
+    """Whether the judge holds outputs against a label; False where people rate them as they are."""
     answers: Mapping[Answer, StoredText | GenerationFailure]
     """By author and example; of every text that the losses asked for need."""
     samples: Mapping[Answer, Sample]
@@ -162,7 +171,7 @@ class Scorer:
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
         """The loss of an arm's answer against targets; None where an engine gave no text."""
-        if not targets:
+        if self.by_label and not targets:
             return UNREADABLE_LOSS
         verdict = self._verdict(arm, example, targets)
         if verdict is None:

@@ -1,6 +1,6 @@
 """Waiting for humans: a planned round whose examples lack labels is left as it is until they arrive."""
 
-from winnow.storage.records import labels
+from winnow.storage.records.human import labels
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 

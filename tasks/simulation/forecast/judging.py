@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.judges.asking.calls import JudgeCall
+from winnow.tasks.judges.pairwise.protocol import JudgmentCall, PairJudge
 from winnow.tasks.judges.pointwise.rater import raters
 from winnow.tasks.judges.protocol import Sample
-from winnow.tasks.simulation.forecast.tokens import SAMPLE, counted, tokenizer_of
+from winnow.tasks.objectives.best_duel.judging import duel_on
+from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,23 +32,30 @@ def judge_uses(judge: object, examples: Sequence[Example], seed: int) -> list[Ju
 
     A combination may settle a score without its model: it is counted as if it always asked.
     """
-    drawn = np.random.default_rng(seed).choice(len(examples), min(SAMPLE, len(examples)), replace=False)
-    samples = [
-        Sample(output="", targets=examples[at].targets, fields=examples[at].fields) for at in drawn.tolist()
-    ]
+    drawn = drawn_examples(examples, seed)
+    samples = [Sample(output="", targets=each.targets, fields=each.fields) for each in drawn]
     found: list[JudgeUse] = []
     for rater in raters(judge):
         calls = [rater.calls(sample, {}) for sample in samples]
         for same in zip(*filter(None, calls), strict=True):
-            counter = tokenizer_of(same[0].model.model)
-            sampling = same[0].sampling
-            replies = [counted(choice, counter) for choice in sampling.choices]
-            found.append(
-                JudgeUse(
-                    model=same[0].model.name,
-                    prompt_tokens=float(np.mean([counted(call.prompt, counter) for call in same])),
-                    reply_tokens=max(replies, default=float(sampling.max_tokens)),
-                    is_weighed=bool(replies),
-                )
-            )
+            found.append(_use_of(same))
     return found
+
+
+def duel_uses(judge: PairJudge, examples: Sequence[Example], seed: int) -> list[JudgeUse]:
+    """The calls of one duel, in order, whose answers are hardly longer than nothing."""
+    duels = [duel_on(each, "A", "B", seed=seed) for each in drawn_examples(examples, seed)]
+    calls = [judge.calls(duel, {}) for duel in duels]
+    return [_use_of(same) for same in zip(*filter(None, calls), strict=False)]
+
+
+def _use_of(same: Sequence[JudgeCall | JudgmentCall]) -> JudgeUse:
+    """Of the same call about some examples."""
+    counter, sampling = tokenizer_of(same[0].model.model), same[0].sampling
+    replies = [counted(choice, counter) for choice in sampling.choices]
+    return JudgeUse(
+        model=same[0].model.name,
+        prompt_tokens=float(np.mean([counted(call.prompt, counter) for call in same])),
+        reply_tokens=max(replies, default=float(sampling.max_tokens)),
+        is_weighed=bool(replies),
+    )

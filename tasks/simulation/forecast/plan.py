@@ -1,7 +1,6 @@
 """A campaign's requests, tokens, price and hours, and the gaps it can tell, before anything is spent."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,40 +8,17 @@ import numpy as np
 from winnow.algorithms.bounds.sign_test import difference_for_new_examples
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import open_database
-from winnow.storage.errors import StorageError
-from winnow.storage.queries.rates import ModelRate, rates
-from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model
+from winnow.storage.queries.rates import ModelRate
 from winnow.tasks.data.score_tables import ScoreTable
-from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.simulation.forecast.assumed import Assumption, StandIn, stand_in
 from winnow.tasks.simulation.forecast.gaps import LEVEL, POWER, smallest_separated
-from winnow.tasks.simulation.forecast.judging import JudgeUse, judge_uses
+from winnow.tasks.simulation.forecast.judging import judge_uses
+from winnow.tasks.simulation.forecast.pricing import Amounts, Pricing
 from winnow.tasks.simulation.forecast.requests import Played, Player
-from winnow.tasks.simulation.forecast.tokens import prompt_tokens
 
 Assumed = Assumption | ScoreTable
 """What stands in for the scores."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amounts:
-    """What a number of comparisons takes."""
-
-    requests: float
-    prompt_tokens: float
-    answer_tokens: float
-    judge_calls: float
-    """Of models that judge, if every first reply can be read; with their tokens below."""
-    judge_prompt_tokens: float
-    judge_reply_tokens: float
-    price: float | None
-    """In the currency of the spec's prices; None where a model has none."""
-    hours: float | None
-    """Of engines one after the other, or at the rate that was given; None where no rate is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +71,7 @@ class Plan:
 
 
 def plan_campaign(
-    checked: ResolvedCampaign,
+    checked: BestMean,
     assumed: Assumed,
     *,
     seeds: int,
@@ -105,25 +81,15 @@ def plan_campaign(
     """Play the campaign's selector on a table, and count what that takes; nothing is asked of any model.
 
     Args:
-        checked: The campaign.
+        checked: The campaign, which looks for a winner.
         assumed: What stands in for its scores.
         seeds: Runs; for each gap that is tried as many again.
         workers: Processes; one per core if None.
         rate: Requests a second; None for what the database says of the models.
 
     Raises:
-        SpecError: If the objective is not best-mean, no winner is looked for, or the table does not fit.
+        SpecError: If the table does not fit.
     """
-    if not isinstance(checked, BestMean):
-        raise SpecError(
-            f"plan knows what a best-mean campaign takes, and this one asks for {checked.spec.objective}; "
-            "winnow validate says how large it is"
-        )
-    if checked.baseline is not None:
-        raise SpecError(
-            "plan counts how often the right winner is named, and gate names none; winnow validate says how "
-            "large the campaign is"
-        )
     player = Player(checked, seeds=range(seeds), workers=workers)
     rng = np.random.default_rng(checked.spec.seed)
     scores, is_of_candidates = _scores(assumed, checked, player, rng)
@@ -131,7 +97,7 @@ def plan_campaign(
     # Who will be the best is not known: on average over that, every candidate has the same share of the work.
     by_arm = played.by_arm if is_of_candidates else np.full(player.n_arms, played.by_arm.mean())
     limit = player.limit + player.held_out_comparisons
-    pricing = _Pricing(checked, rate)
+    pricing = Pricing(checked, judge_uses(checked.judge, checked.dataset.examples, checked.spec.seed), rate)
     low, high = np.quantile(played.comparisons, [0.05, 0.95], method="inverted_cdf").tolist()
     spec = checked.spec
     level = LEVEL if spec.stopping.delta is None else spec.stopping.delta
@@ -153,7 +119,9 @@ def plan_campaign(
         decided=played.decided,
         right=played.right,
         expected=pricing.amounts(by_arm),
-        dearest=pricing.amounts(_dearest(pricing, limit, player), at_length=True),
+        dearest=pricing.amounts(
+            pricing.dearest(limit, player.n_examples + player.n_held_out), at_length=True
+        ),
         sampled_examples=pricing.tokens.examples,
         guessed_tokens=pricing.tokens.guessed,
         measured=pricing.measured,
@@ -163,145 +131,6 @@ def plan_campaign(
         gap_on_new_examples=_on_new_examples(assumed, scores, level),
         level=level,
     )
-
-
-class _Pricing:
-    """What comparisons of each candidate take."""
-
-    def __init__(self, checked: BestMean, rate: float | None) -> None:
-        self._checked, self._rate = checked, rate
-        self.models = [each.model.name for each in checked.candidates]
-        self.judging = judge_uses(checked.judge, checked.dataset.examples, checked.spec.seed)
-        self.tokens = prompt_tokens(
-            checked.candidates, checked.dataset.examples, checked.spec.seed, weighing=checked.weighing
-        )
-        self.measured = _measured(checked, sorted({*self.models, *(use.model for use in self.judging)}))
-        self.longest = np.array(
-            [
-                0.0 if checked.weighing is not None else float(each.sampling.max_tokens)
-                for each in checked.candidates
-            ]
-        )
-
-    def amounts(self, by_arm: FloatArray, *, at_length: bool = False) -> Amounts:
-        """Of so many comparisons of each arm, shape (K,); answers as long as they may be, or as expected."""
-        by_arm = by_arm * (1 if self._checked.spec.samples is None else self._checked.spec.samples.n)
-        answers = self.longest if at_length else self._answer_tokens()
-        shown, made = by_arm * self.tokens.by_arm, by_arm * answers
-        total = float(by_arm.sum())
-        uses = [
-            _Judged(
-                model=use.model,
-                calls=total,
-                shown=total * use.prompt_tokens + float(made.sum()),
-                made=total * self._reply_tokens(use, at_length=at_length),
-            )
-            for use in self.judging
-        ]
-        seconds = self._device_seconds(by_arm, uses)
-        return Amounts(
-            requests=total,
-            prompt_tokens=float(shown.sum()),
-            answer_tokens=float(made.sum()),
-            judge_calls=sum(use.calls for use in uses),
-            judge_prompt_tokens=sum(use.shown for use in uses),
-            judge_reply_tokens=sum(use.made for use in uses),
-            price=self._price(shown, made, uses, seconds),
-            hours=None if seconds is None else sum(seconds.values()) / SECONDS_PER_HOUR,
-        )
-
-    def unit_price(self) -> FloatArray:
-        """By arm, what orders candidates by how dear a comparison is: its price, or else its tokens."""
-        prices = self._checked.spec.execution.prices
-        shown = made = np.ones(len(self.models))
-        if all(model in prices for model in self.models):
-            shown = np.array([prices[model].input for model in self.models])
-            made = np.array([prices[model].output for model in self.models])
-        dear: FloatArray = shown * self.tokens.by_arm + made * self.longest
-        return dear
-
-    def _answer_tokens(self) -> FloatArray:
-        """By arm: the measured mean of its model, no more than it may have, or all that it may have."""
-        means = [
-            self.measured[model].output_tokens if model in self.measured else np.inf for model in self.models
-        ]
-        expected: FloatArray = np.minimum(means, self.longest)
-        return expected
-
-    def _reply_tokens(self, use: JudgeUse, *, at_length: bool) -> float:
-        known = self.measured.get(use.model)
-        if use.is_weighed or at_length or known is None:
-            return use.reply_tokens
-        return min(known.output_tokens, use.reply_tokens)
-
-    def _device_seconds(self, by_arm: FloatArray, uses: Sequence["_Judged"]) -> dict[str, float] | None:
-        """By model; None where nothing is known of some model."""
-        calls = [*zip(self.models, by_arm.tolist(), strict=True), *((use.model, use.calls) for use in uses)]
-        if self._rate is None and not all(model in self.measured for model, _ in calls):
-            return None
-        seconds: dict[str, float] = {}
-        for model, count in calls:
-            each = self.measured[model].seconds if self._rate is None else 1.0 / self._rate
-            seconds[model] = seconds.get(model, 0.0) + count * each
-        return seconds
-
-    def _price(
-        self,
-        shown: FloatArray,
-        made: FloatArray,
-        uses: Sequence["_Judged"],
-        seconds: Mapping[str, float] | None,
-    ) -> float | None:
-        execution = self._checked.spec.execution
-        paid = [
-            *zip(self.models, shown.tolist(), made.tolist(), strict=True),
-            *((use.model, use.shown, use.made) for use in uses),
-        ]
-        if not (
-            all(model in execution.prices for model, _, _ in paid) or execution.price_per_hour is not None
-        ):
-            return None
-        total = 0.0
-        for model, its_shown, its_made in paid:
-            if price := execution.prices.get(model):
-                total += (price.input * its_shown + price.output * its_made) / TOKENS_PER_PRICE
-        if execution.price_per_hour is None:
-            return total
-        if seconds is None:
-            return None
-        devices = devices_by_model(self._checked.spec.identity())
-        busy = sum(spent * devices.get(model, 1) for model, spent in seconds.items())
-        return total + execution.price_per_hour * busy / SECONDS_PER_HOUR
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
-    """What the calls of one kind to a model that judges add up to."""
-
-    model: str
-    calls: float
-    shown: float
-    """Tokens."""
-    made: float
-
-
-def _dearest(pricing: _Pricing, limit: int, player: Player) -> FloatArray:
-    """The dearest way to spend the limit, by arm: each candidate on all examples, the dearest first."""
-    left, each = limit, player.n_examples + player.n_held_out
-    counts = np.zeros(player.n_arms)
-    for arm in np.argsort(-pricing.unit_price(), kind="stable").tolist():
-        counts[arm] = min(left, each)
-        left -= int(counts[arm])
-    return counts
-
-
-def _measured(checked: BestMean, models: Sequence[str]) -> dict[str, ModelRate]:
-    """What the campaign's database knows of its models, if there is one."""
-    with suppress(StorageError), closing(open_database(checked.spec.storage, read_only=True)) as database:
-        require_schema(database)
-        with database.reading() as session:
-            return rates(session, models)
-    return {}
 
 
 def _scores(assumed: Assumed, checked: BestMean, player: Player, rng: np.random.Generator) -> StandIn:

@@ -44,19 +44,25 @@ def prompt_tokens(
     A chat template's own tokens are not counted. Where models weigh texts, those count that a model reads
     when it is shown the prompt with one text after the other.
     """
-    count = min(SAMPLE, len(examples))
-    drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
+    drawn = drawn_examples(examples, seed)
     counters = {each.model.name: tokenizer_of(each.model.model) for each in candidates}
     known: dict[tuple[str | None, ...], float] = {}
     for each in candidates:
         if each.names[:3] not in known:
-            shown = [_shown(each, examples[at], weighing) for at in drawn.tolist()]
+            shown = [_shown(each, example, weighing) for example in drawn]
             known[each.names[:3]] = _mean_tokens(shown, counters[each.model.name])
     return PromptTokens(
         by_arm=np.array([known[each.names[:3]] for each in candidates]),
-        examples=count,
+        examples=len(drawn),
         guessed=tuple(name for name, counter in counters.items() if counter is None),
     )
+
+
+def drawn_examples(examples: Sequence[Example], seed: int) -> list[Example]:
+    """The random sample for which prompts are rendered: the same one for all of them."""
+    count = min(SAMPLE, len(examples))
+    drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
+    return [examples[at] for at in drawn.tolist()]
 
 
 def tokenizer_of(model: str) -> Callable[[str], int] | None:

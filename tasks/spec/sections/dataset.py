@@ -1,10 +1,11 @@
 """Which examples a campaign is about: where they come from, and what is taken of them."""
 
+import os
 from glob import has_magic
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
 from winnow.tasks.spec.sections.prompts import FieldNames
 from winnow.tasks.spec.spec_model import SpecModel
@@ -57,23 +58,76 @@ class LmEvalSpec(SpecModel):
     """The Python functions that make its documents, FILE.py:FUNCTION; they need --trust."""
 
 
-class TaskSpec(SpecModel):
-    """A benchmark of lm-eval, which stands for a dataset, prompts, an output type and a judge."""
+class InspectSpec(SpecModel):
+    """The samples of a task of Inspect, as its solvers show them to models."""
 
-    lm_eval: str = Field(min_length=1)
+    task: str = Field(min_length=1)
+    """FILE.py@TASK, FILE.py with one task, or the name of a task of an installed package."""
+    args: dict[str, JsonValue] = {}
+    """Its arguments."""
+    python: str | None = Field(default=None, min_length=1)
+    """The interpreter that has Inspect; None is Winnow's own."""
+
+    @property
+    def file(self) -> Path | None:
+        """The Python file that holds the task; None for a task of a package."""
+        path, at, name = self.task.rpartition("@")
+        found = path if at and "/" not in name else self.task
+        return Path(found) if found.endswith(".py") else None
+
+    def interpreter(self, folder: Path) -> str | None:
+        """The interpreter that is named, a path as an absolute one; None where none is.
+
+        Args:
+            folder: Where relative paths begin.
+        """
+        if self.python is None or os.sep not in self.python:
+            return self.python
+        return os.path.abspath(folder / self.python)  # not where a link leads: an environment's is a link
+
+
+_FOR_LM_EVAL = ("include_path", "num_fewshot", "fewshot_seed", "fewshot_as_multiturn", "metric", "filter")
+
+_FOR_INSPECT = ("args", "scorer", "grader", "python")
+
+
+class TaskSpec(SpecModel):
+    """A benchmark of lm-eval or Inspect, which stands for a dataset, prompts, an output type and a judge."""
+
+    lm_eval: str | None = Field(default=None, min_length=1)
     """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
+    inspect: str | None = Field(default=None, min_length=1)
+    """In its place: FILE.py@TASK of Inspect, or the name of a task of a package; it needs --trust."""
     include_path: str | None = Field(default=None, min_length=1)
-    """A folder in which a task of this name is looked for first."""
+    """For lm_eval: a folder in which a task of this name is looked for first."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
-    """Solved examples before each; None is what the task says, or none."""
+    """For lm_eval: solved examples before each; None is what the task says, or none."""
     fewshot_seed: Seed = 1234
-    """Draws them, as lm-eval does; 1234 is its own."""
+    """For lm_eval: draws them, as lm-eval does; 1234 is its own."""
     fewshot_as_multiturn: bool | None = None
-    """For models that chat: show solved examples as turns; None is true, as in lm-eval."""
+    """For lm_eval and models that chat: show solved examples as turns; None is true, as in lm-eval."""
     metric: str | None = Field(default=None, min_length=1)
-    """Which of the task's metrics; None is the first that scores each example."""
+    """For lm_eval: which of the task's metrics; None is the first that scores each example."""
     filter: str | None = Field(default=None, min_length=1)
-    """Which of the task's filter pipelines, such as strict-match; None is the first."""
+    """For lm_eval: which of the task's filter pipelines, such as strict-match; None is the first."""
+    args: dict[str, JsonValue] = {}
+    """For inspect: the task's arguments."""
+    scorer: str | None = Field(default=None, min_length=1)
+    """For inspect: which of the task's scorers; None is the first that there is a judge for."""
+    grader: dict[str, JsonValue] | None = None
+    """For inspect: the model that grades, with the keys of a campaign's models."""
+    python: str | None = Field(default=None, min_length=1)
+    """For inspect: the interpreter that has Inspect; None is Winnow's own."""
+
+    @model_validator(mode="after")
+    def _is_one_benchmark(self) -> Self:
+        if (self.lm_eval is None) == (self.inspect is None):
+            raise ValueError("give one of lm_eval and inspect")
+        theirs, other = (_FOR_INSPECT, "inspect") if self.inspect is None else (_FOR_LM_EVAL, "lm_eval")
+        for key in theirs:
+            if key in self.model_fields_set:
+                raise ValueError(f"{key} is for {other}; leave it out")
+        return self
 
 
 class DatasetSpec(SpecModel):
@@ -94,6 +148,8 @@ class DatasetSpec(SpecModel):
     """For hub: the commit that the revision leads to; Winnow keeps it here."""
     lm_eval: LmEvalSpec | None = None
     """In the place of path: what `task: {lm_eval: ...}` becomes."""
+    inspect: InspectSpec | None = None
+    """In the place of path: what `task: {inspect: ...}` becomes."""
     fields: FieldNames = FieldNames()
     filter: str | None = Field(default=None, min_length=1)
     """A jinja2 expression over the columns of a row; rows for which it does not hold are left out."""
@@ -106,7 +162,7 @@ class DatasetSpec(SpecModel):
 
     @model_validator(mode="after")
     def _comes_from_one_place(self) -> Self:
-        given = [key for key in ("path", "hub", "lm_eval") if getattr(self, key) is not None]
+        given = [key for key in ("path", "hub", "lm_eval", "inspect") if getattr(self, key) is not None]
         if len(given) != 1:
             raise ValueError("give one of path (files) and hub (a dataset of a hub), or a task beside it")
         for key in ("name", "split", "revision", "commit"):
@@ -119,6 +175,8 @@ class DatasetSpec(SpecModel):
         """Where the examples come from, as errors and tables have it."""
         if self.lm_eval is not None:
             return f"task {self.lm_eval.task}"
+        if self.inspect is not None:
+            return f"task {self.inspect.task}"
         if self.hub is not None:
             return "/".join(each for each in (self.hub, self.name, self.split) if each is not None)
         return ", ".join(self.path) if isinstance(self.path, list) else str(self.path)

@@ -24,7 +24,7 @@ Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "
 MOST_WEBHOOKS = 8
 
 
-def _address(value: Any) -> Any:  # noqa: ANN401 -- whatever stands in the file
+def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the file
     if isinstance(value, str) and re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value):
         return value
     try:

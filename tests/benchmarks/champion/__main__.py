@@ -1,6 +1,7 @@
 """Comparisons to a valid stop at delta = 0.05 on real score tables; a run that was stopped goes on.
 
 python -m tests.benchmarks.champion --data FOLDER --out .winnow/bench [--seeds 60] [--only WORD]
+python -m tests.benchmarks.champion --table demo=campaign:demo-exhaustive --storage URL --entrant "in rounds"
 """
 
 import argparse
@@ -12,13 +13,21 @@ import numpy as np
 from tests.benchmarks.champion import speed, with_history
 from tests.benchmarks.champion.bounds import Limits, limits_of
 from tests.benchmarks.champion.runs import DELTA, ENTRANTS, Run, digest, fill, read, shares
-from tests.benchmarks.champion.worlds import PROTOTYPES, Table, tables
+from tests.benchmarks.champion.worlds import PROTOTYPES, Table, named, tables
 from tests.benchmarks.tables import Row, told, write
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with the score tables")
+    parser.add_argument("--data", type=Path, help="folder with the score tables")
+    parser.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="NAME=TABLE",
+        help="a table as `winnow simulate` reads them, as in demo=campaign:demo-exhaustive; may be repeated",
+    )
+    parser.add_argument("--storage", default="sqlite:///winnow.db", help="where campaigns of --table are")
     parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
     parser.add_argument("--seeds", type=int, default=60)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this long")
@@ -28,16 +37,26 @@ def main() -> None:
     parser.add_argument("--entrant", action="append", help="may be repeated; all by default")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    worlds = [table for table in tables(options.data) if options.only in table.name]
+    if options.data is None and (not options.table or options.speed or options.histories):
+        parser.error("name a folder with --data, or tables with --table")
+    worlds = [] if options.data is None else [*tables(options.data)]
+    worlds += [named(each, options.storage) for each in options.table]
+    worlds = [table for table in worlds if options.only in table.name]
     entrants = [each for each in ENTRANTS if each.label in (options.entrant or [e.label for e in ENTRANTS])]
+    if not worlds and not options.speed:
+        parser.error(f"no table has {options.only!r} in its name")
     file = options.out / f"champion-{digest()}.csv"
     fill(file, worlds, entrants, options.seeds, options.minutes)
     runs = read(file)
-    found = {"speed": told(speed.measure(options.data))} if options.speed else {}
+    found = {}
+    if options.speed:
+        found = {"speed": told(speed.measure(options.data)), "decisions": told(speed.decisions())}
     if options.histories:
         found["history"] = told(with_history.measure(options.data, options.histories))
-    limits = {table.name: limits_of(table.scores, DELTA) for table in worlds}
-    found |= {"shares": told(_of_tables(worlds, runs, limits)), "ratios": told(_ratios(worlds, runs, limits))}
+    if worlds:
+        limits = {table.name: limits_of(table.scores, DELTA) for table in worlds}
+        found["shares"] = told(_of_tables(worlds, runs, limits))
+        found["ratios"] = told(_ratios(worlds, runs, limits))
     write("champion", TITLES, found, options.out)
 
 
@@ -98,6 +117,7 @@ def _geometric(ours: dict[str, float], theirs: dict[str, float]) -> str:
 
 TITLES = {
     "speed": "Time and memory of the selector",
+    "decisions": "Time of the decisions of 10 000 arms, seconds of the processor",
     "history": "Comparisons to a stop at delta = 0.05, mean over campaigns and its standard error",
     "shares": "Percent of the grid to a stop at delta = 0.05, mean over seeds and its standard error",
     "ratios": "Geometric means of ratios",

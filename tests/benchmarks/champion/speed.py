@@ -48,6 +48,27 @@ def _timed(name: str, scores: np.ndarray) -> Row:
     }
 
 
+def decisions() -> Iterator[Row]:
+    """How long decisions of 10 000 arms take, scores 0 and 1 or any, in the first rounds."""
+    for selector, params in (("champion", {"delta": 0.05}), ("halving", {})):
+        for label in ("0 and 1", "any"):
+            yield _decided(selector, label, params)
+
+
+def _decided(name: str, label: str, params: dict[str, object]) -> Row:
+    scores = np.random.default_rng(0).random((10_000, 500), dtype=np.float32)
+    scores = scores.round() if label == "0 and 1" else scores
+    selector = create_selector(name, n_arms=10_000, n_examples=500, batch_size=64, **params)
+    row = {"selector": name, "scores": label}
+    for number in range(4):
+        batch = selector.ask(round_rng(0, number))
+        selector.tell(batch, scores[batch.arms, batch.examples])
+        start = time.process_time()
+        selector.decision()
+        row[f"round {number}"] = f"{1e3 * (time.process_time() - start):.0f} ms"
+    return row
+
+
 def _peak() -> float:
     """The most memory this process ever had, in MiB."""
     status = Path("/proc/self/status").read_text()

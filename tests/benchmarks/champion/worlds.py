@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks.score_worlds import drawn, leaderboard_factors
+from winnow.tasks.data.score_tables import load_score_table
 
 LEAST_EXAMPLES = 100
 DRAWN_MODELS, DRAWN_EXAMPLES = 100, 2000
@@ -55,6 +56,15 @@ def tables(data: Path) -> Iterator[Table]:
             yield table
     if (data / "leaderboard_factors.npz").exists():
         yield _drawn_from_the_leaderboard(data)
+
+
+def named(given: str, storage: str) -> Table:
+    """A full table, given as NAME=TABLE in the words of `winnow simulate`."""
+    name, _, source = given.partition("=")
+    found = load_score_table(source, storage)
+    if found.is_partial:
+        raise SystemExit(f"{source} lacks scores; winnow run SPEC --exhaustive makes the rest")
+    return Table(name, np.nan_to_num(found.scores.astype(np.float64)))
 
 
 def _read(path: Path) -> Table | None:

@@ -11,7 +11,7 @@ from winnow.tasks.engines.providers import PROVIDERS
 
 
 @pytest.fixture(scope="session")
-def forks(prefect_api):
+def forks():
     return processes.fork_server()
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.tasks.judges.rated import asked, rater, sample
 from tests.tasks.pair_judges.scripted_judges import MODEL, duel
 from winnow.tasks.judges.asking.calls import JudgeReply
+from winnow.tasks.judges.isolated import libraries, similarity
 from winnow.tasks.judges.pairwise.protocol import JudgmentReply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.protocol import Sample
@@ -23,8 +24,19 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
     *("acc", "acc_norm", "all", "any", "best-of", "bits_per_byte", "bleu", "byte_perplexity", "choice"),
-    *("chrf", "code", "contains", "exact", "exact_match", "f1", "json-schema", "math", "normalised"),
-    *("numeric", "python", "regex", "rouge", "similarity", "squad", "ter", "weighted", "word_perplexity"),
+    *("chrf", "code", "contains", "exact", "exact_match", "f1", "inspect", "json-schema", "math"),
+    *(
+        "normalised",
+        "numeric",
+        "python",
+        "regex",
+        "rouge",
+        "similarity",
+        "squad",
+        "ter",
+        "weighted",
+        "word_perplexity",
+    ),
 )
 CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
 CODE["weighted"] = CODE["best-of"] = CODE["all"]
@@ -38,9 +50,23 @@ def table(name, version):
     return json.loads(path.read_text())
 
 
+class InThisProcess:
+    """Stands in for an `IsolatedJudge`: the verdicts are the same, and processes take seconds to import."""
+
+    def __init__(self, build, params, **limits):
+        module, _, name = build.partition(":")
+        self.judge = getattr(import_module(module), name)(**params)
+
+
+@pytest.fixture(autouse=True)
+def no_process_for_a_library(monkeypatch):
+    for module in (libraries, similarity):
+        monkeypatch.setattr(module, "IsolatedJudge", InThisProcess)
+
+
 @cache
 def made(name, params):
-    """Once for all rows: some judges have a process of their own."""
+    """Once for all rows: some judges load a library or a model."""
     return create_judge(name, **json.loads(params))
 
 
@@ -105,6 +131,20 @@ def test_a_model_that_scores_gives_the_verdicts_of_its_version():
         assert [found.score, found.answer, found.reason] == row["verdict"], f"raise VERSION of llm: {row}"
 
 
+GRADED = "inspect-graded"
+
+
+def test_a_model_that_grades_gives_the_verdicts_of_its_version():
+    rows = table(GRADED, version(GRADED))
+    assert len(rows) >= 10
+    for row in rows:
+        judge = rater(GRADED, rubric=None, scale=None, read=None, **row["params"])
+        found, _ = asked(judge, sample(row["output"]), replying(row["replies"]))
+        assert [found.score, found.answer, found.reason] == row["verdict"], (
+            f"raise VERSION of {GRADED}: {row}"
+        )
+
+
 @pytest.mark.parametrize("name", ["llm", "rules"])
 def test_a_judge_of_pairs_gives_the_verdicts_of_its_version(name):
     rows = table(name, pair_judge_code(name)["version"])
@@ -132,7 +172,7 @@ def test_a_judge_of_pairs_by_rules_depends_on_its_scorers_code(monkeypatch):
 
 def test_tables_that_no_version_has_are_not_kept():
     known = {f"{name}-{version(name)}" for name in JUDGES}
-    known.add(f"{SCORES}-{version('llm')}")
+    known |= {f"{SCORES}-{version('llm')}", f"{GRADED}-{version(GRADED)}"}
     known |= {f"{name}-{pair_judge_code(name)['version']}" for name in ("llm", "rules")}
     known |= {f"{name}-{code}" for name, code in judge_code("exact", extract="x")["options"].items()}
     assert {path.stem for path in TABLES.glob("*.json")} == known

@@ -55,11 +55,22 @@ VLLM = {**MODEL, "provider": "vllm"}
 @pytest.mark.parametrize(
     ("type", "params", "path", "sentence"),
     [
-        ("lmm", {}, "judge.type", "unknown pair judge 'lmm'; did you mean 'llm'? available: llm, rules"),
+        (
+            "lmm",
+            {},
+            "judge.type",
+            "unknown pair judge 'lmm'; did you mean 'llm'? available: human, llm, rules",
+        ),
         ("rules", {}, "judge.scorer", "rules needs scorer"),
         ("rules", {"scorer": "exact"}, "judge.scorer", "must be a valid dictionary, got 'exact'"),
         ("rules", {"scorer": {}}, "judge.scorer.type", "must name a judge: one of acc, acc_norm, all, any"),
         ("rules", {"scorer": {"type": "exat"}}, "judge.scorer.type", "did you mean 'exact'?"),
+        (
+            "rules",
+            {"scorer": {"type": "best-of"}},
+            "judge.scorer.type",
+            "best-of chooses among several texts",
+        ),
         ("rules", {"scorer": {"type": "exact", "strip": 1}}, "judge.scorer.strip", "boolean, got 1"),
         ("rules", {**RULES, "both_right": "longer"}, "judge.both_right", "must be 'shorter', 'clearer-"),
         ("rules", {**RULES, "both_rong": "tie"}, "judge.both_rong", "did you mean 'both_wrong'?"),

@@ -1,10 +1,10 @@
 """Two candidates beside each other, of one campaign or of two: how they differ, by tag and by example."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 from sqlalchemy.orm import Session
+from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
@@ -80,7 +80,9 @@ def _ranked(session: Session, campaign: CampaignRecord) -> list[str]:
     return [row["candidate"] for row in ask(session, campaign, "leaderboard")]
 
 
-def _candidate(column: Any, place: str, label: str, names: Sequence[str], default: str, *, key: str) -> str:  # noqa: ANN401
+def _candidate(
+    column: DeltaGenerator, place: str, label: str, names: Sequence[str], default: str, *, key: str
+) -> str:
     wanted = st.query_params.get(place)
     chosen: str = column.selectbox(
         label,

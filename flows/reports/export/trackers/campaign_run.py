@@ -58,7 +58,7 @@ def campaign_run(session: Session, campaign: CampaignRecord, folder: Path) -> Ca
     return CampaignRun(
         key=sha256(f"{campaign.created_at.isoformat()} {campaign.name}".encode()).hexdigest()[:KEY_DIGITS],
         name=printable(campaign.name),
-        group=campaign.family,
+        group=campaign.series,
         params=_params(campaign),
         steps=_steps(session, campaign),
         summary=_summary(status),

@@ -1,7 +1,5 @@
 """What all figures share: colours that every kind of colour vision tells apart, light and dark, and sizes."""
 
-from typing import Any
-
 from plotly.graph_objects import Figure
 
 from winnow.storage.json_types import JsonObject
@@ -31,7 +29,7 @@ def themes() -> dict[str, JsonObject]:
     }
 
 
-def dressed(figure: Figure, *, rows: int = 0, **layout: Any) -> Figure:  # noqa: ANN401 -- plotly's keywords
+def dressed(figure: Figure, *, rows: int = 0, **layout: object) -> Figure:
     """The figure without colours of its own for ink and paper, and as high as it needs to be.
 
     Args:

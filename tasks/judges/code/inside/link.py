@@ -2,7 +2,8 @@
 
 import json
 import os
-from typing import Any
+
+from winnow.tasks.judges.code.inside.values import JSON
 
 MOST_BYTES = 32 << 20
 """Of one message."""
@@ -27,7 +28,7 @@ class Link:
         self._writes = writes
         self._received = bytearray()
 
-    def send(self, message: Any) -> None:  # noqa: ANN401 -- JSON
+    def send(self, message: object) -> None:
         """Send a JSON value; raises `LinkEnded` where nobody reads it, `ValueError` if it is too long."""
         data = memoryview(json.dumps(message).encode("ascii") + b"\n")
         if len(data) > MOST_BYTES:
@@ -38,7 +39,7 @@ class Link:
         except OSError as error:
             raise LinkEnded(str(error)) from None
 
-    def receive(self) -> Any:  # noqa: ANN401 -- JSON
+    def receive(self) -> JSON:
         """The next message; raises `LinkEnded` where there is none."""
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:

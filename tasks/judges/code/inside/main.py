@@ -95,7 +95,7 @@ def _both(setup: Setup, report: _Report) -> None:
     report.tell(**_tested(setup, lambda: run_program(setup["program"])))
 
 
-def _tested(setup: Setup, run: Callable[[], dict[str, Any]]) -> dict[str, object]:
+def _tested(setup: Setup, run: Callable[[], dict[str, object]]) -> dict[str, object]:
     """What the tests say, as the judge is told; `run` runs the program and returns its names."""
     try:
         names = run()

@@ -6,9 +6,8 @@ the other process gives.
 
 import builtins
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import Any
 
 from winnow.tasks.judges.code.inside.link import Link
 from winnow.tasks.judges.code.inside.values import JSON, decoded, encoded
@@ -23,7 +22,7 @@ MOST_OF_A_MESSAGE = 500
 """Characters of an exception's message."""
 
 
-def run_program(source: str) -> dict[str, Any]:
+def run_program(source: str) -> dict[str, object]:
     """Run a program as a module; returns its global names. Raises whatever it raises."""
     module = ModuleType(PROGRAM)
     sys.modules[PROGRAM] = module
@@ -70,7 +69,7 @@ class _Objects:
         """A value as the tests get it."""
         return encoded(value, self._named)
 
-    def answer(self, request: Mapping[str, Any]) -> dict[str, JSON]:
+    def answer(self, request: Mapping[str, JSON]) -> dict[str, JSON]:
         """Do what is asked for."""
         try:
             operation = OPERATIONS[request["do"]]
@@ -100,11 +99,11 @@ def _equals_values(value: object) -> bool:
     return kind.__module__ != PROGRAM and kind.__eq__ is not object.__eq__
 
 
-def _call(function: Callable[..., object], /, *args: Any, **kwargs: Any) -> object:  # noqa: ANN401
+def _call(function: Callable[..., object], /, *args: object, **kwargs: object) -> object:
     return function(*args, **kwargs)
 
 
-def _next(iterator: Any) -> list[object]:  # noqa: ANN401
+def _next(iterator: Iterator[object]) -> list[object]:
     """A list of the next value; an empty one at the end."""
     for value in iterator:
         return [value]

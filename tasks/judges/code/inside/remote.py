@@ -85,7 +85,7 @@ class Program:
         except LinkEnded as error:
             self._end(str(error))
 
-    def _received(self) -> Mapping[str, Any]:
+    def _received(self) -> Mapping[str, JSON]:
         try:
             reply = self._link.receive()
         except LinkEnded as error:
@@ -119,7 +119,7 @@ class Program:
         raise self.broken
 
 
-def _exception(reply: Mapping[str, Any]) -> BaseException:
+def _exception(reply: Mapping[str, JSON]) -> BaseException:
     message = str(reply.get("message", ""))
     for name in reply.get("built_in", ()):
         kind = getattr(builtins, str(name), None)
@@ -131,7 +131,7 @@ def _exception(reply: Mapping[str, Any]) -> BaseException:
     return RaisedByProgram(f"{reply['raised']}: {message}")
 
 
-def _change(mine: Any, theirs: Any) -> None:  # noqa: ANN401
+def _change(mine: JSON, theirs: JSON) -> None:
     """Make an argument what the program made of its copy."""
     if type(mine) is not type(theirs) or not isinstance(mine, MUTABLE) or repr(mine) == repr(theirs):
         return
@@ -139,8 +139,8 @@ def _change(mine: Any, theirs: Any) -> None:  # noqa: ANN401
     (mine.extend if isinstance(mine, list | bytearray) else mine.update)(theirs)
 
 
-def _between(operation: str) -> Callable[["Remote", object], Any]:
-    def compared(self: "Remote", other: object) -> Any:  # noqa: ANN401
+def _between(operation: str) -> Callable[["Remote", object], object]:
+    def compared(self: "Remote", other: object) -> object:
         program: Program = object.__getattribute__(self, "_program")
         if not isinstance(other, Remote):
             kind = object.__getattribute__(self, "_kind")
@@ -150,8 +150,8 @@ def _between(operation: str) -> Callable[["Remote", object], Any]:
     return compared
 
 
-def _asked(operation: str) -> Callable[..., Any]:
-    def asked(self: "Remote", *args: object) -> Any:  # noqa: ANN401
+def _asked(operation: str) -> Callable[..., JSON]:
+    def asked(self: "Remote", *args: object) -> object:
         return object.__getattribute__(self, "_program").ask(operation, [self, *args])
 
     return asked
@@ -174,11 +174,11 @@ class Remote:
             return False
         return bool(_EQUAL(self, other))
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+    def __call__(self, *args: object, **kwargs: object) -> object:
         """Call it, in the program's process."""
         return object.__getattribute__(self, "_program").ask("call", [self, *args], kwargs)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         return object.__getattribute__(self, "_program").ask("get", [self, name])

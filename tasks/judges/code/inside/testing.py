@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from winnow.tasks.judges.code.inside.remote import NotCarried, ProgramEnded
+from winnow.tasks.judges.code.inside.values import JSON
 
 TESTS = "tests"
 CHECK = "check"
@@ -21,6 +22,9 @@ CANDIDATE = "candidate"
 _RUNNERS = frozenset({"unittest.main()", "pytest.main()"})
 
 MOST_OF_A_SENTENCE = 400
+
+Names = dict[str, Any]
+"""The global names of the tests."""
 
 
 @dataclass(kw_only=True)
@@ -75,7 +79,7 @@ def names_in(source: str) -> set[str]:
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
 
-def run_tests(source: str, names: dict[str, Any], entry_point: str | None, *, stops: bool) -> Count:
+def run_tests(source: str, names: Names, entry_point: str | None, *, stops: bool) -> Count:
     """Run the tests among names.
 
     Args:
@@ -100,7 +104,7 @@ def run_tests(source: str, names: dict[str, Any], entry_point: str | None, *, st
     return count
 
 
-def _run_statement(statement: ast.stmt, names: dict[str, Any], count: Count) -> None:
+def _run_statement(statement: ast.stmt, names: Names, count: Count) -> None:
     text = ast.unparse(statement)
     if text in _RUNNERS:
         return
@@ -120,14 +124,14 @@ def _run_statement(statement: ast.stmt, names: dict[str, Any], count: Count) -> 
 
 
 def _collected(
-    tree: ast.Module, names: dict[str, Any], entry_point: str | None
+    tree: ast.Module, names: Names, entry_point: str | None
 ) -> Iterator[tuple[str, Callable[[], object]]]:
     """The tests that the statements only defined."""
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     called = {each.id for each in functions if isinstance(each, ast.Name)}
     for name in dict.fromkeys(defined):
-        found: Any = names.get(name)
+        found: JSON = names.get(name)
         if name == CHECK and entry_point is not None and name not in called:
             yield name, partial(found, names[entry_point])
         elif isinstance(found, FunctionType) and name.startswith("test") and _needs_nothing(found):

@@ -20,7 +20,7 @@ class Unreadable(Exception):
     """What came is none of our values."""
 
 
-_KINDS: Mapping[type, tuple[str, Callable[[Any], JSON]]] = {
+_KINDS: Mapping[type, tuple[str, Callable[[JSON], JSON]]] = {
     float: ("float", lambda value: float.hex(float.__float__(value))),
     complex: ("complex", lambda value: [float.hex(value.real), float.hex(value.imag)]),
     bytes: ("bytes", lambda value: bytes.hex(value)),
@@ -38,7 +38,7 @@ _BOXES: Mapping[type[Iterable[object]], str] = {
     deque: "deque",
 }
 
-_READERS: Mapping[str, Callable[[Any], object]] = {
+_READERS: Mapping[str, Callable[[JSON], object]] = {
     "int": lambda said: int(said, 16),
     "float": float.fromhex,
     "complex": lambda said: complex(float.fromhex(said[0]), float.fromhex(said[1])),
@@ -49,7 +49,7 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
     "range": lambda said: range(*(int(each, 16) for each in said)),
 }
 
-_MAKERS: Mapping[str, Callable[[list[Any]], object]] = {
+_MAKERS: Mapping[str, Callable[[list[JSON]], object]] = {
     "list": list,
     "tuple": tuple,
     "set": set,

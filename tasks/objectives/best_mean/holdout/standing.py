@@ -10,8 +10,9 @@ from it, so that no correction for the choice is needed.
 They are not about the dataset. Given who won on the rest of it, the held-out examples are no random sample of
 the whole: where the winner was lucky on the rest, it is unlucky on these.
 
-Whoever has seen scores on the held-out examples may add candidates by them: where some joined after that, the
-intervals guarantee nothing, and the standing says who was first.
+Whoever has seen scores on the held-out examples may add candidates by them, or raise the budget until they
+like who wins: where candidates joined after that, or selection went on and came to other finalists than those
+that were scored first, the intervals guarantee nothing, and the standing says so.
 
 A comparison without an outcome counts at its worst at either end of an interval, whatever the reason.
 """
@@ -57,6 +58,9 @@ class HeldOut:
     """Whether those of the winner and of the runner-up all are done. Nothing below is known before."""
     joined: str | None = None
     """A candidate that joined the campaign after scores on these examples had been seen."""
+    went_on: bool = False
+    """Whether it went on after that to other finalists, or the same in another order, than were scored first:
+    who they are may then depend on these scores."""
     mean: float | None = None
     """Of the winner on those, in [0, 1]."""
     lower: float | None = None
@@ -92,6 +96,8 @@ def held_out_of(
     chosen = finalists(best, decision.estimates, decision.status) if decision else []
     found = [paired_views.outcomes(session, campaign.id, names[arm]) for arm in chosen]
     told = [[scores[key] for key in held_out if key in scores] for scores in found]
+    positions = frozenset(split.held_out.tolist())
+    seen = round_records.first_round_on(session, campaign.id, positions) if any(told) else None
     standing = HeldOut(
         n_examples=len(held_out),
         n_selection=len(keys) - len(held_out),
@@ -100,20 +106,26 @@ def held_out_of(
         told=len(told[0]) if told else 0,
         scored=_scored(told[0]) if told else 0,
         is_complete=bool(told) and all(len(scores) == len(held_out) for scores in told),
-        joined=_joined(session, campaign, names, split.held_out.tolist()),
+        joined=None if seen is None else _joined(session, campaign, names, seen.number),
+        went_on=seen is not None and others_came_first(seen.arms, chosen),
     )
     return completed(standing, *told) if standing.is_complete else standing
 
 
-def _joined(
-    session: Session, campaign: CampaignRecord, names: Sequence[str], held_out: Sequence[int]
-) -> str | None:
+def _joined(session: Session, campaign: CampaignRecord, names: Sequence[str], seen: int) -> str | None:
+    """The first candidate that joined after the round in which held-out examples were asked for first."""
     first_rounds = campaign_records.first_rounds(session, campaign.id)
-    if not any(first_rounds):
-        return None
-    seen = round_records.first_round_on(session, campaign.id, frozenset(held_out))
     late = [(first, name) for first, name in zip(first_rounds, names, strict=True) if first]
-    return min((name for first, name in late if seen is not None and first > seen), default=None)
+    return min((name for first, name in late if first > seen), default=None)
+
+
+def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
+    """Whether the first round on held-out examples, of these arms, was of other finalists than these.
+
+    Each example is asked of the winner and then of the runner-up.
+    """
+    first = list(dict.fromkeys(arms))
+    return first != list(finalists[: len(first)])
 
 
 def completed(standing: HeldOut, winner: Scores, runner_up: Scores | None = None) -> HeldOut:

@@ -1,0 +1,172 @@
+"""What `winnow label` does where people judge: one task after the other on a terminal, or a file of them."""
+
+import getpass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from winnow.storage.engine.database import Database
+from winnow.storage.records.human import annotations
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.objectives.human.annotating import (
+    TERMINAL,
+    Choice,
+    Question,
+    answer,
+    next_question,
+    question_of,
+    release,
+    require_name,
+)
+from winnow.tasks.objectives.human.files import read_annotations, store_annotations
+from winnow.tasks.queries.printable import printable
+
+SKIP, BACK, QUIT = "s", "b", "q"
+
+
+def annotate(
+    database: Database, campaign: CampaignRecord, file: Path | None, annotator: str | None, *, correct: bool
+) -> None:
+    """Take the judgments of a file, or ask for them one by one.
+
+    Raises:
+        WinnowError: If a row of the file cannot be taken, or nobody says who judges.
+    """
+    who = annotator or login()
+    require_name(who)
+    if file is None:
+        _Asking(database=database, campaign=campaign, annotator=who).ask_all()
+        return
+    taken = store_annotations(
+        database, campaign, read_annotations(file), file.name, annotator=who, correct=correct
+    )
+    changed = f", {taken.changed} changed" if taken.changed else ""
+    same = f", {taken.same} were there already" if taken.same else ""
+    empty = f", {taken.empty} rows have no verdict yet" if taken.empty else ""
+    print(f"{file}: {taken.new} new judgments{changed}{same}{empty}")
+
+
+def wanted_of(database: Database, campaign: CampaignRecord) -> int:
+    """How many judgments the campaign waits for."""
+    with database.reading() as session:
+        return annotations.lacking(session, campaign.id)
+
+
+def login() -> str:
+    """The name of who is logged in.
+
+    Raises:
+        WinnowError: If the system does not say.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise WinnowError("the system does not say who you are; give a name with --as NAME") from error
+
+
+@dataclass(slots=True, kw_only=True)
+class _Asking:
+    """One person at a terminal."""
+
+    database: Database
+    campaign: CampaignRecord
+    annotator: str
+    passed: list[str] = field(default_factory=list)
+    """Keys of what they skipped."""
+    answered: list[str] = field(default_factory=list)
+    """Keys of what they answered here and can go back to, the last one last."""
+
+    def ask_all(self) -> None:
+        """Put one question after the other until none is left, the person quits or the input ends."""
+        try:
+            self._ask_on()
+        finally:
+            release(self.database, self.campaign, self.annotator)
+
+    def _ask_on(self) -> None:
+        question = self._next()
+        while question is not None:
+            for line in question_lines(question):
+                print(line)
+            try:
+                said = input("> ").strip().lower()
+            except EOFError:
+                print()
+                return
+            if said == QUIT:
+                return
+            question = self._after(question, said)
+
+    def _after(self, question: Question, said: str) -> Question | None:
+        """What comes after an input: the same question again where it was none of the keys."""
+        if said == SKIP:
+            self.passed.append(question.key)
+            return self._next()
+        if said == BACK:
+            return self._previous(question)
+        choice = chosen(question.choices, said)
+        if choice is None:
+            print(f"{printable(said)!r} is none of the keys")
+            return question
+        try:
+            answer(
+                self.database,
+                self.campaign,
+                question.key,
+                choice,
+                annotator=self.annotator,
+                source=TERMINAL,
+                may_change=question.said is not None,
+            )
+        except WinnowError as error:
+            print(error)
+            return self._next()
+        self.answered.append(question.key)
+        return self._next()
+
+    def _next(self) -> Question | None:
+        """The next question; what was skipped comes again once nothing else is left."""
+        found = next_question(self.database, self.campaign, self.annotator, self.passed)
+        if found is None and self.passed:
+            self.passed.clear()
+            print("\nnothing else is left for you; what you skipped comes again, q ends")
+            found = next_question(self.database, self.campaign, self.annotator)
+        return found
+
+    def _previous(self, question: Question) -> Question:
+        if not self.answered:
+            print("there is nothing to go back to")
+            return question
+        return question_of(self.database, self.campaign, self.answered.pop())
+
+
+def question_lines(question: Question) -> list[str]:
+    """A question as a terminal shows it: texts of others with nothing in them that moves a cursor."""
+    shown = question.shown
+    lines = ["", f"[{question.left} left] example {printable(shown.example)}", *_passage("", shown.question)]
+    if shown.targets:
+        lines += _passage("Reference", "\n".join(shown.targets))
+    for title, text in zip(question.titles, shown.texts, strict=True):
+        lines += _passage(title, text)
+    before = "" if question.said is None else f" (you said: {printable(question.said)})"
+    keys = [f"{key} {printable(choice.name)}" for key, choice in keyed(question.choices)]
+    others = [f"{SKIP} skip", f"{BACK} back", f"{QUIT} quit"]
+    return [*lines, "", printable(question.text) + before, "  ".join([*keys, *others])]
+
+
+def keyed(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
+    """Each choice with its key: numbers from 1, and u for "unclear"."""
+    *named, unclear = choices
+    return [*((str(number), each) for number, each in enumerate(named, 1)), ("u", unclear)]
+
+
+def chosen(choices: Sequence[Choice], said: str) -> Choice | None:
+    """The choice that somebody names by its key or its name; None where it is none."""
+    names: list[tuple[str, Choice]] = [*keyed(choices), *((each.name.lower(), each) for each in choices)]
+    return next((choice for name, choice in names if name == said), None)
+
+
+def _passage(title: str, text: str) -> list[str]:
+    head = [f"--- {title} ---"] if title else []
+    return [*head, *(f"  {line}" for line in printable(text).expandtabs(4).split("\n"))]

@@ -1,0 +1,195 @@
+"""Where people judge: one output or pair at a time, by keyboard or mouse; the only page that writes."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
+from winnow.flows.reports.dashboard.markdown import as_html
+from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
+from winnow.flows.reports.dashboard.widgets import show_heading, show_problem, show_soft
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.storage.engine.urls import shown_url
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.candidates.judge_entries import is_human
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.objectives.human.annotating import (
+    PAGE,
+    Choice,
+    Question,
+    answer,
+    next_question,
+    question_of,
+    require_name,
+)
+
+NAME, AT, ANSWERED, PASSED = "annotator", "task at hand", "answered tasks", "skipped tasks"
+REFUSED = "refused judgment"
+"""In the reader's session, by campaign but for the name."""
+
+
+def show() -> None:
+    """The page."""
+    with problems_shown():
+        with asking() as session:
+            judged = [each for each in campaign_records.campaigns(session) if is_human(each.spec)]
+        if not judged:
+            st.text("No campaign in this database is judged by people: give one judge: {type: human}.")
+            return
+        name = choose_campaign([each.name for each in judged])
+        campaign = next(each for each in judged if each.name == name)
+        annotator = st.sidebar.text_input("Your name", key=NAME, placeholder="stored with what you say")
+        if not annotator:
+            st.text("Write your name in the box beside this page: it is stored with what you say.")
+            return
+        require_name(annotator)
+        _Labelling(campaign, annotator).show()
+
+
+class _Labelling:
+    """One person and one campaign.
+
+    Args:
+        campaign: One that people judge.
+        annotator: Who judges.
+    """
+
+    def __init__(self, campaign: CampaignRecord, annotator: str) -> None:
+        self._campaign, self._annotator = campaign, annotator
+        self._place = f"{campaign.id} {annotator}"
+
+    def show(self) -> None:
+        """The task at hand, or that there is none."""
+        if (refused := st.session_state.pop(REFUSED, None)) is not None:
+            show_problem(refused)
+        question = self._question()
+        if question is None:
+            self._nothing_left()
+            return
+        _show_task(question)
+        if question.said is not None:
+            show_soft(f"you said: {question.said}", key="said")
+        self._show_choices(question)
+
+    def _question(self) -> Question | None:
+        """The task that was shown last, as long as it is not answered; else the next one."""
+        key = st.session_state.get(f"{AT} {self._place}")
+        with labelling() as database:
+            if key is not None:
+                return question_of(database, self._campaign, key)
+            found = next_question(database, self._campaign, self._annotator, self._list(PASSED))
+            if found is None and self._list(PASSED):
+                self._list(PASSED).clear()
+                found = next_question(database, self._campaign, self._annotator)
+        st.session_state[f"{AT} {self._place}"] = None if found is None else found.key
+        return found
+
+    def _show_choices(self, question: Question) -> None:
+        *named, unclear = question.choices
+        # A key pressed twice in haste must not answer what was not seen yet: buttons are those of a task.
+        task = question.key
+        for column, (number, choice) in zip(st.columns(len(named)), enumerate(named, 1), strict=True):
+            column.button(
+                _label(choice.name),
+                key=f"choice-{number}-{task}",
+                shortcut=str(number),
+                on_click=self._answer,
+                args=(question, choice),
+                width="stretch",
+            )
+        left, middle, right = st.columns(3)
+        left.button(
+            "Back",
+            key=f"back-{task}",
+            shortcut="b",
+            on_click=self._back,
+            disabled=not self._list(ANSWERED),
+            width="stretch",
+        )
+        middle.button(
+            "Skip",
+            key=f"skip-{task}",
+            shortcut="s",
+            on_click=self._skip,
+            args=(question,),
+            width="stretch",
+        )
+        right.button(
+            "Unclear",
+            key=f"unclear-{task}",
+            shortcut="u",
+            on_click=self._answer,
+            args=(question, unclear),
+            width="stretch",
+        )
+        show_soft(
+            "The keys on the buttons do the same. Skip leaves it for later; Unclear says for good that it "
+            "cannot be judged.",
+            key="keys",
+        )
+
+    def _answer(self, question: Question, choice: Choice) -> None:
+        """Store what was said; whatever forbids it is shown above the next task."""
+        try:
+            with labelling() as database:
+                answer(
+                    database,
+                    self._campaign,
+                    question.key,
+                    choice,
+                    annotator=self._annotator,
+                    source=PAGE,
+                    may_change=question.said is not None,
+                )
+            self._list(ANSWERED).append(question.key)
+        except WinnowError as error:
+            st.session_state[REFUSED] = str(error)
+        self._go_to(None)
+
+    def _skip(self, question: Question) -> None:
+        self._list(PASSED).append(question.key)
+        self._go_to(None)
+
+    def _back(self) -> None:
+        self._go_to(self._list(ANSWERED).pop())
+
+    def _go_to(self, key: str | None) -> None:
+        st.session_state[f"{AT} {self._place}"] = key
+
+    def _list(self, what: str) -> list[str]:
+        found: list[str] = st.session_state.setdefault(f"{what} {self._place}", [])
+        return found
+
+    def _nothing_left(self) -> None:
+        with labelling() as database:
+            url = shown_url(database.url)
+        st.text("Nothing is left for you here. Once everybody is done, go on with:")
+        st.code(f"winnow resume {self._campaign.name} --storage {url}", language=None, wrap_lines=True)
+
+
+def _show_task(question: Question) -> None:
+    st.title(f"{question.left} left to judge")
+    show_soft(f"example {question.shown.example}", key="example")
+    show_heading(question.text, key="asked")
+    _show_box("Question", question.shown.question, key="question")
+    if question.shown.targets:
+        _show_box("Reference", "\n\n".join(question.shown.targets), key="reference")
+    columns: Sequence[st.delta_generator.DeltaGenerator] = st.columns(len(question.titles))
+    for number, (column, title) in enumerate(zip(columns, question.titles, strict=True)):
+        with column:
+            _show_box(title, question.shown.texts[number], key=f"text-{number}")
+
+
+def _show_box(title: str, text: str, *, key: str) -> None:
+    st.header(title)
+    with st.container(border=True, key=f"written-{key}"):
+        st.html(as_html(text))
+
+
+def _label(name: str) -> str:
+    """A name on a button, whose label is Markdown."""
+    return "".join(f"\\{c}" if c in MARKUP else c for c in readable(name).replace("\n", " "))
+
+
+MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")

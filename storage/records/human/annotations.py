@@ -1,0 +1,235 @@
+"""What rounds ask of people, and what people answered."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Select, exists, func, or_, select, update
+from sqlalchemy.orm import Session, aliased
+
+from winnow.storage.engine.id_lookup import rows_with
+from winnow.storage.models import Annotation, AnnotationTask, Decision, Example, Generation, Round
+from winnow.storage.records.values import (
+    AnnotationRecord,
+    AnnotationTaskRecord,
+    NewAnnotationTask,
+    ShownTask,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenTask:
+    """A task of a campaign, and where its round stands."""
+
+    task: AnnotationTaskRecord
+    is_used: bool
+    """Whether its round is recorded, so that its answer counts for good."""
+
+
+def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask]) -> None:
+    """Store tasks; of those whose key is stored already, the stored one stays."""
+    stored = keys_among(session, [each.key for each in tasks])
+    for each in {task.key: task for task in tasks if task.key not in stored}.values():
+        session.add(
+            AnnotationTask(
+                key=each.key,
+                round_id=round_id,
+                example_id=each.example_id,
+                generation_a_id=each.generation_a_id,
+                generation_b_id=each.generation_b_id,
+                presentation_order=each.presentation_order,
+            )
+        )
+    session.flush()
+
+
+def keys_among(session: Session, keys: Sequence[str]) -> set[str]:
+    """Those of the keys that a task is stored under."""
+    rows = rows_with(session.connection(), "key", "annotation_tasks", "key", list(dict.fromkeys(keys)))
+    return {key for (key,) in rows}
+
+
+def answers(session: Session, keys: Sequence[str]) -> dict[str, AnnotationRecord]:
+    """What was answered, by the key of the task; tasks without an answer are left out."""
+    rows = rows_with(session.connection(), "key, id", "annotation_tasks", "key", list(dict.fromkeys(keys)))
+    by_id = {id_: key for key, id_ in rows}
+    found: dict[str, AnnotationRecord] = {}
+    ids = list(by_id)
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        portion = select(Annotation).where(Annotation.task_id.in_(ids[start : start + IDS_AT_ONCE]))
+        found |= {by_id[each.task_id]: _record(each) for each in session.scalars(portion)}
+    return found
+
+
+IDS_AT_ONCE = 500
+"""Ids asked for in one statement; SQLite takes a limited number of parameters."""
+
+
+def lacking(session: Session, campaign_id: int) -> int:
+    """How many tasks of a campaign's unfinished rounds nobody has answered."""
+    return session.scalars(select(func.count()).select_from(_open(campaign_id).subquery())).one()
+
+
+def annotators(session: Session, campaign_id: int) -> list[str]:
+    """Everybody who answered a task of a campaign, in alphabetical order."""
+    found = (
+        select(Annotation.annotator)
+        .join(AnnotationTask, AnnotationTask.id == Annotation.task_id)
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .distinct()
+        .order_by(Annotation.annotator)
+    )
+    return list(session.scalars(found))
+
+
+def tasks(session: Session, campaign_id: int) -> list[GivenTask]:
+    """Every task of a campaign, round by round, in the order in which they are given."""
+    rows = session.execute(
+        select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .outerjoin(Annotation, Annotation.task_id == AnnotationTask.id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number, *_IN_ORDER)
+    )
+    return [
+        GivenTask(task=_task(row, annotation), is_used=bool(is_used)) for row, annotation, is_used in rows
+    ]
+
+
+def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
+    """A task of a campaign by its key, or by the first characters of it where no other one begins so."""
+    found = session.execute(
+        select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .outerjoin(Annotation, Annotation.task_id == AnnotationTask.id)
+        .where(Round.campaign_id == campaign_id, AnnotationTask.key.startswith(key, autoescape=True))
+        .limit(2)
+    ).all()
+    if len(found) != 1:
+        return None
+    row, annotation, is_used = found[0]
+    return GivenTask(task=_task(row, annotation), is_used=bool(is_used))
+
+
+def next_open(
+    session: Session,
+    campaign_id: int,
+    *,
+    annotator: str,
+    passed: Sequence[str],
+    held_since: dt.datetime,
+) -> AnnotationTaskRecord | None:
+    """The first task without an answer that nobody else was shown lately; None where there is none.
+
+    Args:
+        session: Reads, or writes where the task is to be held next.
+        campaign_id: The campaign.
+        annotator: Who asks; a task that they hold themselves is given to them.
+        passed: Keys of tasks that they want later.
+        held_since: What others were shown since then is left to them.
+    """
+    free = or_(
+        AnnotationTask.held_by.is_(None),
+        AnnotationTask.held_by == annotator,
+        AnnotationTask.held_at < held_since,
+    )
+    query = _open(campaign_id).where(free).order_by(Round.number, *_IN_ORDER)
+    rows = session.scalars(query)
+    return next((_task(row, None) for row in rows if row.key not in passed), None)
+
+
+def hold(session: Session, task_id: int, annotator: str, now: dt.datetime) -> None:
+    """Note who is shown a task."""
+    session.execute(
+        update(AnnotationTask).where(AnnotationTask.id == task_id).values(held_by=annotator, held_at=now)
+    )
+
+
+def release(session: Session, campaign_id: int, annotator: str) -> None:
+    """Note that somebody looks at no task of a campaign any more."""
+    rounds = select(Round.id).where(Round.campaign_id == campaign_id)
+    session.execute(
+        update(AnnotationTask)
+        .where(AnnotationTask.held_by == annotator, AnnotationTask.round_id.in_(rounds))
+        .values(held_by=None, held_at=None)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def lock(session: Session, task_id: int) -> None:
+    """Let nobody else answer a task before the transaction ends, which in SQLite nobody could anyway."""
+    session.get(AnnotationTask, task_id, with_for_update=True)
+
+
+def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = False) -> ShownTask:
+    """What people see of a task: the example, and the texts in their order."""
+    second = aliased(Generation)
+    key, fields, targets, text_a, text_b = session.execute(
+        select(Example.key, Example.fields, Example.targets, Generation.text, second.text)
+        .select_from(AnnotationTask)
+        .join(Example, Example.id == AnnotationTask.example_id)
+        .join(Generation, Generation.id == AnnotationTask.generation_a_id)
+        .outerjoin(second, second.id == AnnotationTask.generation_b_id)
+        .where(AnnotationTask.id == task.id)
+    ).one()
+    texts = (text_a,) if task.generation_b_id is None else (text_a, text_b)
+    if task.presentation_order == "swapped":
+        texts = texts[::-1]
+    return ShownTask(
+        example=key,
+        question=str(fields["input"]),
+        targets=tuple(targets) if with_targets else (),
+        texts=texts,
+    )
+
+
+def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord) -> None:
+    """Store what was said of a task, in the place of what may be stored."""
+    row = session.get(Annotation, task_id)
+    if row is None:
+        row = Annotation(task_id=task_id)
+        session.add(row)
+    row.verdict, row.reason = annotation.verdict, annotation.reason
+    row.annotator, row.source = annotation.annotator, annotation.source
+    row.annotated_at = annotation.annotated_at
+    session.flush()
+
+
+_IN_ORDER = (AnnotationTask.example_id, AnnotationTask.key)
+"""What is said of one example comes together; which candidate's text is first, a digest decides."""
+
+
+def _open(campaign_id: int) -> Select[tuple[AnnotationTask]]:
+    return (
+        select(AnnotationTask)
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .where(
+            Round.campaign_id == campaign_id,
+            ~exists().where(Annotation.task_id == AnnotationTask.id),
+            ~exists().where(Decision.round_id == Round.id),
+        )
+    )
+
+
+def _task(row: AnnotationTask, annotation: Annotation | None) -> AnnotationTaskRecord:
+    return AnnotationTaskRecord(
+        id=row.id,
+        key=row.key,
+        round_id=row.round_id,
+        example_id=row.example_id,
+        generation_a_id=row.generation_a_id,
+        generation_b_id=row.generation_b_id,
+        presentation_order=row.presentation_order,
+        annotation=None if annotation is None else _record(annotation),
+    )
+
+
+def _record(row: Annotation) -> AnnotationRecord:
+    return AnnotationRecord(
+        verdict=row.verdict,
+        reason=row.reason,
+        annotator=row.annotator,
+        source=row.source,
+        annotated_at=row.annotated_at,
+    )

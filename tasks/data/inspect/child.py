@@ -1,0 +1,212 @@
+"""Runs a task of Inspect and writes what it holds as JSON: PYTHON child.py REQUEST ANSWER PARENT.
+
+Whatever interpreter has Inspect runs this file, so it imports nothing of Winnow. The prompts are made by the
+task's own solvers, up to the first call of a model. What is found is told as it is: which of it Winnow does
+is decided in `definition`, of whoever asked.
+"""
+
+import sys
+
+sys.path.pop(0)  # the folder of this file, whose names are not to hide others
+
+import asyncio
+import json
+import os
+import threading
+import time
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+Theirs = Any
+"""An object of Inspect's, which has no types where this is checked."""
+
+_FEATURES = """
+    setup cleanup sandbox approval review sentinel early_stopping sample_source
+    message_limit token_limit turn_limit time_limit working_limit cost_limit
+"""
+FEATURES = tuple(_FEATURES.split())
+"""Of a task: what changes how models are asked or scored."""
+
+OF_SAMPLES = ("sandbox", "files", "setup")
+
+MAKES_PROMPTS = frozenset(
+    f"inspect_ai/{name}"
+    for name in (
+        *("assistant_message", "chain_of_thought", "generate", "multiple_choice"),
+        *("prompt_template", "system_message", "user_message"),
+    )
+)
+"""Solvers that call no model but the one that is evaluated, and no tool."""
+
+
+class _Asked(Exception):
+    """The task's solvers are about to call the model."""
+
+
+def main(request: str, answer: str, parent: str) -> None:
+    """Answer one request."""
+    threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
+    asked = json.loads(Path(request).read_text("utf-8"))
+    try:
+        told = _told(asked["task"], asked["args"])
+    except (Exception, SystemExit) as error:  # of the task's own code, whatever it is
+        told = {"failed": f"{type(error).__name__}: {error}"}
+    Path(answer).write_text(json.dumps(told), "utf-8")
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _told(spec: str, args: Json) -> Json:
+    from inspect_ai._eval.loader import load_task_spec
+
+    tasks = load_task_spec(spec, args)
+    if len(tasks) != 1:
+        names = ", ".join(str(each.name) for each in tasks[:10])
+        return {"failed": f"there are {len(tasks)} tasks: {names}; name one, as FILE.py@TASK"}
+    file = spec.rpartition("@")[0] if "@" in spec else spec
+    if Path(file).is_file():
+        os.chdir(Path(file).resolve().parent)  # where Inspect looks for what a task names
+    return asyncio.run(_described(tasks[0]))
+
+
+async def _described(task: Theirs) -> Json:  # a `Task`
+    solvers = _solvers(task.solver)
+    steps = [_registered(each) for each in solvers]
+    features = {name for name in FEATURES if getattr(task, name, None)}
+    features |= {f"{name} of samples" for name in OF_SAMPLES if _some_have(task.dataset, name)}
+    config = task.config.model_dump(mode="json", exclude_none=True)
+    rows: list[Json] = []
+    if {each["name"] for each in steps} <= MAKES_PROMPTS and not features:
+        first = config.pop("system_message", None)
+        for number, sample in enumerate(task.dataset, 1):
+            row, own, others = await _row(sample, number, solvers, first)
+            rows.append(row)
+            features |= others
+            config |= own
+    return {
+        "name": str(task.name),
+        "solvers": steps,
+        "scorers": [_scorer(each) for each in task.scorer or []],
+        "metrics": _metrics(task.metrics),
+        "epochs": task.epochs,
+        "features": sorted(features),
+        "config": config,
+        "rows": rows,
+    }
+
+
+def _solvers(solver: Theirs) -> list[Theirs]:  # a `Solver`, a `Plan` or several
+    from inspect_ai.solver._chain import unroll
+    from inspect_ai.solver._plan import Plan
+
+    if isinstance(solver, Plan):
+        finish = [] if solver.finish is None else [solver.finish]
+        return [inner for each in (*solver.steps, *finish) for inner in unroll(each)]
+    return list(unroll(solver))
+
+
+def _registered(thing: Theirs) -> Json:  # a solver, scorer or metric
+    """The name of what a decorated function made, and with which parameters."""
+    from inspect_ai._util.registry import is_registry_object, registry_info, registry_params
+
+    if not is_registry_object(thing):
+        return {"name": getattr(thing, "__name__", type(thing).__name__), "params": {}}
+    return {"name": registry_info(thing).name, "params": _kept(registry_params(thing), keep_names=True)}
+
+
+def _scorer(scorer: Theirs) -> Json:  # a `Scorer`
+    from inspect_ai.util import resource
+
+    found = _registered(scorer)
+    if isinstance(template := found["params"].get("template"), str):
+        found["params"]["template"] = resource(template)  # which may be a file
+    return found
+
+
+def _metrics(metrics: Theirs) -> list[str] | None:  # a list, a mapping or None
+    if metrics is None:
+        return None
+    listed = metrics if isinstance(metrics, list) else [metrics]
+    return ["by group" if isinstance(each, dict) else _registered(each)["name"] for each in listed]
+
+
+def _some_have(dataset: Theirs, name: str) -> bool:  # a `Dataset`
+    return any(getattr(sample, name, None) for sample in dataset)
+
+
+async def _row(
+    sample: Theirs,  # a `Sample`
+    number: int,
+    solvers: list[Theirs],
+    first: str | None,
+) -> tuple[Json, Json, set[str]]:
+    """A sample with the messages that a model is asked with; settings of the call; what is no text."""
+    state, asked = _state(sample, number), {}
+
+    async def generate(state: Theirs, tool_calls: str = "loop", **config: Theirs) -> None:
+        asked.update({key: value for key, value in config.items() if value is not None})
+        raise _Asked
+
+    try:
+        for solver in solvers:
+            state = await solver(state, generate)
+    except _Asked:
+        pass
+    messages = [{"role": each.role, "content": each.text} for each in state.messages]
+    row = {
+        "id": number if sample.id is None else sample.id,
+        "input": state.input_text,
+        "target": list(state.target),
+        "messages": [*([] if first is None else [{"role": "system", "content": first}]), *messages],
+        "metadata": _kept(sample.metadata or {}),
+        **({"choices": list(sample.choices)} if sample.choices else {}),
+    }
+    return row, _kept(asked, keep_names=True), _no_text(state.messages)
+
+
+def _state(sample: Theirs, number: int) -> Theirs:  # a `Sample`, a `TaskState`
+    from inspect_ai.model import ChatMessageUser, ModelName
+    from inspect_ai.scorer import Target
+    from inspect_ai.solver import TaskState
+
+    text = isinstance(sample.input, str)
+    return TaskState(
+        model=ModelName("none/none"),
+        sample_id=number if sample.id is None else sample.id,
+        epoch=1,
+        input=sample.input,
+        messages=[ChatMessageUser(content=sample.input)] if text else deepcopy(sample.input),
+        target=Target(sample.target),
+        choices=sample.choices,
+        metadata=deepcopy(sample.metadata or {}),
+    )
+
+
+def _no_text(messages: Theirs) -> set[str]:  # a list of `ChatMessage`
+    """What messages hold beside text."""
+    found = {"tool" for each in messages if each.role == "tool" or getattr(each, "tool_calls", None)}
+    parts = [part for each in messages if isinstance(each.content, list) for part in each.content]
+    return {f"{kind} in messages" for kind in found | {part.type for part in parts} - {"text"}}
+
+
+def _kept(values: Json, *, keep_names: bool = False) -> Json:
+    """What JSON can hold of a mapping; of the rest no more than the names, if these are wanted."""
+    kept = {}
+    for name, value in values.items():
+        try:
+            kept[str(name)] = json.loads(json.dumps(value))
+        except (TypeError, ValueError):
+            if keep_names:
+                kept[str(name)] = {"python": type(value).__name__}
+    return kept
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,138 @@
+"""What a task of Inspect holds, read by a process of its own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.data.dataset_files import PlacedRow, json_row
+from winnow.tasks.data.inspect.definition import KEY, InspectTask, definition_of
+from winnow.tasks.errors import DatasetError
+from winnow.tasks.queries.printable import one_line
+from winnow.tasks.spec.sections.dataset import InspectSpec
+
+CHILD = Path(__file__).with_name("child.py")
+
+SECONDS = 600.0
+"""The longest that a task may take to be read."""
+
+MOST_BYTES = 512 * 2**20
+"""Of what it comes to."""
+
+_SHOWN = 500
+"""Characters of what a task's code says when it fails."""
+
+
+def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
+    """What a task holds: its code is run to find out.
+
+    Args:
+        spec: Which task.
+        is_allowed: Whether a user has approved of that.
+
+    Raises:
+        DatasetError: If nobody has, there is no such task, it fails, or it does what Winnow does not.
+    """
+    file = spec.file
+    if file is not None and not file.is_file():
+        raise DatasetError(f"there is no file {file} (working directory {Path.cwd()})", KEY)
+    if not is_allowed:
+        raise DatasetError(
+            f"the task {spec.task} is Python code, which runs where somebody allows it: "
+            "winnow validate SPEC --trust",
+            KEY,
+        )
+    return definition_of(_asked(spec, _interpreter(spec)), spec.task)
+
+
+def rows_of(task: InspectTask) -> Iterator[PlacedRow]:
+    """The samples of a task as rows of a dataset, each with its place.
+
+    A row has the keys `id`, `input` (the question alone), `target`, `messages` (what a model is shown) and
+    `metadata`, `choices` where there are some, and `context` where all are asked by one message of a user.
+
+    Raises:
+        DatasetError: If a sample holds what JSON cannot.
+    """
+    for number, row in enumerate(task.rows, 1):
+        place = f"task {task.name}, sample {number}"
+        yield place, json_row(place, row, KEY)
+
+
+def _interpreter(spec: InspectSpec) -> str:
+    python = spec.interpreter(Path.cwd())
+    if python is None:
+        if find_spec("inspect_ai") is None:
+            raise DatasetError(
+                "tasks of Inspect need inspect-ai, which is not installed here; run: pip install inspect-ai, "
+                "or name an interpreter that has it as task.python",
+                KEY,
+            )
+        return sys.executable
+    found = shutil.which(python)
+    if found is None:
+        raise DatasetError(f"there is no interpreter {spec.python}; correct it", "task.python")
+    return found
+
+
+def _asked(spec: InspectSpec, python: str) -> JsonObject:
+    with tempfile.TemporaryDirectory(prefix="winnow-task-") as name:
+        folder = Path(name)
+        request, answer, log = folder / "request.json", folder / "answer.json", folder / "task.log"
+        request.write_text(json.dumps({"task": spec.task, "args": spec.args}), encoding="utf-8")
+        _run([python, str(CHILD), str(request), str(answer), str(os.getpid())], log, spec.task)
+        if not answer.is_file():
+            said = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+            raise DatasetError(_sentence(spec.task, "ended its process", said), KEY)
+        if answer.stat().st_size > MOST_BYTES:
+            raise DatasetError(
+                f"the task {spec.task} holds more than {MOST_BYTES >> 20} MiB; take fewer samples", KEY
+            )
+        told = _parsed(answer.read_bytes())
+    if not isinstance(told, dict) or "failed" in told:
+        raise DatasetError(_sentence(spec.task, "cannot be read", _failure(told)), KEY)
+    return told
+
+
+def _run(command: list[str], log: Path, task: str) -> None:
+    """Run a command in a session of its own, all of which is gone when it ends or took too long."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            raise DatasetError(f"the task {task} took over {SECONDS:g} s to be read", KEY) from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _parsed(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _failure(told: object) -> str:
+    return str(told["failed"]) if isinstance(told, Mapping) else "it says nothing that can be understood"
+
+
+def _sentence(task: str, what: str, said: str) -> str:
+    shown = one_line(said)[:_SHOWN]
+    return f"the task {task} {what}{f': {shown}' if shown else ''}"

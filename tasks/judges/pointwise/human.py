@@ -1,0 +1,120 @@
+"""People who rate outputs on a scale of named levels; what they said is put in before the judge is asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from winnow.storage.text import storable
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.errors import JudgeError, LabelMissing
+from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.scales import Scale
+
+VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+MOST_LEVELS = 9
+"""One for each key from 1 to 9."""
+
+UNCLEAR = "unclear"
+"""The reason of an output or a pair of which somebody said that it cannot be judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """What somebody said: a verdict in [0, 1], or that there can be none."""
+
+    verdict: float | None
+    """None for "unclear"."""
+    annotator: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanJudge:
+    """A person rates the output on a scale of named levels."""
+
+    scale: ClassVar[Scale] = Scale(unit="levels with names", formula="what `levels` says of each")
+
+    question: Annotated[str, Field(min_length=1)]
+    """What people are asked about each output."""
+    levels: Mapping[str, float]
+    """What they may say, and the score of each."""
+    reference: bool = False
+    """Whether they are shown the targets."""
+    annotations: Mapping[str, Annotation] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_question(self.question)
+        check_levels(self.levels)
+
+    def with_annotations(self, annotations: Mapping[str, Annotation]) -> "HumanJudge":
+        """The same judge with what people said at hand, by `rating_key`."""
+        knowing = HumanJudge(question=self.question, levels=self.levels, reference=self.reference)
+        object.__setattr__(knowing, "annotations", annotations)
+        return knowing
+
+    def judge(self, sample: Sample) -> Verdict:
+        """What somebody said of the output.
+
+        Raises:
+            LabelMissing: If nobody has rated it.
+        """
+        said = self.annotations.get(rating_key(str(sample.example), sample.output))
+        if said is None:
+            raise LabelMissing(str(sample.example))
+        if said.verdict is None:
+            return Verdict.unscored(UNCLEAR, f"{said.annotator}: {UNCLEAR}")
+        return Verdict(score=said.verdict, answer=f"{said.annotator}: {level_of(self.levels, said.verdict)}")
+
+
+def rating_key(example: str, output: str) -> str:
+    """What tells an output to be rated from all others of its campaign: the same output is rated once."""
+    return sha256(["rating", storable(example), storable(output)])
+
+
+def level_of(levels: Mapping[str, float], score: float) -> str:
+    """The name of a score."""
+    return next((name for name, worth in levels.items() if worth == score), f"{score:g}")
+
+
+def in_order(levels: Mapping[str, float]) -> list[str]:
+    """The names of the levels, from the lowest score to the highest."""
+    return sorted(levels, key=lambda name: levels[name])
+
+
+def check_question(question: str) -> None:
+    """Refuse a question that says nothing.
+
+    Raises:
+        JudgeError: If it is blank.
+    """
+    if not question.strip():
+        raise JudgeError("says nothing; write what people are to look for", "judge.question")
+
+
+def check_levels(levels: Mapping[str, float]) -> None:
+    """Refuse a scale on which nobody could rate.
+
+    Raises:
+        JudgeError: With what is wrong.
+    """
+    place = "judge.levels"
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        raise JudgeError(f"name 2 to {MOST_LEVELS} levels, each with its score, got {len(levels)}", place)
+    for number, name in enumerate(in_order(levels), 1):
+        score = levels[name]
+        if len(name.strip()) == 1 and name.strip() != str(number):
+            raise JudgeError(
+                f"{name!r} is a key, and not that of level {number} from the lowest; give it a longer name",
+                place,
+            )
+        if not name.strip() or name.strip().lower() == UNCLEAR:
+            raise JudgeError(f"a level cannot be called {name!r}; give it another name", place)
+        if not 0.0 <= score <= 1.0:
+            raise JudgeError(f"the score of {name!r} must be between 0 and 1, got {score:g}", place)
+    if len({name.strip().lower() for name in levels}) < len(levels):
+        raise JudgeError("two levels have the same name but for case; rename one", place)
+    if len(set(levels.values())) < len(levels):
+        raise JudgeError("two levels have the same score; give each a score of its own", place)

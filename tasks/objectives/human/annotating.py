@@ -1,0 +1,237 @@
+"""Taking judgments from people one by one: the next task, what may be said of it, and storing what was."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from winnow.storage import leases
+from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonView
+from winnow.storage.records.human import annotations
+from winnow.storage.records.human.annotations import GivenTask
+from winnow.storage.records.values import AnnotationRecord, AnnotationTaskRecord, CampaignRecord, ShownTask
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import is_gone, watch
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.judges.pointwise.human import UNCLEAR, in_order
+
+TERMINAL, PAGE = "terminal", "page"
+FIRST, SECOND, TIE = "first", "second", "tie"
+DUELS = "best-duel"
+
+HOLD = dt.timedelta(minutes=10)
+"""How long a task is left to whom it was shown, before others are given it as well."""
+
+LONGEST_NAME = 100
+"""Characters of an annotator's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Something that may be said of a task."""
+
+    name: str
+    """As files and people have it."""
+    verdict: float | None
+    """Of what is shown first in a pair, or the score; None for "unclear"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A task as it is put to somebody: nothing in it tells whose texts they are."""
+
+    key: str
+    text: str
+    """What people are asked, as the campaign's file has it."""
+    shown: ShownTask
+    choices: tuple[Choice, ...]
+    """In the order of their keys, "unclear" last."""
+    said: str | None
+    """The name of the choice that was made before, where one was."""
+    left: int
+    """Tasks without an answer, this one included where it has none."""
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What each text is called."""
+        return ("Output",) if len(self.shown.texts) == 1 else ("First answer", "Second answer")
+
+
+def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
+    """What may be said of a campaign's tasks: its levels from the lowest on, or which of a pair is better."""
+    judge: JsonView = campaign.spec["judge"]
+    unclear = Choice(name=UNCLEAR, verdict=None)
+    if campaign.objective == DUELS:
+        ties = (Choice(name=TIE, verdict=0.5),) if judge.get("ties", True) else ()
+        return (Choice(name=FIRST, verdict=1.0), Choice(name=SECOND, verdict=0.0), *ties, unclear)
+    levels: Mapping[str, float] = judge["levels"]
+    return (*(Choice(name=name, verdict=float(levels[name])) for name in in_order(levels)), unclear)
+
+
+def next_question(
+    database: Database, campaign: CampaignRecord, annotator: str, passed: Sequence[str] = ()
+) -> Question | None:
+    """The next task for somebody, which others are not given for a while; None where none is left for them.
+
+    Args:
+        database: Where the campaign lives.
+        campaign: One that people judge.
+        annotator: Who asks.
+        passed: Keys of tasks that they want to see later.
+    """
+    require_name(annotator)
+    with database.writing() as session:
+        task = annotations.next_open(
+            session, campaign.id, annotator=annotator, passed=passed, held_since=now() - HOLD
+        )
+        if task is None:
+            return None
+        annotations.hold(session, task.id, annotator, now())
+        return _question(session, campaign, task)
+
+
+def release(database: Database, campaign: CampaignRecord, annotator: str) -> None:
+    """Let others have what somebody was shown and did not answer."""
+    with database.writing() as session:
+        annotations.release(session, campaign.id, annotator)
+
+
+def question_of(database: Database, campaign: CampaignRecord, key: str) -> Question:
+    """A task that was put before, as it was.
+
+    Raises:
+        WinnowError: If there is none of this key.
+    """
+    with database.reading() as session:
+        return _question(session, campaign, _required(session, campaign, key).task)
+
+
+def answer(
+    database: Database,
+    campaign: CampaignRecord,
+    key: str,
+    choice: Choice,
+    *,
+    annotator: str,
+    source: str,
+    may_change: bool = False,
+) -> None:
+    """Store what somebody said of a task, at once.
+
+    Args:
+        database: Where the campaign lives.
+        campaign: One that people judge.
+        key: Of the task.
+        choice: One of `choices_of`.
+        annotator: Who said it.
+        source: Where they said it.
+        may_change: Whether it may take the place of what they said before.
+
+    Raises:
+        WinnowError: If somebody else has answered it meanwhile, or its answer counts already.
+    """
+    require_name(annotator)
+    if may_change:
+        watch(database, campaign.id, now=now())
+    with database.writing() as session:
+        given = _required(session, campaign, key)
+        annotations.lock(session, given.task.id)
+        given = _required(session, campaign, key)
+        require_answerable(session, campaign, given, f"the judgment of {_place(session, given)}", may_change)
+        before = given.task.annotation
+        if before is not None and before.annotator != annotator:
+            raise WinnowError(
+                f"{before.annotator} has judged {_place(session, given)} meanwhile, and that stays; go on "
+                "with the next"
+            )
+        annotations.set_annotation(
+            session, given.task.id, annotation_of(given.task, choice, annotator=annotator, source=source)
+        )
+
+
+def require_answerable(
+    session: Session, campaign: CampaignRecord, given: GivenTask, what: str, may_change: bool
+) -> None:
+    """Refuse to judge what counts already, or what somebody may be counting just now.
+
+    Raises:
+        WinnowError: With what is wrong and what to do.
+    """
+    before = given.task.annotation
+    if given.is_used and before is not None:
+        raise WinnowError(
+            f"{what} was used in a stored comparison and cannot change any more; leave it as it is"
+        )
+    if before is None:
+        return
+    if not may_change:
+        raise WinnowError(
+            f"{what} is there already, from {before.annotator} ({before.source}), and stays; leave it out"
+        )
+    lease = leases.find(session, campaign.id)
+    if lease is not None and leases.is_live(lease, is_gone=is_gone):
+        raise WinnowError(
+            f"{what} cannot change while {campaign.name!r} is run by {lease.holder}, which may be using it; "
+            "stop that first"
+        )
+
+
+def annotation_of(
+    task: AnnotationTaskRecord, choice: Choice, *, annotator: str, source: str
+) -> AnnotationRecord:
+    """What is stored of a choice: of a pair, how far the first candidate is preferred, wherever it stood."""
+    verdict = choice.verdict
+    if verdict is not None and task.presentation_order == "swapped":
+        verdict = 1.0 - verdict
+    return AnnotationRecord(
+        verdict=verdict,
+        reason=UNCLEAR if verdict is None else None,
+        annotator=annotator,
+        source=source[:255],
+        annotated_at=now(),
+    )
+
+
+def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None:
+    """The name of the choice that was made of a task; None where none was."""
+    if task.annotation is None:
+        return None
+    stored = task.annotation.verdict
+    is_swapped = stored is not None and task.presentation_order == "swapped"
+    verdict = 1.0 - stored if is_swapped and stored is not None else stored
+    return next((each.name for each in choices if each.verdict == verdict), None)
+
+
+def require_name(annotator: str) -> None:
+    """Refuse who does not say who they are.
+
+    Raises:
+        WinnowError: If the name is blank, too long or not printable.
+    """
+    if not annotator.strip() or len(annotator) > LONGEST_NAME or not annotator.isprintable():
+        raise WinnowError(f"say who judges by a name of 1 to {LONGEST_NAME} printable characters")
+
+
+def _question(session: Session, campaign: CampaignRecord, task: AnnotationTaskRecord) -> Question:
+    choices, judge = choices_of(campaign), campaign.spec["judge"]
+    return Question(
+        key=task.key,
+        text=judge["question"],
+        shown=annotations.shown(session, task, with_targets=bool(judge.get("reference"))),
+        choices=choices,
+        said=said_of(task, choices),
+        left=annotations.lacking(session, campaign.id),
+    )
+
+
+def _required(session: Session, campaign: CampaignRecord, key: str) -> GivenTask:
+    given = annotations.task(session, campaign.id, key)
+    if given is None:
+        raise WinnowError(f"{campaign.name!r} asks nothing with the id {key!r}; correct the id")
+    return given
+
+
+def _place(session: Session, given: GivenTask) -> str:
+    return f"example {annotations.shown(session, given.task).example!r}"

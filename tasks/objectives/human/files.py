@@ -1,0 +1,172 @@
+"""Judgments that people make elsewhere: tasks as rows to fill in, and the filled rows read back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine.database import Database
+from winnow.storage.json_types import Row
+from winnow.storage.records.human import annotations
+from winnow.storage.records.human.annotations import GivenTask
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.liveness import watch
+from winnow.tasks.candidates.judge_entries import is_human
+from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.errors import DatasetError, WinnowError
+from winnow.tasks.objectives.human.annotating import (
+    Choice,
+    annotation_of,
+    choices_of,
+    require_answerable,
+    require_name,
+    said_of,
+)
+
+ID, VERDICT, ANNOTATOR = "id", "verdict", "annotator"
+ID_LENGTH = 16
+"""Characters of a task's key that name it in files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenRow:
+    """A row of a file that says something of a task."""
+
+    place: str
+    id: str
+    verdict: str
+    """Empty where nothing is said yet."""
+    annotator: str
+    """Empty where the file does not say."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Taken:
+    """What came of the judgments of a file."""
+
+    new: int = 0
+    same: int = 0
+    """Were there already."""
+    changed: int = 0
+    empty: int = 0
+    """Rows without a judgment yet."""
+
+
+def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """One row per task of a campaign that people judge, those that it waits for first; none of other ones.
+
+    No row tells whose texts it holds. `state` is "wanted" (the planned round waits for it), "given", or
+    "used" (it counts for good).
+    """
+    if not is_human(campaign.spec):
+        return []
+    choices = choices_of(campaign)
+    rows = [_row(session, campaign, given, choices) for given in annotations.tasks(session, campaign.id)]
+    return sorted(rows, key=lambda row: row["state"] != "wanted")
+
+
+def _row(session: Session, campaign: CampaignRecord, given: GivenTask, choices: Sequence[Choice]) -> Row:
+    task, judge = given.task, campaign.spec["judge"]
+    shown = annotations.shown(session, task, with_targets=bool(judge.get("reference")))
+    said = task.annotation
+    texts = dict(zip(("first", "second") if len(shown.texts) == 2 else ("output",), shown.texts, strict=True))
+    return {
+        ID: task.key[:ID_LENGTH],
+        VERDICT: said_of(task, choices),
+        "state": "used" if given.is_used else "wanted" if said is None else "given",
+        ANNOTATOR: None if said is None else said.annotator,
+        "source": None if said is None else said.source,
+        "labelled_at": None if said is None else said.annotated_at,
+        "example": shown.example,
+        "input": shown.question,
+        **({"targets": list(shown.targets)} if judge.get("reference") else {}),
+        **texts,
+    }
+
+
+def read_annotations(path: Path) -> list[GivenRow]:
+    """The rows of a .jsonl, .json, .csv or .parquet file with the columns id, verdict and maybe annotator.
+
+    Raises:
+        DatasetError: If the file cannot be read, a row lacks a column, or an id stands twice.
+    """
+    found: dict[str, GivenRow] = {}
+    for place, row in read_rows(path):
+        for column in (ID, VERDICT):
+            if column not in row:
+                raise DatasetError(f"{path}, {place}: there is no column {column!r}; add it")
+        id_, verdict, annotator = (str(row.get(name) or "").strip() for name in (ID, VERDICT, ANNOTATOR))
+        if id_ in found:
+            raise DatasetError(
+                f"{path}, {found[id_].place} and {place}: the id {id_!r} stands twice; keep one"
+            )
+        if len(id_) < ID_LENGTH:
+            raise DatasetError(f"{path}, {place}: {id_!r} is no id of a task; copy it from the labels' file")
+        found[id_] = GivenRow(place=place, id=id_, verdict=verdict, annotator=annotator)
+    return list(found.values())
+
+
+def store_annotations(
+    database: Database,
+    campaign: CampaignRecord,
+    rows: Sequence[GivenRow],
+    source: str,
+    *,
+    annotator: str,
+    correct: bool = False,
+) -> Taken:
+    """Store the judgments of a file, all or none.
+
+    Args:
+        database: Where the campaign lives.
+        campaign: One that people judge.
+        rows: As `read_annotations` returns them.
+        source: The file's name.
+        annotator: Who said it where a row does not say.
+        correct: Whether a judgment may take the place of another one that does not count yet.
+
+    Raises:
+        WinnowError: If a row names no task, says what is no choice, or differs from a judgment that stays.
+    """
+    taken, choices = Taken(), choices_of(campaign)
+    watch(database, campaign.id, now=now())
+    with database.writing() as session:
+        for row in rows:
+            if not row.verdict:
+                taken.empty += 1
+                continue
+            given = _named(session, campaign, row)
+            choice, who = _chosen(row, choices), row.annotator or annotator
+            require_name(who)
+            if said_of(given.task, choices) == choice.name:
+                taken.same += 1
+                continue
+            what = f"{row.place}: the judgment of {row.id}"
+            require_answerable(session, campaign, given, what, correct)
+            annotations.set_annotation(
+                session, given.task.id, annotation_of(given.task, choice, annotator=who, source=source)
+            )
+            taken.changed += given.task.annotation is not None
+            taken.new += given.task.annotation is None
+    return taken
+
+
+def _named(session: Session, campaign: CampaignRecord, row: GivenRow) -> GivenTask:
+    given = annotations.task(session, campaign.id, row.id)
+    if given is None:
+        raise WinnowError(
+            f"{row.place}: {campaign.name!r} asks nothing with the id {row.id!r}; copy it from "
+            f"winnow query {campaign.name} labels"
+        )
+    annotations.lock(session, given.task.id)
+    return given
+
+
+def _chosen(row: GivenRow, choices: Sequence[Choice]) -> Choice:
+    for choice in choices:
+        if choice.name.strip().lower() == row.verdict.lower():
+            return choice
+    names = ", ".join(each.name for each in choices)
+    raise WinnowError(f"{row.place}: {row.verdict!r} is nothing that may be said; write one of {names}")

@@ -1,0 +1,174 @@
+"""The most that a campaign takes whose stop is not foreseen: all that its budget allows, at its dearest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.storage.queries.rates import ModelRate
+from winnow.tasks.objectives.best_duel.objective import BestDuel
+from winnow.tasks.objectives.best_mean.objective import BestMean
+from winnow.tasks.objectives.certify.objective import Certify
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.simulation.forecast.judging import JudgeUse, duel_uses, judge_uses
+from winnow.tasks.simulation.forecast.pricing import Amounts, Judged, Judgings, Pricing
+from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
+
+UNFORESEEN = {
+    "best-duel": "how many duels it takes until one candidate is shown to beat all others: that hangs on how "
+    "often each is preferred to each",
+    "certify": "how many labels it takes until candidates are certified: that hangs on their losses and on "
+    "how well the autoevaluator knows them",
+    "gate": "how many comparisons it takes until the candidates are told from the baseline: that hangs on "
+    "how far they are from it",
+    "route": "which candidate answers which prompt: that hangs on what is learned on the way, and all are "
+    "counted as if the dearest did",
+}
+"""What plan cannot say, by objective, as the end of a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """The most that a campaign can take."""
+
+    name: str
+    size: str
+    """The campaign's, in a few words."""
+    limit: int
+    """What the budget counts, at most."""
+    unit: str
+    """What that is."""
+    most: Amounts
+    """With every answer as long as it may be; second tries of models that judge are left out."""
+    unforeseen: str
+    """What is not known beforehand."""
+    sampled_examples: int
+    guessed_tokens: tuple[str, ...]
+    """Models whose prompt tokens are characters / 4."""
+    measured: Mapping[str, ModelRate]
+    """What texts in the database came to, by model."""
+    rate: float | None
+    """Requests a second, where the user says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Most:
+    """What a campaign may ask for."""
+
+    limit: int
+    unit: str
+    texts: int
+    """Of all candidates together."""
+    of_each: int
+    """Texts of any one candidate."""
+    judging: Sequence[JudgeUse]
+    judged: int
+    """Texts, or pairs of them, that are judged."""
+    shown: int
+    """How many answers are shown to a model with each."""
+    beside: Sequence[Judged] = ()
+
+
+def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Ceiling:
+    """Count what the whole budget takes; nothing is asked of any model.
+
+    Args:
+        checked: The campaign.
+        rate: Requests a second; None for what the database says of the models.
+    """
+    most = _most(checked)
+    pricing = Pricing(checked, most.judging, rate)
+    by_arm = pricing.dearest(most.texts, most.of_each)
+    longest = float(pricing.longest.max())
+    return Ceiling(
+        name=checked.spec.name,
+        size=checked.size,
+        limit=most.limit,
+        unit=most.unit,
+        most=pricing.amounts(
+            by_arm,
+            at_length=True,
+            judged=Judgings(most.judged, most.judged * most.shown * longest),
+            beside=most.beside,
+        ),
+        unforeseen=UNFORESEEN["gate" if isinstance(checked, BestMean) else checked.spec.objective],
+        sampled_examples=pricing.tokens.examples,
+        guessed_tokens=pricing.tokens.guessed,
+        measured=pricing.measured,
+        rate=rate,
+    )
+
+
+def _most(checked: ResolvedCampaign) -> _Most:
+    match checked:
+        case BestDuel():
+            return _of_duels(checked)
+        case Certify():
+            return _of_labels(checked)
+        case Route(judge=judge):
+            limit, unit = _within(checked.spec.own_budget, len(checked.dataset.examples)), "prompts"
+        case BestMean(judge=judge):
+            limit, unit = _within(checked.spec.own_budget, checked.grid), "comparisons"
+        case other:
+            raise TypeError(f"nothing counts what a {type(other).__name__} takes")
+    return _Most(
+        limit=limit,
+        unit=unit,
+        texts=limit,
+        of_each=min(limit, len(checked.dataset.examples)),
+        judging=judge_uses(judge, checked.dataset.examples, checked.spec.seed),
+        judged=limit,
+        shown=1,
+    )
+
+
+def _of_duels(checked: BestDuel) -> _Most:
+    """Two texts a duel; where none is made afresh, at most one of each candidate for each example."""
+    limit, examples = checked.spec.own_budget, checked.dataset.examples
+    assert limit is not None  # duels never run out, so that their campaigns have a budget of them
+    of_each = limit if checked.repeats_meetings else min(limit, len(examples))
+    return _Most(
+        limit=limit,
+        unit="duels",
+        texts=min(2 * limit, len(checked.candidates) * of_each),
+        of_each=of_each,
+        judging=duel_uses(checked.judge, examples, checked.spec.seed),
+        judged=limit,
+        shown=2,
+    )
+
+
+def _of_labels(checked: Certify) -> _Most:
+    """Every candidate on each labelled example and on the unlabelled ones that belong to it."""
+    certification, examples = checked.certification, checked.dataset.examples
+    labellable, per_label = certification.parts.blocks.shape
+    limit = _within(checked.spec.own_budget, labellable)
+    answered, beside = limit * (1 + per_label), []
+    autoevaluator = certification.autoevaluator
+    if autoevaluator is not None:
+        counter = tokenizer_of(autoevaluator.model.model)
+        prompts = [autoevaluator.prompt(each) for each in drawn_examples(examples, checked.spec.seed)]
+        beside.append(
+            Judged(
+                model=autoevaluator.model.name,
+                calls=answered,
+                shown=answered * float(np.mean([counted(prompt, counter) for prompt in prompts])),
+                made=answered * float(autoevaluator.sampling.max_tokens),
+            )
+        )
+    return _Most(
+        limit=limit,
+        unit="labels",
+        texts=len(checked.candidates) * answered,
+        of_each=answered,
+        judging=judge_uses(checked.judge, examples, checked.spec.seed),
+        # An answer to a labelled example is scored against the label and against the autoevaluator's answer.
+        judged=len(checked.candidates) * (answered + (limit if autoevaluator is not None else 0)),
+        shown=1,
+        beside=beside,
+    )
+
+
+def _within(budget: int | None, most: int) -> int:
+    return most if budget is None else min(budget, most)

@@ -1,0 +1,201 @@
+"""What comparisons take: requests, tokens, price and hours."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.errors import StorageError
+from winnow.storage.queries.rates import ModelRate, rates
+from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.simulation.forecast.judging import JudgeUse
+from winnow.tasks.simulation.forecast.tokens import prompt_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """What a number of comparisons takes."""
+
+    requests: float
+    prompt_tokens: float
+    answer_tokens: float
+    judge_calls: float
+    """Of models that judge, if every first reply can be read; with their tokens below."""
+    judge_prompt_tokens: float
+    judge_reply_tokens: float
+    price: float | None
+    """In the currency of the spec's prices; None where a model has none."""
+    hours: float | None
+    """Of engines one after the other, or at the rate that was given; None where no rate is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgings:
+    """What models that judge are shown in all, each by every kind of its calls."""
+
+    count: float
+    """Texts, or pairs of them, that are judged."""
+    answer_tokens: float
+    """Of the candidates' answers, once for every time that one is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What the calls of one kind to a model that judges add up to."""
+
+    model: str
+    calls: float
+    shown: float
+    """Tokens."""
+    made: float
+
+
+class Pricing:
+    """What comparisons of each candidate take.
+
+    Args:
+        checked: The campaign.
+        judging: What a model is asked about each text, or about a comparison of several.
+        rate: Requests a second; None for what the database says of the models.
+    """
+
+    def __init__(self, checked: ResolvedCampaign, judging: Sequence[JudgeUse], rate: float | None) -> None:
+        self._checked, self._rate, self.judging = checked, rate, judging
+        self.models = [each.model.name for each in checked.candidates]
+        self.tokens = prompt_tokens(
+            checked.candidates, checked.dataset.examples, checked.spec.seed, weighing=checked.weighing
+        )
+        self.measured = _measured(checked, sorted({*self.models, *(use.model for use in self.judging)}))
+        self.longest = np.array(
+            [
+                0.0 if checked.weighing is not None else float(each.sampling.max_tokens)
+                for each in checked.candidates
+            ]
+        )
+
+    def amounts(
+        self,
+        by_arm: FloatArray,
+        *,
+        at_length: bool = False,
+        judged: Judgings | None = None,
+        beside: Sequence[Judged] = (),
+    ) -> Amounts:
+        """Of so many comparisons of each arm, shape (K,); answers as long as they may be, or as expected.
+
+        Args:
+            by_arm: Shape (K,), how many of each.
+            at_length: Whether answers are as long as they may be.
+            judged: What the models that judge are shown; None where that is every text once.
+            beside: What else they, or others that are no candidates, are asked.
+        """
+        by_arm = by_arm * (1 if self._checked.spec.samples is None else self._checked.spec.samples.n)
+        answers = self.longest if at_length else self._answer_tokens()
+        shown, made = by_arm * self.tokens.by_arm, by_arm * answers
+        total = float(by_arm.sum())
+        judged = Judgings(total, float(made.sum())) if judged is None else judged
+        uses = [
+            Judged(
+                model=use.model,
+                calls=judged.count,
+                shown=judged.count * use.prompt_tokens + judged.answer_tokens,
+                made=judged.count * self._reply_tokens(use, at_length=at_length),
+            )
+            for use in self.judging
+        ] + [*beside]
+        seconds = self._device_seconds(by_arm, uses)
+        return Amounts(
+            requests=total,
+            prompt_tokens=float(shown.sum()),
+            answer_tokens=float(made.sum()),
+            judge_calls=sum(use.calls for use in uses),
+            judge_prompt_tokens=sum(use.shown for use in uses),
+            judge_reply_tokens=sum(use.made for use in uses),
+            price=self._price(shown, made, uses, seconds),
+            hours=None if seconds is None else sum(seconds.values()) / SECONDS_PER_HOUR,
+        )
+
+    def dearest(self, comparisons: int, of_each: int) -> FloatArray:
+        """The dearest way to spend so many comparisons, by arm, where no arm takes more than `of_each`."""
+        left, counts = comparisons, np.zeros(len(self.models))
+        for arm in np.argsort(-self._unit_price(), kind="stable").tolist():
+            counts[arm] = min(left, of_each)
+            left -= int(counts[arm])
+        return counts
+
+    def _unit_price(self) -> FloatArray:
+        """By arm, what orders candidates by how dear a comparison is: its price, or else its tokens."""
+        prices = self._checked.spec.execution.prices
+        shown = made = np.ones(len(self.models))
+        if all(model in prices for model in self.models):
+            shown = np.array([prices[model].input for model in self.models])
+            made = np.array([prices[model].output for model in self.models])
+        dear: FloatArray = shown * self.tokens.by_arm + made * self.longest
+        return dear
+
+    def _answer_tokens(self) -> FloatArray:
+        """By arm: the measured mean of its model, no more than it may have, or all that it may have."""
+        means = [
+            self.measured[model].output_tokens if model in self.measured else np.inf for model in self.models
+        ]
+        expected: FloatArray = np.minimum(means, self.longest)
+        return expected
+
+    def _reply_tokens(self, use: JudgeUse, *, at_length: bool) -> float:
+        known = self.measured.get(use.model)
+        if use.is_weighed or at_length or known is None:
+            return use.reply_tokens
+        return min(known.output_tokens, use.reply_tokens)
+
+    def _device_seconds(self, by_arm: FloatArray, uses: Sequence[Judged]) -> dict[str, float] | None:
+        """By model; None where nothing is known of some model."""
+        calls = [*zip(self.models, by_arm.tolist(), strict=True), *((use.model, use.calls) for use in uses)]
+        if self._rate is None and not all(model in self.measured for model, _ in calls):
+            return None
+        seconds: dict[str, float] = {}
+        for model, count in calls:
+            each = self.measured[model].seconds if self._rate is None else 1.0 / self._rate
+            seconds[model] = seconds.get(model, 0.0) + count * each
+        return seconds
+
+    def _price(
+        self,
+        shown: FloatArray,
+        made: FloatArray,
+        uses: Sequence[Judged],
+        seconds: Mapping[str, float] | None,
+    ) -> float | None:
+        execution = self._checked.spec.execution
+        paid = [
+            *zip(self.models, shown.tolist(), made.tolist(), strict=True),
+            *((use.model, use.shown, use.made) for use in uses),
+        ]
+        if not (
+            all(model in execution.prices for model, _, _ in paid) or execution.price_per_hour is not None
+        ):
+            return None
+        total = 0.0
+        for model, its_shown, its_made in paid:
+            if price := execution.prices.get(model):
+                total += (price.input * its_shown + price.output * its_made) / TOKENS_PER_PRICE
+        if execution.price_per_hour is None:
+            return total
+        if seconds is None:
+            return None
+        devices = devices_by_model(self._checked.spec.identity())
+        busy = sum(spent * devices.get(model, 1) for model, spent in seconds.items())
+        return total + execution.price_per_hour * busy / SECONDS_PER_HOUR
+
+
+def _measured(checked: ResolvedCampaign, models: Sequence[str]) -> dict[str, ModelRate]:
+    """What the campaign's database knows of its models, if there is one."""
+    with suppress(StorageError), closing(open_database(checked.spec.storage, read_only=True)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            return rates(session, models)
+    return {}
