@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.errors --out FOLDER [--table docs/error-rates.md] [--minutes 0]
 
-Runs are kept in FOLDER/errors.csv, each under a digest of the code that it depends on. Where that is not there
-yet, they go on from docs/error-rates.csv, which is written anew with the page of that name.
+Runs are kept in FOLDER/errors.csv, each under a digest of the code that it depends on. Where that is not
+there yet, they go on from docs/error-rates.csv, which is written anew with the page of that name.
 """
 
 import argparse
