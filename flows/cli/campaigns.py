@@ -59,9 +59,9 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         print(f"check: {warning.sentence}")
     if lacking := without_targets(checked):
         print(
-            f"check: {len(lacking)} of {len(checked.dataset.examples)} examples have no target, {lacking[0].key} "
-            f"for one, so that judge {checked.spec.judge.type} scores nobody on them: leave them out by "
-            "dataset.filter, or give them one"
+            f"check: {len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "
+            f"{lacking[0].key!r}, so that judge {checked.spec.judge.type} scores nobody on them: leave them "
+            "out by dataset.filter, or give them one"
         )
     for complaint in unset_variables(checked.spec.execution.notify):
         print(f"check: {complaint}")
