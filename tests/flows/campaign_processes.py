@@ -203,6 +203,10 @@ def storage_of(folder: Path) -> str:
     return named.read_text() if named.exists() else f"sqlite:///{folder}/winnow.db"
 
 
+OF_CANDIDATES = ("standings", "rankings", "differences", "bets")
+CHANGES = "SELECT * FROM {table} ORDER BY round_id, candidate_id"
+
+
 def history(folder: Path) -> dict[str, list[tuple]]:
     """All that must be the same however often a campaign was killed: everything but ids of runs and times."""
     return {
@@ -220,9 +224,10 @@ def history(folder: Path) -> dict[str, list[tuple]]:
         ),
         "decisions": rows(
             folder,
-            "SELECT r.number, d.best_candidate_id, d.estimates, d.lower, d.upper, d.stop, d.reason "
-            "FROM decisions d JOIN rounds r ON r.id = d.round_id ORDER BY r.number",
+            "SELECT r.number, d.best_candidate_id, d.best_estimate, d.best_lower, d.best_upper, d.stop, "
+            "d.reason FROM decisions d JOIN rounds r ON r.id = d.round_id ORDER BY r.number",
         ),
+        **{table: rows(folder, CHANGES.format(table=table)) for table in OF_CANDIDATES},
     }
 
 
