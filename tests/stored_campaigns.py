@@ -84,6 +84,17 @@ def decision(**fields):
     return NewDecision(**(made_up | fields))
 
 
+def all_parts(values):
+    """The optional parts of a decision, each of which says this of the candidates."""
+    differences = {name: values for name in ("estimates", "lower", "upper")}
+    bets = {name: values for name in ("wealths", "levels", "out_in_round", "out_at")}
+    return {
+        "ranking": values,
+        "differences": {"against": 0, "delta": 0.05, **differences},
+        "bets": bets,
+    }
+
+
 @dataclass(frozen=True)
 class StoredCampaign:
     database: object

@@ -59,7 +59,10 @@ def fork_server() -> ForkServerContext:
     context.set_forkserver_preload(["warm_fork_server"])
     with pytest.MonkeyPatch.context() as patch:
         # It looks for modules along the environment's path, and passes over what it does not find.
-        patch.setenv("PYTHONPATH", os.pathsep.join(str(Path(__file__).parents[up]) for up in (0, 1)))
+        tests = Path(__file__).parents[1]
+        # The package of this tree, whichever tree is installed.
+        found_in = (tests / "flows", tests, tests.parent / ".package")
+        patch.setenv("PYTHONPATH", os.pathsep.join(str(folder) for folder in found_in))
         forkserver.ensure_running()
     return context
 

@@ -8,7 +8,7 @@ there were.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import ne
 from typing import NamedTuple
 
@@ -45,6 +45,13 @@ DIFFERENCE_LISTS = ("estimates", "lower", "upper")
 BET_LISTS = ("wealths", "levels", "out_in_round", "out_at")
 """What the values of those columns are called where a decision lists them by candidate position."""
 
+_TOLD_LAST = """
+    SELECT c.campaign_id, (
+        SELECT r.id FROM rounds r JOIN decisions d ON d.round_id = r.id
+        WHERE r.campaign_id = c.campaign_id ORDER BY r.number DESC LIMIT 1)
+    FROM rounds c WHERE c.id = ?
+"""
+
 _CANDIDATES = "SELECT id FROM candidates WHERE campaign_id = ? ORDER BY position"
 
 _KNOWN_AFTER = """
@@ -65,42 +72,48 @@ _LAST_ROW = {
 class Known:
     """What the decisions of a campaign up to a round say of its candidates, by their positions."""
 
+    round_id: int | None
+    """None before any round was told."""
     candidate_ids: Sequence[int]
     columns: Mapping[Part, Sequence[Column]]
 
 
 def known_after(
-    connection: Connection, campaign_id: int, round_id: int, parts: Iterable[Part] = PARTS
+    connection: Connection, campaign_id: int, round_id: int | None, parts: Iterable[Part] = PARTS
 ) -> Known:
-    """What was known once a round of a campaign had been told, or before it where it has not been told."""
+    """What was known once a round of a campaign had been told; nothing where it is None."""
     ids = [id_ for (id_,) in run(connection, _CANDIDATES, (campaign_id,))]
-    return Known(ids, {part: _columns_of(connection, part, campaign_id, round_id) for part in parts})
+    columns = {part: _columns_of(connection, part, campaign_id, round_id or 0) for part in parts}
+    return Known(round_id, ids, columns)
 
 
 def add_changes(
     connection: Connection, round_id: int, decision: NewDecision, before: Known | None
 ) -> tuple[Known, int]:
-    """Store what a decision says otherwise than those before it.
+    """Store what a decision says otherwise than the one before it.
 
     Args:
         connection: In the transaction that stores the round.
         round_id: The round that was told.
         decision: What follows from it.
-        before: What was known before, as this returned it for the last round; read where it is None, or where
-            candidates have joined since.
+        before: What this returned for the round before; where it is None, or not of that round, what was
+            known is read.
 
     Returns:
         What is known now, and how many rows were stored.
 
     Raises:
-        ConflictingRecord: If it speaks of more candidates than the campaign has.
+        ConflictingRecord: If a later round was told before, or it speaks of more candidates than there are.
     """
-    if before is None or len(before.candidate_ids) < len(decision.status):
-        ((campaign_id,),) = run(connection, "SELECT campaign_id FROM rounds WHERE id = ?", (round_id,))
-        before = known_after(connection, campaign_id, round_id)
-    if len(before.candidate_ids) < len(decision.status):
+    ((campaign_id, last),) = run(connection, _TOLD_LAST, (round_id,))
+    n_candidates = len(decision.status)
+    if before is None or before.round_id != last or len(before.candidate_ids) < n_candidates:
+        before = known_after(connection, campaign_id, last)
+    if last is not None and last >= round_id:
+        raise ConflictingRecord(f"round {last} of the decisions was told before round {round_id}")
+    if len(before.candidate_ids) < n_candidates:
         raise ConflictingRecord(
-            f"a decision speaks of {len(decision.status)} candidates, and its campaign has "
+            f"a decision speaks of {n_candidates} candidates, and its campaign has "
             f"{len(before.candidate_ids)}"
         )
     known, stored = dict(before.columns), 0
@@ -113,7 +126,7 @@ def add_changes(
             [*values, *last[len(values) :]] for values, last in zip(said, known[part], strict=True)
         ]
         stored += len(changed)
-    return replace(before, columns=known), stored
+    return Known(round_id, before.candidate_ids, known), stored
 
 
 def said_of_candidates(
