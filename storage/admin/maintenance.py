@@ -5,7 +5,15 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
-from winnow.storage.models import Base, CandidateStats, Comparison, Decision, Round, Standing
+from winnow.storage.models import (
+    Base,
+    CandidateStats,
+    Comparison,
+    Decision,
+    Round,
+    Standing,
+    table_of,
+)
 from winnow.storage.records.candidates.standings import PARTS
 from winnow.storage.records.candidates.stats import SIDES
 
@@ -63,8 +71,7 @@ def _told_early(session: Session) -> list[str]:
 
 def _wrong_changes(session: Session) -> list[str]:
     """Rounds that stored another number of changes of what is known of candidates than there is of them."""
-    per_table = [select(part.model.round_id) for part in PARTS]
-    changed = union_all(*per_table).subquery()
+    changed = union_all(*(select(table_of(part.model).c.round_id) for part in PARTS)).subquery()
     stored = select(changed.c.round_id, func.count().label("rows")).group_by(changed.c.round_id).subquery()
     rows = session.execute(
         select(Round.number, Round.campaign_id, func.coalesce(Decision.changes, 0), stored.c.rows)
@@ -75,7 +82,7 @@ def _wrong_changes(session: Session) -> list[str]:
     )
     return [
         f"round {number} of campaign {campaign_id} changed {changes} rows of what is known of its "
-        f"candidates, and {found or 0} are stored: what it decided, and what came after it, is not to be read"
+        f"candidates, and {found or 0} are stored: what was decided then and later cannot be read back"
         for number, campaign_id, changes, found in rows
     ]
 

@@ -51,7 +51,7 @@ def test_a_round_that_lacks_what_it_changed_is_named(campaign, table):
     break_it(campaign.database, f"DELETE FROM {table} WHERE candidate_id = {campaign.candidate_ids[1]}")
     assert problems(campaign.database) == [
         f"round 0 of campaign {campaign.record.id} changed 12 rows of what is known of its candidates, and "
-        "11 are stored: what it decided, and what came after it, is not to be read"
+        "11 are stored: what was decided then and later cannot be read back"
     ]
 
 
