@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from campaign_processes import rows
+from campaign_processes import CHANGES, rows
 
 QUERIES = {
     "rounds": "SELECT number, arms, examples FROM rounds",
@@ -41,16 +41,7 @@ QUERIES = {
         "JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates a ON a.id = d.best_candidate_id "
         "LEFT JOIN candidates b ON b.id = d.against_candidate_id"
     ),
-    **{
-        table: f"SELECT r.number, c.name, {columns} FROM {table} x "
-        "JOIN rounds r ON r.id = x.round_id JOIN candidates c ON c.id = x.candidate_id"
-        for table, columns in (
-            ("standings", "x.estimate, x.lower, x.upper, x.status"),
-            ("rankings", "x.score"),
-            ("differences", "x.estimate, x.lower, x.upper"),
-            ("bets", "x.wealth, x.level, x.out_in_round, x.out_at"),
-        )
-    },
+    **CHANGES,
     "candidates": "SELECT position, name, first_round FROM candidates",
     "candidate_stats": (
         "SELECT c.name, t.reason, t.comparisons, t.outcome_sum, t.texts, t.no_answer, t.truncated, "

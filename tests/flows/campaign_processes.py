@@ -206,8 +206,18 @@ def storage_of(folder: Path) -> str:
     return named.read_text() if named.exists() else f"sqlite:///{folder}/winnow.db"
 
 
-OF_CANDIDATES = ("standings", "rankings", "differences", "bets")
-CHANGES = "SELECT * FROM {table} ORDER BY round_id, candidate_id"
+OF_CANDIDATES = {
+    "standings": "x.estimate, x.lower, x.upper, x.status",
+    "rankings": "x.score",
+    "differences": "x.estimate, x.lower, x.upper",
+    "bets": "x.wealth, x.level, x.out_in_round, x.out_at",
+}
+"""The tables of what is known of candidates, and what they hold beside the key."""
+CHANGES = {
+    table: f"SELECT r.number, c.name, {columns} FROM {table} x JOIN rounds r ON r.id = x.round_id "
+    "JOIN candidates c ON c.id = x.candidate_id ORDER BY r.number, c.position"
+    for table, columns in OF_CANDIDATES.items()
+}
 
 
 def history(folder: Path) -> dict[str, list[tuple]]:
@@ -230,7 +240,7 @@ def history(folder: Path) -> dict[str, list[tuple]]:
             "SELECT r.number, d.best_candidate_id, d.best_estimate, d.best_lower, d.best_upper, d.stop, "
             "d.reason FROM decisions d JOIN rounds r ON r.id = d.round_id ORDER BY r.number",
         ),
-        **{table: rows(folder, CHANGES.format(table=table)) for table in OF_CANDIDATES},
+        **{table: rows(folder, query) for table, query in CHANGES.items()},
     }
 
 
