@@ -68,20 +68,31 @@ def canary(verdict, **fields):
     return NewCanary(**(made_up | told | {"input_tokens": 1, "output_tokens": 1} | fields))
 
 
-def decision(**fields):
+def decision(n_candidates=3, **fields):
     """A decision that knows nothing and goes on, unless told otherwise."""
-    unknown = [None, None, None]
+    unknown = [None] * n_candidates
     made_up = {
         "best_candidate_id": None,
         "estimates": unknown,
         "lower": unknown,
         "upper": unknown,
-        "status": ["active"] * 3,
+        "status": ["active"] * n_candidates,
         "claim": {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "refuted": []},
         "stop": False,
         "reason": "running",
     }
     return NewDecision(**(made_up | fields))
+
+
+def all_parts(values):
+    """The optional parts of a decision, each of which says this of the candidates."""
+    differences = {name: values for name in ("estimates", "lower", "upper")}
+    bets = {name: values for name in ("wealths", "levels", "out_in_round", "out_at")}
+    return {
+        "ranking": values,
+        "differences": {"against": 0, "delta": 0.05, **differences},
+        "bets": bets,
+    }
 
 
 @dataclass(frozen=True)
@@ -150,17 +161,22 @@ class StoredCampaign:
             for position, (outcome, judgments) in enumerate(judged)
         ]
 
+    def decision(self, best=None, **fields):
+        """A decision on its candidates that knows nothing and goes on, unless told otherwise."""
+        best_id = None if best is None else self.candidate_ids[best]
+        return decision(len(self.candidate_ids), best_candidate_id=best_id, **fields)
+
     def finish_duels(self, round_, judged, *, best=None, **fields):
         """Store a round of duels, as `duels` makes them, and its decision; `best` is an arm."""
         comparisons = self.duels(round_, judged)
-        believed = decision(best_candidate_id=None if best is None else self.candidate_ids[best], **fields)
+        believed = self.decision(best, **fields)
         with self.database.writing() as session:
             outcome_records.add_outcomes(session, round_.id, comparisons, believed, NOW)
 
     def finish(self, round_, outcomes, *, best=None, **fields):
         """Store a round's outcomes and its decision; `best` is an arm."""
         comparisons = self.comparisons(round_, outcomes)
-        believed = decision(best_candidate_id=None if best is None else self.candidate_ids[best], **fields)
+        believed = self.decision(best, **fields)
         with self.database.writing() as session:
             outcome_records.add_outcomes(session, round_.id, comparisons, believed, NOW)
 

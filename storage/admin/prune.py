@@ -16,12 +16,14 @@ from winnow.storage.leases import find, is_live
 from winnow.storage.models import (
     Annotation,
     AnnotationTask,
+    Bet,
     Campaign,
     Canary,
     Candidate,
     CandidateStats,
     Comparison,
     Decision,
+    Difference,
     Generation,
     Judgment,
     Lease,
@@ -30,7 +32,9 @@ from winnow.storage.models import (
     Output,
     Pin,
     Prompt,
+    Ranking,
     Round,
+    Standing,
     StreamBatch,
 )
 from winnow.storage.records.values import LeaseRecord
@@ -40,7 +44,11 @@ _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
     "judgments": ("generation_id",),
     "outputs": ("generation_id",),
-    "decisions": ("best_candidate_id",),
+    "decisions": ("best_candidate_id", "against_candidate_id"),
+    "standings": ("round_id",),
+    "rankings": ("round_id",),
+    "differences": ("round_id",),
+    "bets": ("round_id",),
     "generations": ("prompt_id", "canary_id"),
     "pins": ("generation_id",),
     "annotation_tasks": ("generation_a_id", "generation_b_id"),
@@ -159,7 +167,8 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     # Whatever uses a text now is of another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
-    session.execute(delete(CandidateStats).where(CandidateStats.candidate_id.in_(candidates)))
+    for of_candidates in (CandidateStats, Standing, Ranking, Difference, Bet):
+        session.execute(delete(of_candidates).where(of_candidates.candidate_id.in_(candidates)))
     session.execute(delete(Decision).where(Decision.round_id.in_(rounds)))
     session.execute(delete(Round).where(Round.campaign_id == campaign_id))
     for model in (Candidate, StreamBatch, ModelLoad, Lease):

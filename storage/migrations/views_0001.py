@@ -42,20 +42,29 @@ WITH latest AS (
     FROM candidate_stats GROUP BY candidate_id
 ), board AS (
     SELECT l.campaign, k.position, k.name AS candidate,
-        {{estimates}} AS estimate, {{lower}} AS lower, {{upper}} AS upper,
+        s.estimate, s.lower, s.upper,
         coalesce(n.scored, 0) AS scored, coalesce(n.unscored, 0) AS unscored,
         CASE WHEN n.scored > 0 THEN n.outcome_sum / n.scored END AS mean,
         coalesce(n.input_tokens, 0) AS input_tokens, coalesce(n.output_tokens, 0) AS output_tokens,
         coalesce(n.seconds, 0) AS seconds, coalesce(d.best_candidate_id = k.id, {{false}}) AS best,
-        coalesce({{status}}, 'active') AS status
+        coalesce(s.status, 'active') AS status
     FROM latest l
     JOIN candidates k ON k.campaign_id = l.campaign_id
     LEFT JOIN decisions d ON d.id = l.decision_id
+    LEFT JOIN {{standing}}
     LEFT JOIN counted n ON n.candidate_id = k.id
 )
 SELECT campaign, position, candidate, estimate, lower, upper, mean, scored, unscored, input_tokens,
     output_tokens, seconds, best, status
 FROM board
+"""
+
+STANDINGS = """
+SELECT c.name AS campaign, r.number AS round, k.name AS candidate, s.estimate, s.lower, s.upper, s.status
+FROM standings s
+JOIN candidates k ON k.id = s.candidate_id
+JOIN rounds r ON r.id = s.round_id
+JOIN campaigns c ON c.id = k.campaign_id
 """
 
 ROUNDS = """
@@ -190,11 +199,11 @@ GROUP BY c.id, c.name, o.id, o.name, u.role
 """
 
 
-def _views(element: str, word: str, claim: str, false: str) -> dict[str, str]:
-    lists = {name: element.format(column=f"d.{name}") for name in ("estimates", "lower", "upper")}
+def _views(standing: str, claim: str, false: str) -> dict[str, str]:
     return {
         "v_campaigns": CAMPAIGNS.format(claim=claim),
-        "v_leaderboard": LEADERBOARD.format(**lists, status=word, false=false),
+        "v_leaderboard": LEADERBOARD.format(standing=standing, false=false),
+        "v_standings": STANDINGS,
         "v_rounds": ROUNDS,
         "v_curve": CURVE,
         "v_comparisons": COMPARISONS,
@@ -209,12 +218,16 @@ def _views(element: str, word: str, claim: str, false: str) -> dict[str, str]:
 
 VIEWS = {
     "sqlite": _views(
-        "json_extract({column}, '$[' || k.position || ']')",
-        "json_extract(d.status, '$[' || k.position || ']')",
+        "standings s ON s.candidate_id = k.id "
+        "AND s.round_id = (SELECT max(round_id) FROM standings WHERE candidate_id = k.id)",
         "json_extract(d.claim, '$.kind')",
         "0",
     ),
+    # Of SQLite's form its planner makes a join that reads the whole table.
     "postgresql": _views(
-        "CAST({column} ->> k.position AS FLOAT)", "d.status ->> k.position", "d.claim ->> 'kind'", "FALSE"
+        "LATERAL (SELECT * FROM standings WHERE candidate_id = k.id ORDER BY round_id DESC LIMIT 1) s "
+        "ON TRUE",
+        "d.claim ->> 'kind'",
+        "FALSE",
     ),
 }

@@ -11,12 +11,14 @@ from winnow.storage.models.base import Base, table_of
 from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoad, Round
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
 from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
+from winnow.storage.models.standings import Bet, Difference, Ranking, Standing
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
     "Annotation",
     "AnnotationTask",
     "Base",
+    "Bet",
     "Campaign",
     "Canary",
     "Candidate",
@@ -24,6 +26,7 @@ __all__ = [
     "Comparison",
     "Dataset",
     "Decision",
+    "Difference",
     "Embedding",
     "Example",
     "FileDigest",
@@ -36,7 +39,9 @@ __all__ = [
     "Output",
     "Pin",
     "Prompt",
+    "Ranking",
     "Round",
+    "Standing",
     "StreamBatch",
     "table_of",
 ]

@@ -2,11 +2,11 @@
 
 import datetime as dt
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, AnyText
-from winnow.storage.json_types import JsonArray, JsonObject
+from winnow.storage.json_types import JsonObject
 from winnow.storage.models.base import NEVER_TWICE, Base
 
 
@@ -133,34 +133,33 @@ class Judgment(Base):
 
 
 class Decision(Base):
-    """What was believed once a round's outcomes were in; written in the same transaction as they are."""
+    """What was believed once a round's outcomes were in; written in the same transaction as they are.
+
+    What it says of each candidate is in `storage.models.standings`.
+    """
 
     __tablename__ = "decisions"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), unique=True)
     best_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
-    estimates: Mapped[JsonArray]
-    """One number per candidate position; null where nothing is known."""
-    lower: Mapped[JsonArray]
-    upper: Mapped[JsonArray]
-    ranking: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
-    """What candidates are ordered by, where that is no estimate of what the bounds are of; see
-    `algorithms.decision.Decision`."""
-    differences: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
-    """How the candidates compare with one of them on the same examples: the fields of an
-    `algorithms.decision.Differences`, candidates by their position; NULL where the method does not say."""
-    bets: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
-    """One list per field of `algorithms.decision.Bets`, by candidate position; null where there are none."""
-    status: Mapped[JsonArray]
-    """One short word per candidate position: what is known of it."""
+    against_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
+    """The one that all others are compared with in `differences`; NULL where the method does not say."""
+    differences_delta: Mapped[float | None]
+    """Bound on the probability that any of those intervals is ever wrong; NULL where there are none."""
+    has_ranking: Mapped[bool]
+    """Whether it orders candidates by their `rankings`, and not by their estimates."""
+    has_bets: Mapped[bool]
+    """Whether it speaks of `bets`."""
+    changes: Mapped[int]
+    """How many rows of `standings`, `rankings`, `differences` and `bets` were stored with it."""
     claim: Mapped[JsonObject]
     """What is claimed of the best candidate; see `algorithms.decision.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
     best_estimate: Mapped[float | None]
-    """Of the best candidate, as are its bounds: what `estimates` and the others say at its position."""
+    """Of the best candidate, as are its bounds: what its standing says."""
     best_lower: Mapped[float | None]
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]

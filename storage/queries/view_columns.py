@@ -47,6 +47,16 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "best": "Whether the decision names it.",
         "status": "What the decision says of it: active, best, tied, eliminated, dropped and so on.",
     },
+    "v_standings": {
+        "": "What is known of one candidate from one round on, until its next row: only changes have rows.",
+        "campaign": "Name of the campaign.",
+        "round": "The round after which it was known, from 0.",
+        "candidate": "Its name.",
+        "estimate": "As in `v_leaderboard`, which has the last of these rows.",
+        "lower": "Lower bound on it.",
+        "upper": "Upper bound on it.",
+        "status": "What that round's decision says of it.",
+    },
     "v_rounds": {
         "": "One planned round; all but its plan is NULL while it is unfinished.",
         "campaign": "Name of the campaign.",

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from operator import attrgetter
 
 from sqlalchemy import Connection, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.bulk import insert_rows
 from winnow.storage.models import (
@@ -20,8 +20,8 @@ from winnow.storage.models import (
     Round,
     table_of,
 )
-from winnow.storage.records.campaigns import candidate_ids
-from winnow.storage.records.candidate_stats import add_to_stats, decide
+from winnow.storage.records.candidates.standings import Known, said_of_candidates
+from winnow.storage.records.candidates.stats import add_to_stats, decide
 from winnow.storage.records.pins import unpin_recorded
 from winnow.storage.records.rounds import unfinished_rounds
 from winnow.storage.records.values import (
@@ -39,6 +39,8 @@ BY_THE_BEST = ("best", "top", "tied", "not-better")
 """Statuses of a decision that compare a candidate with the best one."""
 JUDGMENT_FIELDS = tuple(field.name for field in fields(NewJudgment))
 OUTPUT_FIELDS = tuple(field.name for field in fields(NewOutput))
+AGAINST = aliased(Candidate)
+"""The one that others are compared with."""
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
 _judgment_fields = attrgetter(*JUDGMENT_FIELDS)
 _output_fields = attrgetter(*OUTPUT_FIELDS)
@@ -50,11 +52,13 @@ def add_outcomes(
     comparisons: Sequence[NewComparison],
     decision: NewDecision,
     now: dt.datetime,
-) -> None:
+    before: Known | None = None,
+) -> Known:
     """Store what a round found and what is decided from it; call it in one transaction.
 
     What the round had pinned is from then on held by its comparisons and judgments; see
-    `storage.records.pins`.
+    `storage.records.pins`. What this returns saves reading what was known, as `before` of the next round,
+    if nobody else stores rounds of the campaign meanwhile and the transaction has ended well.
     """
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
@@ -62,42 +66,36 @@ def add_outcomes(
     _add_parts(connection, round_id, comparisons)
     unpin_recorded(connection, round_id)
     add_to_stats(connection, round_id)
-    decide(connection, round_id, comparisons, decision, now)
+    return decide(connection, round_id, comparisons, decision, now, before)
 
 
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
     """What is believed now, or None before the first round is finished; open while others are in flight."""
     row = session.execute(
-        select(Round.number, Candidate.name, Decision, Campaign.objective)
+        select(Round.number, Candidate.name, AGAINST.position, Decision, Campaign.objective)
         .join(Decision, Decision.round_id == Round.id)
         .join(Campaign, Campaign.id == Round.campaign_id)
         .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
+        .outerjoin(AGAINST, AGAINST.id == Decision.against_candidate_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number.desc())
         .limit(1)
     ).first()
     if row is None:
         return None
-    number, best, decision, objective = row
-    # Of candidates that joined after it, nothing was known.
-    later = [None] * (len(candidate_ids(session, campaign_id)) - len(decision.estimates))
+    number, best, against, decision, objective = row
+    said, n_joined = said_of_candidates(session.connection(), campaign_id, decision, against)
     found = DecisionRecord(
         round_number=number,
         best=best,
-        estimates=[*decision.estimates, *later],
-        lower=[*decision.lower, *later],
-        upper=[*decision.upper, *later],
-        status=[*decision.status, *["active"] * len(later)],
         claim=decision.claim,
         stop=decision.stop,
         reason=decision.reason,
         decided_at=decision.decided_at,
-        ranking=None if decision.ranking is None else [*decision.ranking, *later],
-        differences=decision.differences,
-        bets=decision.bets and {name: [*values, *later] for name, values in decision.bets.items()},
-        n_joined=len(later),
+        n_joined=n_joined,
+        **said,
     )
-    if objective == "route" or not (later or (found.stop and unfinished_rounds(session, campaign_id))):
+    if objective == "route" or not (n_joined or (found.stop and unfinished_rounds(session, campaign_id))):
         return found
     return _opened_again(found)
 

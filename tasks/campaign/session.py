@@ -16,6 +16,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
+from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
 from winnow.tasks.campaign.allowance import Allowance
 from winnow.tasks.campaign.budget import BudgetTracker, Spending
@@ -56,6 +57,8 @@ class CampaignSession:
     """The served models that this process has met."""
     n_in_flight: int = 0
     """Rounds that were planned and are not recorded, where there may be several."""
+    known: Known | None = None
+    """What was stored of each candidate with the last round that this process recorded; None before one."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
     """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
 

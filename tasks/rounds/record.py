@@ -15,7 +15,7 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.best_duel.replicates import meetings_of
 
 LARGEST = 1e300
-"""JSON has no infinity, which is what a wealth becomes that is larger than any float."""
+"""In the place of infinity, which a wealth becomes that is larger than any float, and which no JSON has."""
 
 
 def record_round(
@@ -33,7 +33,10 @@ def record_round(
     decided = _new_decision(campaign, decision)
     with writing_under(campaign.database, campaign.lease) as session:
         generation_records.require_texts(session, campaign.texts_in_use.get(round_.id, {}))
-        outcome_records.add_outcomes(session, round_.id, comparisons, decided, now())
+        known = outcome_records.add_outcomes(
+            session, round_.id, comparisons, decided, now(), before=campaign.known
+        )
+    campaign.known = known
     campaign.texts_in_use.pop(round_.id, None)
     if campaign.checked.repeats_meetings:
         campaign.meetings.add(meetings_of(round_.arms, round_.examples))
@@ -77,5 +80,5 @@ def _fields(differences: Differences) -> dict[str, object]:
 
 
 def _known(values: FloatArray) -> list[float | None]:
-    """JSON has no NaN: what is not known is null."""
-    return [None if math.isnan(value) else value for value in values.tolist()]
+    """What is not known is null, and a zero has no sign: SQLite keeps neither of them."""
+    return [None if math.isnan(value) else value for value in (values + 0.0).tolist()]

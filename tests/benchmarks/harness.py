@@ -141,8 +141,8 @@ def campaign(folder: Path) -> dict[str, object]:
     if code not in (0, 3):  # decided, or the budget was spent
         raise SystemExit(f"winnow run ended with {code}; see {folder / 'winnow.log'}")
     connection = sqlite3.connect(folder / "winnow.db")
-    [(winner, estimates, arm)] = connection.execute(
-        "SELECT c.name, d.estimates, c.position FROM decisions d JOIN rounds r ON r.id = d.round_id "
+    [(winner, estimate)] = connection.execute(
+        "SELECT c.name, d.best_estimate FROM decisions d JOIN rounds r ON r.id = d.round_id "
         "JOIN candidates c ON c.id = d.best_candidate_id ORDER BY r.number DESC LIMIT 1"
     ).fetchall()
     [(count, engine, first)] = connection.execute(
@@ -153,7 +153,7 @@ def campaign(folder: Path) -> dict[str, object]:
     print(f"the campaign's engines were busy for {engine:.1f} s", flush=True)
     return {
         "winner": winner,
-        "mean": json.loads(estimates)[arm],
+        "mean": estimate,
         "wall": wall,
         "generations": count,
         "start-up": start_up,

@@ -248,10 +248,11 @@ def _spec(folder: Path, order: str, database: Path, rounds: int, provider: str) 
 def _decisions(database: Path) -> Sequence[Any]:
     with closing(sqlite3.connect(database)) as connection:
         query = (
-            "SELECT r.number, r.arms, r.examples, d.best_candidate_id, d.estimates, d.lower, d.upper, "
-            "d.stop, d.reason FROM decisions d JOIN rounds r ON r.id = d.round_id ORDER BY r.number"
+            "SELECT r.number, r.arms, r.examples, d.best_candidate_id, d.stop, d.reason FROM decisions d "
+            "JOIN rounds r ON r.id = d.round_id ORDER BY r.number"
         )
-        return connection.execute(query).fetchall()
+        known = "SELECT * FROM standings ORDER BY round_id, candidate_id"
+        return connection.execute(query).fetchall() + connection.execute(known).fetchall()
 
 
 def _write(runs: Sequence[Run], rows: Sequence[OneByOne], rounds: int, out: Path) -> None:

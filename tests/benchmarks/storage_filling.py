@@ -9,7 +9,7 @@ from sqlalchemy import text
 from winnow.storage.admin.copy import set_sequences
 from winnow.storage.engine.bulk import insert_rows
 from winnow.storage.engine.database import Database
-from winnow.storage.models import Decision, Round, table_of
+from winnow.storage.models import Decision, Round, Standing, table_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import NewCandidate, NewExample
@@ -25,7 +25,7 @@ TEXT = "The answer to question % is, as everybody knows, forty-two."
 
 TALLIES = """
     INSERT INTO candidate_stats
-        (candidate_id, reason, comparisons, points, lowest, highest, texts, no_answer, truncated,
+        (candidate_id, reason, comparisons, outcome_sum, lowest, highest, texts, no_answer, truncated,
         input_tokens, output_tokens, seconds, detail)
     SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), min(outcome),
         max(outcome), count(*), 0, 0, 20 * count(*), 10 * count(*), 0.01 * count(*), NULL
@@ -70,6 +70,7 @@ def fill(database: Database, comparisons: int) -> int:
             _plans(campaign, sizes),
         )
         insert_rows(session.connection(), table_of(Decision), DECISION, _decisions(sizes))
+        insert_rows(session.connection(), table_of(Standing), STANDING, _standings(len(sizes)))
     statements = _statements(database, comparisons)
     if database.is_postgresql:
         with database.writing() as session:
@@ -95,10 +96,12 @@ def _fill_file(path: str, statements: list[str]) -> None:
 
 
 DECISION = (
-    "round_id", "best_candidate_id", "estimates", "lower", "upper", "status", "claim", "stop", "reason",
+    "round_id", "best_candidate_id", "has_ranking", "has_bets", "changes", "claim", "stop", "reason",
     "decided_at", "best_estimate", "best_lower", "best_upper", "comparisons", "answered", "scored",
     "candidates", "generations", "input_tokens", "output_tokens", "seconds",
 )  # fmt: skip
+
+STANDING = ("candidate_id", "round_id", "estimate", "lower", "upper", "status")
 
 
 NO_CLAIM = {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "refuted": []}
@@ -111,15 +114,27 @@ def _plans(campaign: int, sizes: list[int]) -> Iterator[tuple[object, ...]]:
 
 
 def _decisions(sizes: list[int]) -> Iterator[tuple[object, ...]]:
-    rng = np.random.default_rng(0)
     for number, size in enumerate(sizes):
-        estimates, lower, upper = np.sort(rng.random((3, CANDIDATES)), axis=0)[[1, 0, 2]].tolist()
         best = number % CANDIDATES
+        lower, estimate, upper = _interval(number, best)
         yield (
-            number + 1, best + 1, estimates, lower, upper, ["active"] * CANDIDATES, NO_CLAIM, False,
-            "running", now(), estimates[best], lower[best], upper[best], size, size,
-            size - size // 50, min(size, CANDIDATES), size, 20 * size, 10 * size, 0.01 * size,
+            number + 1, best + 1, False, False, CANDIDATES if number == 0 else 1, NO_CLAIM, False, "running",
+            now(), estimate, lower, upper, size, size, size - size // 50, min(size, CANDIDATES), size,
+            20 * size, 10 * size, 0.01 * size,
         )  # fmt: skip
+
+
+def _standings(n_rounds: int) -> Iterator[tuple[object, ...]]:
+    """The first round has something to say of every candidate, each later one of the best after it."""
+    for number in range(n_rounds):
+        for candidate in range(CANDIDATES) if number == 0 else (number % CANDIDATES,):
+            lower, estimate, upper = _interval(number, candidate)
+            yield candidate + 1, number + 1, estimate, lower, upper, "active"
+
+
+def _interval(number: int, candidate: int) -> list[float]:
+    """Lower end, estimate and upper end, made up."""
+    return np.sort(np.random.default_rng((number, candidate)).random(3)).tolist()
 
 
 def _statements(database: Database, comparisons: int) -> list[str]:

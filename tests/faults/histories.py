@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from campaign_processes import rows
+from campaign_processes import CHANGES, rows
 
 QUERIES = {
     "rounds": "SELECT number, arms, examples FROM rounds",
@@ -36,10 +36,12 @@ QUERIES = {
     ),
     # Without what was spent on it, which is less where texts of another campaign were at hand.
     "decisions": (
-        "SELECT r.number, a.name, d.estimates, d.lower, d.upper, d.ranking, d.status, d.claim, d.stop, "
-        "d.reason, d.comparisons, d.answered, d.scored FROM decisions d "
-        "JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates a ON a.id = d.best_candidate_id"
+        "SELECT r.number, a.name, d.best_estimate, d.best_lower, d.best_upper, b.name, d.has_ranking, "
+        "d.has_bets, d.claim, d.stop, d.reason, d.comparisons, d.answered, d.scored FROM decisions d "
+        "JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates a ON a.id = d.best_candidate_id "
+        "LEFT JOIN candidates b ON b.id = d.against_candidate_id"
     ),
+    **CHANGES,
     "candidates": "SELECT position, name, first_round FROM candidates",
     "candidate_stats": (
         "SELECT c.name, t.reason, t.comparisons, t.outcome_sum, t.texts, t.no_answer, t.truncated, "

@@ -59,7 +59,10 @@ def fork_server() -> ForkServerContext:
     context.set_forkserver_preload(["warm_fork_server"])
     with pytest.MonkeyPatch.context() as patch:
         # It looks for modules along the environment's path, and passes over what it does not find.
-        patch.setenv("PYTHONPATH", os.pathsep.join(str(Path(__file__).parents[up]) for up in (0, 1)))
+        tests = Path(__file__).parents[1]
+        # The package of this tree, whichever tree is installed.
+        found_in = (tests / "flows", tests, tests.parent / ".package")
+        patch.setenv("PYTHONPATH", os.pathsep.join(str(folder) for folder in found_in))
         forkserver.ensure_running()
     return context
 
@@ -203,6 +206,20 @@ def storage_of(folder: Path) -> str:
     return named.read_text() if named.exists() else f"sqlite:///{folder}/winnow.db"
 
 
+OF_CANDIDATES = {
+    "standings": "x.estimate, x.lower, x.upper, x.status",
+    "rankings": "x.score",
+    "differences": "x.estimate, x.lower, x.upper",
+    "bets": "x.wealth, x.level, x.out_in_round, x.out_at",
+}
+"""The tables of what is known of candidates, and what they hold beside the key."""
+CHANGES = {
+    table: f"SELECT r.number, c.name, {columns} FROM {table} x JOIN rounds r ON r.id = x.round_id "
+    "JOIN candidates c ON c.id = x.candidate_id ORDER BY r.number, c.position"
+    for table, columns in OF_CANDIDATES.items()
+}
+
+
 def history(folder: Path) -> dict[str, list[tuple]]:
     """All that must be the same however often a campaign was killed: everything but ids of runs and times."""
     return {
@@ -220,9 +237,10 @@ def history(folder: Path) -> dict[str, list[tuple]]:
         ),
         "decisions": rows(
             folder,
-            "SELECT r.number, d.best_candidate_id, d.estimates, d.lower, d.upper, d.stop, d.reason "
-            "FROM decisions d JOIN rounds r ON r.id = d.round_id ORDER BY r.number",
+            "SELECT r.number, d.best_candidate_id, d.best_estimate, d.best_lower, d.best_upper, d.stop, "
+            "d.reason FROM decisions d JOIN rounds r ON r.id = d.round_id ORDER BY r.number",
         ),
+        **{table: rows(folder, query) for table, query in CHANGES.items()},
     }
 
 

@@ -51,5 +51,7 @@ def decisions_with_kills(folder, spec, kills, *, is_trusted=False):
         process = start(forks, folder, storage, kill)
         process.join(PATIENCE_S)
         assert process.exitcode == (0 if kill is None else -9)
-    decisions = rows(folder, "SELECT status, claim, differences FROM decisions ORDER BY round_id")
+    decisions = rows(
+        folder, "SELECT claim, against_candidate_id, differences_delta FROM decisions ORDER BY round_id"
+    )
     return processes.history(folder), decisions

@@ -53,17 +53,17 @@ def test_one_that_is_worse_fails_the_gate_and_the_numbers_are_kept(tmp_path):
     assert result.returncode == 4, result.stderr
     assert "survivor: decided, proven" in result.stdout
     assert "the mean of guesses/plain is more than 0.1 below that of slips/plain" in result.stdout
-    ((status, differences),) = rows(
-        tmp_path, "SELECT status, differences FROM decisions ORDER BY round_id DESC LIMIT 1"
-    )
-    assert json.loads(status)[0::2] == ["baseline", "worse"]
-    found = json.loads(differences)
-    assert (found["against"], found["delta"]) == (0, 0.05)
-    assert found["estimates"][0] is None
-    assert found["lower"][2] <= -0.475 <= found["upper"][2] < 0.0
+    statuses = rows(tmp_path, "SELECT status FROM v_leaderboard ORDER BY position")
+    assert statuses[0::2] == [("baseline",), ("worse",)]
+    (against,) = rows(tmp_path, "SELECT against_candidate_id, differences_delta FROM decisions LIMIT 1")
+    assert against == (1, 0.05)
+    last = "SELECT lower, upper FROM differences WHERE candidate_id = {} ORDER BY round_id DESC LIMIT 1"
+    assert rows(tmp_path, last.format(1)) == []
+    ((lower, upper),) = rows(tmp_path, last.format(3))
+    assert lower <= -0.475 <= upper < 0.0
     shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
     assert (shown["outcome"], shown["baseline"]) == ("decided", "slips/plain")
-    assert shown["candidates"][2]["difference"]["upper"] == found["upper"][2]
+    assert shown["candidates"][2]["difference"]["upper"] == upper
     ended = next(line for line in result.stderr.splitlines() if '"campaign_ended"' in line)
     assert "decided, proven, against slips/plain" in ended
     storage = f"sqlite:///{tmp_path}/winnow.db"
@@ -90,9 +90,8 @@ def test_any_campaign_s_file_can_be_held_against_a_candidate(tmp_path):
     assert refused.returncode == 2
     assert "the file's selector is champion; name a candidate by --baseline" in one_message(refused)
     assert winnow(tmp_path, "gate", "campaign.yaml", "--baseline", "guesses/plain").returncode == 0
-    assert rows(tmp_path, "SELECT status FROM decisions ORDER BY round_id DESC LIMIT 1") == [
-        ('["no-worse", "baseline"]',)
-    ]
+    statuses = rows(tmp_path, "SELECT status FROM v_leaderboard ORDER BY position")
+    assert statuses == [("no-worse",), ("baseline",)]
 
 
 def test_a_file_without_a_sound_baseline_is_refused_in_a_sentence(tmp_path):

@@ -25,6 +25,7 @@ from winnow.flows.run.resume import status_of
 from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records.candidates.standings import STANDINGS, known_after
 from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.load import check_campaign_file
@@ -188,24 +189,28 @@ def test_what_is_in_flight_when_it_is_decided_is_finished_and_all_decisions_foll
     stops = [bool(stop) for (stop,) in rows(tmp_path, "SELECT stop FROM decisions ORDER BY round_id")]
     assert rows(tmp_path, "SELECT count(*) FROM rounds") == [(len(stops),)]
     assert stops.index(True) == len(stops) - 3
-    stored_ones = rows(
-        tmp_path, "SELECT best_candidate_id, estimates, status FROM decisions ORDER BY round_id"
-    )
+    stored_ones = rows(tmp_path, "SELECT best_candidate_id, round_id FROM decisions ORDER BY round_id")
     with closing(open_database(spec.storage)) as database:
         record, checked = reopen_campaign(database, spec.name, spec.storage)
         selector = checked.create_selector()
         with database.reading() as session:
-            for told, (best, estimates, status) in zip(
+            for told, (best, round_id) in zip(
                 round_records.told_rounds(session, record.id), stored_ones, strict=True
             ):
                 batch = Batch(np.array(told.arms), np.array(told.examples))
                 selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
                 decision = selector.decision()
                 assert decision.best == best - 1
-                assert (
-                    json.dumps([None if np.isnan(each) else each for each in decision.estimates]) == estimates
-                )
-                assert list(decision.status) == json.loads(status)
+                known = known_after(session.connection(), record.id, round_id, [STANDINGS])
+                estimates, _, _, status = known.columns[STANDINGS]
+                assert estimates == [None if np.isnan(each) else each for each in decision.estimates]
+                assert list(decision.status) == status
+
+
+def undecide(connection, round_id):
+    """As if the round had not been told."""
+    for table in ("decisions", "comparisons", *processes.OF_CANDIDATES):
+        connection.execute(f"DELETE FROM {table} WHERE round_id = ?", (round_id,))
 
 
 def test_it_has_not_ended_before_all_that_is_in_flight_is_told_in_its_order(tmp_path):
@@ -216,16 +221,14 @@ def test_it_has_not_ended_before_all_that_is_in_flight_is_told_in_its_order(tmp_
     whole = history(tmp_path)
     last = len(whole["rounds"])
     with closing(sqlite3.connect(tmp_path / "winnow.db")) as connection, connection:
-        connection.execute("DELETE FROM decisions WHERE round_id = ?", (last - 1,))
-        connection.execute("DELETE FROM comparisons WHERE round_id = ?", (last - 1,))
+        undecide(connection, last - 1)
     with closing(open_database(spec.storage)) as database, database.reading() as session:
         early = (
             f"round {last - 1} of campaign 1 was told before round {last - 2}, which was planned before it"
         )
         assert early in problems(session)
     with closing(sqlite3.connect(tmp_path / "winnow.db")) as connection, connection:
-        connection.execute("DELETE FROM decisions WHERE round_id = ?", (last,))
-        connection.execute("DELETE FROM comparisons WHERE round_id = ?", (last,))
+        undecide(connection, last)
     found = status_of(spec.storage, spec.name)
     assert rows(tmp_path, "SELECT stop FROM decisions ORDER BY id DESC LIMIT 1") == [(1,)]
     assert (found.state, found.is_settled, found.answer.outcome) == ("interrupted", False, None)

@@ -55,14 +55,16 @@ def pool(prefect_api, folder, shared):
 
 
 def decisions(folder, storage, name):
-    """All that was asked and decided, by names and not by the ids of a database."""
+    """All that was asked, decided and known, by names and not by the ids of a database."""
     (folder / processes.STORAGE).write_text(storage)
     of = f"JOIN campaigns k ON k.id = r.campaign_id WHERE k.name = '{name}' ORDER BY r.number"
-    return processes.rows(folder, f"SELECT r.number, r.arms, r.examples FROM rounds r {of}"), processes.rows(
-        folder,
-        "SELECT r.number, c.name, d.estimates, d.lower, d.upper, d.stop, d.reason FROM decisions d "
-        f"JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates c ON c.id = d.best_candidate_id {of}",
+    queries = (
+        f"SELECT r.number, r.arms, r.examples FROM rounds r {of}",
+        "SELECT r.number, c.name, d.stop, d.reason FROM decisions d JOIN rounds r ON r.id = d.round_id "
+        f"LEFT JOIN candidates c ON c.id = d.best_candidate_id {of}",
+        f"SELECT * FROM v_standings WHERE campaign = '{name}' ORDER BY round, candidate",
     )
+    return [processes.rows(folder, query) for query in queries]
 
 
 def holder(shared, name):

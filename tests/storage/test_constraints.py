@@ -99,9 +99,8 @@ def test_a_round_number_is_unique_in_its_campaign_only(campaign, round_):
 
 def test_a_round_is_decided_once(campaign, round_):
     campaign.finish(round_, [1.0, 0.0])
-    again = {"estimates": [], "lower": [], "upper": [], "status": [], "claim": {}, "stop": False}
-    again |= {"reason": "running"}
-    counts = ("comparisons", "answered", "scored", "candidates", "generations")
+    again = {"claim": {}, "stop": False, "reason": "running", "has_ranking": False, "has_bets": False}
+    counts = ("changes", "comparisons", "answered", "scored", "candidates", "generations")
     again |= dict.fromkeys((*counts, "input_tokens", "output_tokens", "seconds"), 0)
     with pytest.raises(ConflictingRecord, match=r"decisions.*round_id"):
         store(campaign, Decision, round_id=round_.id, decided_at=NOW, **again)

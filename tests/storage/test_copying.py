@@ -3,7 +3,7 @@
 import pytest
 from hostile_texts import HOSTILE_TEXTS
 from sqlalchemy import Table, text
-from stored_campaigns import NOW, canary, generation, judgment, store_campaign
+from stored_campaigns import NOW, all_parts, canary, generation, judgment, store_campaign
 
 from winnow.storage.admin import copy as copying
 from winnow.storage.admin.copy import content, copy_database
@@ -37,7 +37,11 @@ def elsewhere(backend, tmp_path, request):
 def full(campaign):
     """A database with rows in nearly every table."""
     campaign.finish(
-        campaign.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 1 / 3, None], best=0, estimates=[1, 0.5, None]
+        campaign.plan(0, [0, 1, 2], [0, 0, 0]),
+        [1.0, 1 / 3, None],
+        best=0,
+        estimates=[1, 0.5, None],
+        **all_parts([1, None, 2]),
     )
     duels = store_campaign(campaign.database, "duels", objective="best-duel")
     duels.finish_duels(
@@ -61,6 +65,8 @@ def test_a_copy_holds_what_the_original_holds_and_can_be_written_to(full, elsewh
     copy_database(full, elsewhere, report=reported.__setitem__)
     assert contents(elsewhere) == contents(full) == reported
     assert reported["comparisons"].rows == 4
+    known = [reported[table].rows for table in ("standings", "rankings", "differences", "bets")]
+    assert known == [6, 2, 2, 2]
     later = store_campaign(elsewhere, "later")
     later.finish(later.plan(0, [0], [0]), [1.0])
     with elsewhere.reading() as session:

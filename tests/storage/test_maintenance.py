@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 from sqlalchemy import text
-from stored_campaigns import store_campaign
+from stored_campaigns import all_parts, store_campaign
 
 from winnow.storage.admin import maintenance
 
@@ -37,6 +37,50 @@ def test_a_decided_round_that_lacks_a_comparison_is_named(campaign):
     assert problems(campaign.database) == [
         f"round 0 of campaign {campaign.record.id} was planned with 2 comparisons and decided with 1",
         f"the stats of candidate {campaign.candidate_ids[1]} are not what its comparisons add up to",
+    ]
+
+
+BELIEVED = {"estimates": [0.5, 0.25, None], **all_parts([1, 2, 3])}
+
+
+@pytest.mark.parametrize("table", ["standings", "rankings", "differences", "bets"])
+def test_a_round_that_lacks_what_it_changed_is_named(campaign, table):
+    for number in range(2):
+        campaign.finish(campaign.plan(number, [number], [0]), [1.0], best=0, **BELIEVED)
+    assert problems(campaign.database) == []
+    break_it(campaign.database, f"DELETE FROM {table} WHERE candidate_id = {campaign.candidate_ids[1]}")
+    assert problems(campaign.database) == [
+        f"round 0 of campaign {campaign.record.id} changed 12 rows of what is known of its candidates, and "
+        "11 are stored: what was decided then and later cannot be read back"
+    ]
+
+
+def test_what_is_known_after_a_round_that_was_not_told_is_named(campaign):
+    campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0, **BELIEVED)
+    planned = campaign.plan(1, [1], [0])
+    break_it(
+        campaign.database,
+        "INSERT INTO standings (candidate_id, round_id, status) "
+        f"VALUES ({campaign.candidate_ids[2]}, {planned.id}, 'active')",
+    )
+    [found] = problems(campaign.database)
+    assert found.startswith(f"round 1 of campaign {campaign.record.id} changed 0 rows")
+
+
+@pytest.mark.parametrize("changed", ["estimate = 0.75", "lower = 0.25", "upper = NULL"])
+def test_a_decision_whose_best_candidate_stands_otherwise_is_named(campaign, changed):
+    ends = {"lower": [0.0, 0.0, None], "upper": [1.0, 1.0, None]}
+    for number in range(2):
+        campaign.finish(campaign.plan(number, [number], [0]), [1.0], best=0, **{**BELIEVED, **ends})
+    assert problems(campaign.database) == []
+    break_it(
+        campaign.database,
+        f"UPDATE standings SET {changed} WHERE candidate_id = {campaign.candidate_ids[0]}",
+    )
+    assert problems(campaign.database) == [
+        f"the decision of round {number} of campaign {campaign.record.id} says of its best candidate what "
+        "the candidate's standing does not"
+        for number in range(2)
     ]
 
 

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 from sqlalchemy import func, select, text, update
-from stored_campaigns import NOW, canary, decision, generation, store_campaign
+from stored_campaigns import NOW, all_parts, canary, decision, generation, store_campaign
 
 from winnow.storage import (
     leases,
@@ -13,7 +13,19 @@ from winnow.storage.admin import maintenance
 from winnow.storage.admin import prune as pruning
 from winnow.storage.engine import statements
 from winnow.storage.errors import LeaseHeld, TextsLost
-from winnow.storage.models import Campaign, Canary, Dataset, Example, Generation, Pin, Prompt
+from winnow.storage.models import (
+    Bet,
+    Campaign,
+    Canary,
+    Dataset,
+    Difference,
+    Example,
+    Generation,
+    Pin,
+    Prompt,
+    Ranking,
+    Standing,
+)
 from winnow.storage.queries import campaign_views, spending
 from winnow.storage.queries import costs as cost_views
 from winnow.storage.queries import reuse as reuse_views
@@ -29,7 +41,7 @@ HOLDER = Holder(host="here", pid=1, boot_id="a", pid_namespace="1", started_tick
 
 @pytest.fixture
 def old(campaign):
-    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, None])
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, None], **all_parts([1, None, None]))
     return campaign
 
 
@@ -86,6 +98,7 @@ def test_a_pruned_campaign_leaves_nothing_but_data_and_what_others_use(reusing):
         assert maintenance.problems(session) == []
     assert (rows(database, Generation), rows(database, Prompt)) == (1, 1)
     assert (rows(database, Dataset), rows(database, Example)) == (1, 5)
+    assert [rows(database, each) for each in (Standing, Ranking, Difference, Bet)] == [3, 0, 0, 0]
     reusing.finish(reusing.plan(1, [0], [0]), [0.0])
 
 

@@ -120,11 +120,17 @@ def test_the_latest_decision_is_that_of_the_highest_round(campaign):
     known = {
         "status": ["out", "dropped", "active"],
         "claim": {"kind": "proven", "delta": 0.05, "assumptions": ["independent"]},
-        "differences": {"against": 1, "delta": 0.05, "estimates": [0.1, None, None]},
+        "differences": {
+            "against": 1,
+            "delta": 0.05,
+            "estimates": [0.1, None, None],
+            "lower": [0.0, None, None],
+            "upper": [0.25, None, None],
+        },
     }
-    second, first = campaign.plan(1, [0], [0]), campaign.plan(0, [1], [1])
-    campaign.finish(second, [1.0], best=2, stop=True, reason="budget", estimates=[0.1, None, 0.3], **known)
+    first, second = campaign.plan(0, [1], [1]), campaign.plan(1, [0], [0])
     campaign.finish(first, [1.0], best=0)
+    campaign.finish(second, [1.0], best=2, stop=True, reason="budget", estimates=[0.1, None, 0.3], **known)
     with campaign.database.reading() as session:
         latest = outcome_records.latest_decision(session, campaign.record.id)
     assert (latest.round_number, latest.best, latest.stop, latest.reason) == (1, "c", True, "budget")

@@ -28,6 +28,10 @@ TABLES = (
     "model_loads",
     "rounds",
     "decisions",
+    "standings",
+    "rankings",
+    "differences",
+    "bets",
     "canaries",
     "generations",
     "candidate_stats",
@@ -39,6 +43,24 @@ TABLES = (
     "annotation_tasks",
     "annotations",
 )
+
+
+INTERVAL = (("estimate", sa.Float()), ("lower", sa.Float()), ("upper", sa.Float()))
+OF_CANDIDATES = (
+    ("standings", (*INTERVAL, ("status", sa.String(length=64)))),
+    ("rankings", (("score", sa.Float()),)),
+    ("differences", INTERVAL),
+    (
+        "bets",
+        (
+            ("wealth", sa.Float()),
+            ("level", sa.Float()),
+            ("out_in_round", sa.Integer()),
+            ("out_at", LARGE),
+        ),
+    ),
+)
+"""What is known of candidates: each table, and its columns beside the key. All but the status may be null."""
 
 
 def upgrade() -> None:
@@ -216,13 +238,11 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("round_id", sa.Integer(), nullable=False),
         sa.Column("best_candidate_id", sa.Integer(), nullable=True),
-        sa.Column("estimates", sa.JSON(), nullable=False),
-        sa.Column("lower", sa.JSON(), nullable=False),
-        sa.Column("upper", sa.JSON(), nullable=False),
-        sa.Column("ranking", sa.JSON(), nullable=True),
-        sa.Column("differences", sa.JSON(), nullable=True),
-        sa.Column("bets", sa.JSON(), nullable=True),
-        sa.Column("status", sa.JSON(), nullable=False),
+        sa.Column("against_candidate_id", sa.Integer(), nullable=True),
+        sa.Column("differences_delta", sa.Float(), nullable=True),
+        sa.Column("has_ranking", sa.Boolean(), nullable=False),
+        sa.Column("has_bets", sa.Boolean(), nullable=False),
+        sa.Column("changes", sa.Integer(), nullable=False),
         sa.Column("claim", sa.JSON(), nullable=False),
         sa.Column("stop", sa.Boolean(), nullable=False),
         sa.Column("reason", sa.String(length=64), nullable=False),
@@ -242,10 +262,24 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["best_candidate_id"], ["candidates.id"], name="fk_decisions_best_candidate_id"
         ),
+        sa.ForeignKeyConstraint(
+            ["against_candidate_id"], ["candidates.id"], name="fk_decisions_against_candidate_id"
+        ),
         sa.PrimaryKeyConstraint("id", name="pk_decisions"),
         sa.UniqueConstraint("round_id", name="uq_decisions_round_id"),
         sqlite_autoincrement=True,
     )
+    for table, columns in OF_CANDIDATES:
+        op.create_table(
+            table,
+            sa.Column("candidate_id", sa.Integer(), nullable=False),
+            sa.Column("round_id", sa.Integer(), nullable=False),
+            *(sa.Column(name, type_, nullable=name != "status") for name, type_ in columns),
+            sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name=f"fk_{table}_candidate_id"),
+            sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name=f"fk_{table}_round_id"),
+            sa.PrimaryKeyConstraint("candidate_id", "round_id", name=f"pk_{table}"),
+            sqlite_with_rowid=False,
+        )
     op.create_table(
         "canaries",
         sa.Column("id", sa.Integer(), nullable=False),

@@ -7,7 +7,6 @@ whoever sees the one sees the others, and `storage.admin.maintenance.problems` c
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import fields
 
 from sqlalchemy import Connection
 
@@ -15,6 +14,7 @@ from winnow.storage.engine.bulk import insert_row
 from winnow.storage.engine.raw_sql import run
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Decision, table_of
+from winnow.storage.records.candidates.standings import Known, add_changes
 from winnow.storage.records.values import NewComparison, NewDecision
 
 SIDES = """
@@ -72,23 +72,39 @@ def decide(
     comparisons: Sequence[NewComparison],
     decision: NewDecision,
     now: dt.datetime,
-) -> None:
-    """Store what is decided after a round, and what the round adds up to, beside it."""
+    before: Known | None,
+) -> Known:
+    """Store what is decided after a round, and what the round adds up to, beside it.
+
+    Returns:
+        What is known of each candidate now; `before` is the same after the last round, see `add_changes`.
+    """
+    known, changes = add_changes(connection, round_id, decision, before)
     ((position, *paid),) = run(connection, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))
     first = {each.candidate_a_id for each in comparisons}
     second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
+    differences = decision.differences
     values = {
-        **{field.name: getattr(decision, field.name) for field in fields(decision)},
-        **_of_the_best(decision, position),
-        **dict(zip(PAID, paid, strict=True)),
         "round_id": round_id,
+        "best_candidate_id": decision.best_candidate_id,
+        "against_candidate_id": differences and known.candidate_ids[differences["against"]],
+        "differences_delta": differences and differences["delta"],
+        "has_ranking": decision.ranking is not None,
+        "has_bets": decision.bets is not None,
+        "changes": changes,
+        "claim": decision.claim,
+        "stop": decision.stop,
+        "reason": decision.reason,
         "decided_at": now,
+        **_of_the_best(decision, position),
         "comparisons": len(comparisons),
         "answered": sum(each.is_answered for each in comparisons),
         "scored": sum(each.outcome is not None for each in comparisons),
         "candidates": len(first | second),
+        **dict(zip(PAID, paid, strict=True)),
     }
     insert_row(connection, table_of(Decision), tuple(values), tuple(values.values()))
+    return known
 
 
 PAID = ("generations", "input_tokens", "output_tokens", "seconds")

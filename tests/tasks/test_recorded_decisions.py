@@ -1,0 +1,40 @@
+"""What a process records of its decisions is what the selector believes, whichever process came before it."""
+
+import numpy as np
+from scripted_engines import SCRIPTED
+from stepwise_campaigns import begun, run_round, write_campaign
+from stored_campaigns import new_database
+
+from winnow.storage.records.candidates import standings
+from winnow.storage.records.outcomes import latest_decision
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.rounds.record import _known
+
+
+def test_what_was_known_is_read_once_by_each_process_and_each_decision_is_the_selectors(
+    tmp_path, monkeypatch
+):
+    for name, provider in SCRIPTED.items():
+        monkeypatch.setitem(PROVIDERS, name, provider)
+    read, reads = standings.known_after, []
+    monkeypatch.setattr(standings, "known_after", lambda *given: reads.append(1) or read(*given))
+    path = write_campaign(tmp_path, "small", selector={"name": "champion"}, batch_size=4)
+    database = new_database(tmp_path / "small.db")
+    for n_rounds in (2, 1):
+        with begun(database, path) as campaign:
+            reads.clear()
+            for _ in range(n_rounds):
+                run_round(campaign)
+            assert len(reads) == 1
+            with database.reading() as session:
+                stored = latest_decision(session, campaign.record.id)
+            decision = campaign.selector.decision()
+            assert stored.estimates == _known(decision.estimates)
+            assert stored.upper == _known(decision.upper)
+            assert stored.bets["wealths"] == [float(f"{each:.6g}") for each in decision.bets.wealths]
+            assert tuple(stored.status) == decision.status
+    database.close()
+
+
+def test_a_zero_has_no_sign_and_what_is_unknown_is_null():
+    assert str(_known(np.array([-0.0, np.nan, 0.5]))) == "[0.0, None, 0.5]"
