@@ -65,7 +65,8 @@ class RoundsInFlight:
         self._stream.close()
 
     def _begin(self, round_: RoundRecord) -> None:
-        wanted = WantedTexts(self._campaign, round_, plan_meetings(self._campaign, round_))
+        planned = plan_meetings(self._campaign, round_)
+        wanted = WantedTexts(self._campaign, round_, planned, begun_after=round_.planned_after)
         self._wanted[round_.number] = wanted
         for place, number in enumerate(self._stream.add(wanted.groups)):
             self._asked[number] = wanted, place

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from zlib import crc32
 
 from hostile_answers import HOSTILE_ANSWERS
 
@@ -64,6 +65,26 @@ class JoiningEngine(ScriptedEngine):
             if self.lifespan and self._asked >= self.lifespan:
                 raise EngineDied("joining", "it was its time")
         return super().generate(requests)
+
+
+class CrowdedEngine(JoiningEngine):
+    """Its texts depend on all that it was asked beside and, unless it is fresh for each call, before."""
+
+    def __init__(self, reply, *, is_fresh):
+        super().__init__(reply)
+        self._is_fresh, self._seen = is_fresh, []
+
+    def generate(self, requests):
+        with self._lock:
+            if self._is_fresh and not self.at_once:
+                self._seen = []
+            self._seen += [request.prompt for request in requests]
+            crowd = "|".join(self._seen)
+        answers = super().generate(requests)
+        return [
+            replace(each, text="x" if crc32(f"{crowd}>{request.prompt}".encode()) % 3 == 0 else each.text)
+            for request, each in zip(requests, answers, strict=True)
+        ]
 
 
 class MortalEngine(TransformersEngine):
@@ -162,6 +183,12 @@ def start_joining(model, settings):
     """Wrong on one number in 3 to 9, by the last character of its name; takes requests at any time."""
     wrong_in = 3 + ord(model.name[-1]) % 7
     JOINING.append(JoiningEngine(lambda prompt: letter(prompt, wrong_in=wrong_in)))
+    return JOINING[-1]
+
+
+def start_crowded(model, settings):
+    """Right or wrong by whatever else it is asked."""
+    JOINING.append(CrowdedEngine(lambda prompt: letter(prompt, wrong_in=0), is_fresh=settings.is_fresh))
     return JOINING[-1]
 
 
@@ -300,6 +327,7 @@ SCRIPTED = {
         "honest",
         "tricky",
         "joining",
+        "crowded",
         "knows",
         "mumbles",
         "slips",

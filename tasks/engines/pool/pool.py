@@ -39,6 +39,8 @@ class EnginePool:
         max_restarts: How often a model's engine may die or time out and be started again.
         load_timeout: Seconds a model may take to load.
         batch_timeout: Seconds a batch may take; None waits for ever.
+        streaming: Whether requests may join those that an engine is at work on. Where not, an engine answers
+            one group at a time and forgets it.
         factory: Starts an engine; by default that of the model's provider.
 
     Raises:
@@ -57,6 +59,7 @@ class EnginePool:
         max_restarts: int = 2,
         load_timeout: float = 600.0,
         batch_timeout: float | None = 600.0,
+        streaming: bool = True,
         factory: EngineFactory = start_engine,
     ) -> None:
         if max_loaded < 1:
@@ -69,6 +72,7 @@ class EnginePool:
             load_timeout=load_timeout,
             batch_timeout=batch_timeout,
             sleeps=most_asleep > 0,
+            is_fresh=not streaming,
         )
         self._models = models
         self._max_restarts = max_restarts
@@ -76,7 +80,7 @@ class EnginePool:
         self._n_devices = len(devices)
         self._width = width
         self._seats = SlotTable(max_loaded, devices, most_asleep=most_asleep)
-        self._times = LoadTimes(self._seats)
+        self._times = LoadTimes(self._seats, joins=streaming)
         self._counting = threading.Lock()
         self._ends: Counter[str] = Counter()
         self._failed: dict[str, GenerationFailure] = {}
